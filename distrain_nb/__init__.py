@@ -1,0 +1,39 @@
+"""A training cell becomes a distributed training job.
+
+This module travels with the worker into containers, so it is standard library only, runs on
+Python 3.8, and imports a name's module when the name is first used.
+"""
+
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "attach": "distrain_nb.api",
+    "check": "distrain_nb.api",
+    "plan": "distrain_nb.api",
+    "runs": "distrain_nb.api",
+    "submit": "distrain_nb.api",
+    "log_metrics": "distrain_nb.worker.metrics",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> "list[str]":
+    return sorted([*globals(), *_HOMES])
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext distrain_nb` calls."""
+    from distrain_nb.magics import load
+
+    load(shell)

@@ -1,0 +1,59 @@
+"""The exceptions that the package raises, in one tree.
+
+DistrainError
+├── OptionError      an option, its name or its value
+├── CaptureError     the cell can't become a program
+├── CheckFailed      findings of severity error
+├── ImageError       an image can't be named, built or sent
+├── RunNotFound      no run of that name
+├── RunNotReady      the run has not ended
+├── RunFailed        a rank failed
+└── RunCancelled     somebody cancelled it
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distrain_nb.findings import Finding
+
+
+class DistrainError(Exception):
+    """Whatever the package raises on purpose."""
+
+
+class OptionError(DistrainError):
+    """An unknown option, or a value that is not allowed: names both and what is allowed."""
+
+
+class CheckFailed(DistrainError):
+    """A job that can't run as it stands. `findings` has everything that was found."""
+
+    def __init__(self, findings: tuple[Finding, ...]) -> None:
+        self.findings = findings
+        super().__init__("\n".join(str(f) for f in findings))
+
+
+class CaptureError(CheckFailed):
+    """The cell, or something it needs from the notebook, can't travel."""
+
+
+class ImageError(DistrainError):
+    """An image can't be named, built or sent: says which part, and what to do."""
+
+
+class RunNotFound(DistrainError):
+    """No run has that name or id."""
+
+
+class RunNotReady(DistrainError):
+    """The run has not ended, so what was asked for is not there yet."""
+
+
+class RunFailed(DistrainError):
+    """A rank failed. The message is its traceback, with the notebook's cells and lines."""
+
+
+class RunCancelled(DistrainError):
+    """The run was cancelled."""

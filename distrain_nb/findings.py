@@ -1,0 +1,53 @@
+"""One shape for everything that can be wrong: with a layout, a cell, an image or a request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Callable, Generic, Iterable, TypeVar
+
+T = TypeVar("T")
+
+
+class Severity(str, Enum):
+    """How much a finding matters: an error stops a submission, the others don't."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True)
+class Fix(Generic[T]):
+    """A repair that code can apply: `apply` takes the faulty value and gives a repaired one."""
+
+    label: str
+    apply: Callable[[T], T] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What is wrong, where, and how it can be put right.
+
+    `code` is stable and can be searched for; `where` names the place as the user wrote it
+    (`primary.accelerator_count`, `line 4`); `message` is a plain sentence that names the value
+    and what is allowed; `fixes` are ranked, the smallest change first.
+    """
+
+    code: str
+    severity: Severity
+    where: str
+    message: str
+    fixes: tuple[Fix[Any], ...] = ()
+
+    def __str__(self) -> str:
+        place = f" {self.where}:" if self.where else ""
+        return f"{self.severity} {self.code}:{place} {self.message}"
+
+
+def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings that stop a submission."""
+    return tuple(f for f in findings if f.severity is Severity.ERROR)

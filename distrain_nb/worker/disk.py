@@ -1,0 +1,18 @@
+"""Writing to disk so that a reader never sees half a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write `data` to `path` in one step: readers see the old file or the new one."""
+    draft = path.with_name("%s.%d.draft" % (path.name, os.getpid()))
+    try:
+        draft.write_bytes(data)
+        os.replace(str(draft), str(path))
+    except OSError:
+        if draft.exists():
+            draft.unlink()
+        raise

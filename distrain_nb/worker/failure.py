@@ -1,0 +1,81 @@
+"""How a rank failed: written by the rank itself while it still can, judged by its supervisor."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Iterable, Optional, Sequence
+
+from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.status import Process
+
+# A process's sockets close before its parent hears of its death, so a peer's "connection closed"
+# can be written down a moment earlier than the death that caused it.
+DEATH_IS_SEEN_LATE_S = 0.25
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`began` is in seconds since the epoch; `traceback` is empty where there is none."""
+
+    process: int
+    began: float
+    summary: str
+    traceback: str = ""
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(asdict(self), ensure_ascii=False)
+        replace_file(_file(folder, self.process), text.encode())
+
+
+def read(folder: Path, process: int) -> Optional[Failure]:
+    """What the process wrote of its own failure, if it could."""
+    try:
+        return Failure(**json.loads(_file(folder, process).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+def of_exit(process: int, status: int, killed_for_memory: bool) -> Failure:
+    """The failure of a process that left no word, from its wait status."""
+    return Failure(
+        process, time.time() - DEATH_IS_SEEN_LATE_S, describe_exit(status, killed_for_memory)
+    )
+
+
+def describe_exit(status: int, killed_for_memory: bool = False) -> str:
+    """A wait status in words; `status` is negative for a signal, as in subprocess."""
+    if status >= 0:
+        return "exited with status %d and left no traceback" % status
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = "signal %d" % -status
+    if killed_for_memory:
+        return "was killed by %s: the machine, or its container, ran out of memory" % name
+    return "was killed by %s" % name
+
+
+def first(failures: Iterable[Failure]) -> Failure:
+    """The one that the others followed from."""
+    return min(failures, key=lambda failure: failure.began)
+
+
+def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
+    """The first failure whole, then a line for each other process."""
+    cause = first(failures)
+    others = [p for p in processes if p.index != cause.process]
+    head = "%s failed%s: %s" % (_label(cause, processes), " first" if others else "", cause.summary)
+    lines = ["%s: %s" % (p.label, p.outcome or "was not started") for p in others]
+    return "\n".join([head, *cause.traceback.splitlines(), *lines])
+
+
+def _label(failed: Failure, processes: Sequence[Process]) -> str:
+    return next((p.label for p in processes if p.index == failed.process), "the launcher")
+
+
+def _file(folder: Path, process: int) -> Path:
+    return folder / ("failure-%d.json" % process)

@@ -1,0 +1,73 @@
+"""What a supervisor is asked to start: the whole of it in one file of the run's folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Dict, List, Optional, Tuple
+
+from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.status import Owner
+
+LAUNCH_FILE = "launch.json"
+PROGRAM_FOLDER = "program"
+RESULTS_FOLDER = "results"
+
+
+@dataclass(frozen=True)
+class ProcessSpec:
+    """One process: `environment` has only what is added to the supervisor's own.
+
+    `${PORT_0}`, `${PORT_1}`… in a value stand for ports that the supervisor finds free.
+    """
+
+    label: str
+    role: str
+    replica: int
+    rank: Optional[int]
+    environment: Dict[str, str]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A run to start on this machine.
+
+    `kernel` is the process that waits for the run and that it must not outlive; `preload` names
+    modules that are imported before the ranks are forked; `mpirun` is the command that starts the
+    ranks instead of a fork; times are in seconds.
+    """
+
+    processes: Tuple[ProcessSpec, ...]
+    working_folder: str
+    ports: int = 0
+    preload: Tuple[str, ...] = ()
+    results: Tuple[str, ...] = ()
+    mpirun: Tuple[str, ...] = ()
+    kernel: Optional[Owner] = None
+    grace: float = 1.5
+    timeout: Optional[float] = None
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
+        replace_file(folder / LAUNCH_FILE, text.encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Launch:
+        raw = json.loads((folder / LAUNCH_FILE).read_text(encoding="utf-8"))
+        raw["processes"] = tuple(ProcessSpec(**p) for p in raw["processes"])
+        raw["kernel"] = Owner(**raw["kernel"]) if raw["kernel"] else None
+        for name in ("preload", "results", "mpirun"):
+            raw[name] = tuple(raw[name])
+        return cls(**raw)
+
+
+def fill_ports(environment: Dict[str, str], ports: List[int]) -> Dict[str, str]:
+    """The environment with each `${PORT_n}` replaced by the n-th port."""
+    filled = dict(environment)
+    for name, value in environment.items():
+        if "${PORT_" in value:
+            for number, port in enumerate(ports):
+                value = value.replace("${PORT_%d}" % number, str(port))
+            filled[name] = value
+    return filled

@@ -1,0 +1,114 @@
+"""One rank: from a bare process to the user's program and its last word."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Dict, Sequence, TextIO
+
+from distrain_nb.worker import program, system, values
+from distrain_nb.worker.failure import Failure
+from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+
+FAILED = 1
+
+
+def run(folder: Path, process: int, results: Sequence[str]) -> int:
+    """Run the program as that process and give its exit status; a failure is written down."""
+    _line_buffered_output()
+    try:
+        namespace = program.run(folder / PROGRAM_FOLDER)
+        if results:
+            values.dump(_pick(namespace, results), folder / RESULTS_FOLDER)
+    except SystemExit as exit_request:
+        return _requested_exit(exit_request, folder, process)
+    except BaseException as error:
+        return _fail(error, folder, process)
+    return 0
+
+
+def leave(status: int) -> None:
+    """End the process as the interpreter would, but without tearing the frameworks down."""
+    import atexit
+    import threading
+
+    for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
+        if finish is not None:
+            try:
+                finish()
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                status = status or FAILED
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    system.flush_c_streams()
+    os._exit(status)
+
+
+def _pick(namespace: Dict[str, Any], names: Sequence[str]) -> Dict[str, Any]:
+    missing = [name for name in names if name not in namespace]
+    if missing:
+        raise NameError(
+            "--result asks for %s, which the program has not defined" % ", ".join(missing)
+        )
+    return {name: namespace[name] for name in names}
+
+
+def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
+    if request.code is None or request.code == 0:
+        return 0
+    if isinstance(request.code, int):
+        status, reason = request.code, ""
+    else:
+        status, reason = FAILED, ": %s" % (request.code,)
+        print(request.code, file=sys.stderr)
+    summary = "exited with status %d%s" % (status, reason)
+    text = program.format_exception(request)
+    Failure(process, time.time(), summary, text).write(folder)
+    return status
+
+
+def _fail(error: BaseException, folder: Path, process: int) -> int:
+    began = time.time()
+    text = program.format_exception(error)
+    lines = text.strip().splitlines()
+    Failure(process, began, lines[-1] if lines else repr(error), text).write(folder)
+    print(text, file=sys.stderr, flush=True)
+    return FAILED
+
+
+def _line_buffered_output() -> None:
+    sys.stdout = _line_buffered(1)
+    sys.stderr = _line_buffered(2)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def _line_buffered(descriptor: int) -> TextIO:
+    raw = open(descriptor, "wb", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def main(folder: Path) -> None:
+    """A rank that `mpirun` has started: what it is told is in the run's folder."""
+    system.die_with_parent()
+    process = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    for number, stream in ((1, "o"), (2, "e")):
+        os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
+    launch = Launch.read(folder)
+    os.environ.update(launch.processes[process].environment)
+    leave(run(folder, process, launch.results if process == 0 else ()))
+
+
+def pipe_of(folder: Path, process: int, stream: str) -> Path:
+    """The named pipe through which a rank that somebody else started reaches the log."""
+    return folder / ("pipe-%d.%s" % (process, stream))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

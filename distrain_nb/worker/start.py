@@ -1,0 +1,130 @@
+"""Starting the processes of a run: forked from here, or by `mpirun`."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+from distrain_nb.worker import rank, system
+from distrain_nb.worker.launch import Launch, ProcessSpec, fill_ports
+from distrain_nb.worker.output import Output
+
+PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+
+class Child:
+    """A process that was started here; under `mpirun` it stands for all of the run's."""
+
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec]) -> None:
+        self.pid = pid
+        self.specs = specs
+        self.alive = True
+        self.signalled = False
+
+    @property
+    def roles(self) -> "set[str]":
+        return {spec.role for spec in self.specs.values()}
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the process and its group."""
+        self.signalled = True
+        try:
+            os.killpg(self.pid, number)
+        except ProcessLookupError:
+            pass
+
+
+def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
+    """Start everything; what it prints goes to `output`."""
+    if launch.mpirun:
+        return [_start_mpirun(folder, launch, ports, output)]
+    return [
+        _fork(folder, launch, index, fill_ports(spec.environment, ports), output)
+        for index, spec in enumerate(launch.processes)
+    ]
+
+
+def _fork(
+    folder: Path, launch: Launch, index: int, environment: Dict[str, str], output: Output
+) -> Child:
+    pipes = [os.pipe(), os.pipe()]
+    pid = os.fork()
+    if pid == 0:
+        _become_rank(folder, launch, index, environment, [write for _, write in pipes])
+    for (read, write), stream in zip(pipes, "oe"):
+        os.close(write)
+        _listen(read, index, stream, output)
+    return Child(pid, {index: launch.processes[index]})
+
+
+def _become_rank(
+    folder: Path, launch: Launch, index: int, environment: Dict[str, str], outputs: List[int]
+) -> None:
+    """In the forked child; does not return."""
+    status = rank.FAILED
+    try:
+        os.setsid()
+        system.die_with_parent()
+        for number, target in zip(outputs, (1, 2)):
+            os.dup2(number, target)
+        signal.set_wakeup_fd(-1)
+        os.closerange(3, 4096)
+        for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.environ.update(environment)
+        os.chdir(launch.working_folder)
+        _reseed()
+        status = rank.run(folder, index, launch.results if index == 0 else ())
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        rank.leave(status)
+
+
+def _reseed() -> None:
+    """Forked ranks would draw the same numbers from generators that were seeded before the fork."""
+    random.seed()
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+
+
+def _start_mpirun(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> Child:
+    specs = dict(enumerate(launch.processes))
+    for index in specs:
+        for stream in "oe":
+            name = rank.pipe_of(folder, index, stream)
+            os.mkfifo(str(name))
+            _listen(os.open(str(name), os.O_RDONLY | os.O_NONBLOCK), index, stream, output)
+    pipes = [os.pipe(), os.pipe()]
+    command = [*launch.mpirun, sys.executable, "-m", "distrain_nb.worker.rank", str(folder)]
+    process = subprocess.Popen(
+        command,
+        cwd=launch.working_folder,
+        stdin=subprocess.DEVNULL,
+        stdout=pipes[0][1],
+        stderr=pipes[1][1],
+        start_new_session=True,
+        preexec_fn=system.die_with_parent,
+    )
+    for (read, write), stream in zip(pipes, "oe"):
+        os.close(write)
+        _listen(read, 0, stream, output)
+    return Child(process.pid, specs)
+
+
+def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
+    import fcntl
+
+    try:
+        fcntl.fcntl(descriptor, _F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:  # an unprivileged user's limit: the pipe is smaller, and all still arrives
+        pass
+    os.set_blocking(descriptor, False)
+    output.add(descriptor, index, stream)

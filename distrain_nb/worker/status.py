@@ -1,0 +1,139 @@
+"""The state of a run on disk: written by its supervisor, read by everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Dict, Optional, Tuple
+
+from distrain_nb.worker.disk import replace_file
+
+STATUS_FILE = "status.json"
+CANCEL_FILE = "cancel"
+TAKEN_UP_WITHIN_S = 30.0
+ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
+
+
+class State(str, Enum):
+    """Where a run is in its life. The last three are final."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that answers for a run; its start time guards against a reused pid."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        return cls(pid, _start_time(pid))
+
+    @property
+    def alive(self) -> bool:
+        return self.started != "" and _start_time(self.pid) == self.started
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the run: `index` is its number in the log, `rank` its place in the world."""
+
+    index: int
+    label: str
+    role: str
+    replica: int
+    rank: Optional[int] = None
+    pid: Optional[int] = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """State, the phase in words, and when each state was entered (seconds since the epoch)."""
+
+    state: State
+    phase: str = ""
+    times: Dict[str, float] = field(default_factory=dict)
+    error: str = ""
+    note: str = ""
+    supervisor: Optional[Owner] = None
+    processes: Tuple[Process, ...] = ()
+
+    def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
+        """The same run in another state, entered now."""
+        times = {**self.times, str(state): time.time()}
+        return replace(self, state=state, phase=phase, times=times, **changes)
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
+        replace_file(folder / STATUS_FILE, text.encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Status:
+        """Raises FileNotFoundError where no run has been started."""
+        raw = json.loads((folder / STATUS_FILE).read_text(encoding="utf-8"))
+        raw["state"] = State(raw["state"])
+        raw["supervisor"] = Owner(**raw["supervisor"]) if raw["supervisor"] else None
+        raw["processes"] = tuple(Process(**p) for p in raw["processes"])
+        return cls(**raw)
+
+    @classmethod
+    def current(cls, folder: Path) -> Status:
+        """What is on disk, corrected for what its writer could not write any more."""
+        status = cls.read(folder)
+        if status.state.final:
+            return status
+        if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
+            return status.enter(State.CANCELLED, str(State.CANCELLED))
+        if not status._answered_for():
+            return status.enter(State.FAILED, str(State.FAILED), error=ORPHANED)
+        return status
+
+    def _answered_for(self) -> bool:
+        if self.supervisor is not None:
+            return self.supervisor.alive
+        return time.time() - max(self.times.values(), default=0) < TAKEN_UP_WITHIN_S
+
+
+def request_cancel(folder: Path) -> None:
+    """Ask whoever answers for the run to stop it."""
+    (folder / CANCEL_FILE).touch()
+
+
+def _start_time(pid: int) -> str:
+    """When the process started, in clock ticks since boot: empty when there is no such process."""
+    try:
+        stat = Path("/proc/%d/stat" % pid).read_text()
+    except OSError:
+        return "" if os.path.isdir("/proc/self") else _start_time_elsewhere(pid)
+    fields = stat.rpartition(")")[2].split()
+    return "" if fields[0] == "Z" else fields[19]
+
+
+def _start_time_elsewhere(pid: int) -> str:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return ""
+    except PermissionError:
+        pass
+    return "running"

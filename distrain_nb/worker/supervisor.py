@@ -1,0 +1,220 @@
+"""Starts the processes of a run on this machine, keeps their log, decides how the run ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, List, Optional, Tuple
+
+from distrain_nb.worker import failure, system
+from distrain_nb.worker.failure import Failure
+from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.log import LogLost
+from distrain_nb.worker.output import Output
+from distrain_nb.worker.start import Child, start
+from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status
+
+OTHERS_FAIL_WITHIN_S = 0.3
+TURN_S = 0.1
+DRAIN_S = 1.0
+LAST_STATUS_WITHIN_S = 60.0
+NEVER = float("inf")
+
+# Removed at the end, so that a full disk has room for the last status.
+BALLAST_FILE = "ballast"
+BALLAST_BYTES = 128 << 10
+
+# The job is over when the primary ends, and these don't end by themselves.
+SERVING_ROLES = frozenset(["servers", "reducers", "evaluators"])
+
+
+class Supervisor:
+    """One run, from its launch file to its last status."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._launch = Launch.read(folder)
+        self._status = Status.read(folder)
+        self._saved: Optional[Status] = None
+        self._children: List[Child] = []
+        self._failures: List[Failure] = []
+        self._ending: Optional[Tuple[State, str]] = None
+        self._judge_at = self._terminate_at = self._kill_at = NEVER
+        self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
+        self._memory_kills = system.out_of_memory_kills()
+        self._cancel = False
+
+    def run(self) -> None:
+        """Start the processes and see them, and all that they have started, to their end."""
+        system.adopt_orphans()
+        wakeup = self._listen_for_signals()
+        (self._folder / BALLAST_FILE).write_bytes(bytes(BALLAST_BYTES))
+        self._save(supervisor=Owner.of(os.getpid()))
+        output = Output(self._folder)
+        output.wake_by(wakeup)
+        if self._cancel_requested():
+            self._ending = (State.CANCELLED, "")
+        else:
+            self._start(output)
+            self._watch(output)
+        self._end(output)
+
+    def _listen_for_signals(self) -> int:
+        read, write = os.pipe()
+        for end in (read, write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return read
+
+    def _on_terminate(self, *_: Any) -> None:
+        self._cancel = True
+
+    def _cancel_requested(self) -> bool:
+        return self._cancel or (self._folder / CANCEL_FILE).exists()
+
+    def _start(self, output: Output) -> None:
+        ports = [system.HeldPort() for _ in range(self._launch.ports)]
+        self._children = start(self._folder, self._launch, [p.number for p in ports], output)
+        processes = tuple(
+            Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
+            for child in self._children
+            for index, spec in child.specs.items()
+        )
+        self._enter(State.RUNNING, "running", processes=processes)
+
+    def _watch(self, output: Output) -> None:
+        while any(child.alive for child in self._children):
+            try:
+                output.turn(TURN_S)
+            except LogLost as lost:
+                self._decide(State.FAILED, str(lost))
+            self._reap()
+            self._keep_time()
+            self._save(note=output.trouble)
+        for pid in system.descendants(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+        output.drain(DRAIN_S)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, wait_status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for child in self._children:
+                if child.pid == pid:
+                    child.alive = False
+                    self._judge_exit(child, _exit_status(wait_status))
+
+    def _judge_exit(self, child: Child, status: int) -> None:
+        if status == 0:
+            outcome = "succeeded"
+        elif self._ending and child.signalled:
+            outcome = "stopped"
+        else:
+            outcome = self._note_failure(child, status)
+        self._set_outcome(child, outcome)
+        if not self._ending and not self._failures and self._primary_has_ended():
+            self._let_others_finish()
+
+    def _note_failure(self, child: Child, status: int) -> str:
+        for_memory = system.out_of_memory_kills() > self._memory_kills
+        words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
+        words = words or [failure.of_exit(min(child.specs), status, for_memory)]
+        self._failures += words
+        self._judge_at = min(self._judge_at, time.monotonic() + OTHERS_FAIL_WITHIN_S)
+        return failure.first(words).summary
+
+    def _set_outcome(self, child: Child, outcome: str) -> None:
+        def judged(process: Process) -> Process:
+            if process.index not in child.specs:
+                return process
+            word = failure.read(self._folder, process.index)
+            return replace(process, outcome=word.summary if word else outcome)
+
+        self._save(processes=tuple(judged(p) for p in self._status.processes))
+
+    def _primary_has_ended(self) -> bool:
+        return not any(child.alive for child in self._children if "primary" in child.roles)
+
+    def _let_others_finish(self) -> None:
+        """The primary has succeeded: workers get the grace period, servers are told at once."""
+        self._ending = (State.SUCCEEDED, "")
+        living = [child for child in self._children if child.alive]
+        if living:
+            self._enter(State.STOPPING, "the primary has ended: stopping the others")
+        for child in living:
+            if child.roles <= SERVING_ROLES:
+                child.signal(signal.SIGTERM)
+        self._terminate_at = time.monotonic() + self._launch.grace
+
+    def _decide(self, state: State, reason: str) -> None:
+        """Stop everything; the first decision stands."""
+        if self._ending is None:
+            self._ending = (state, reason)
+            self._enter(State.STOPPING, "stopping")
+            self._terminate_at = time.monotonic()
+
+    def _keep_time(self) -> None:
+        now = time.monotonic()
+        if self._cancel_requested():
+            self._decide(State.CANCELLED, "")
+        if self._launch.kernel and not self._launch.kernel.alive:
+            self._decide(State.CANCELLED, "the kernel that waited for it has ended")
+        if now >= self._deadline:
+            self._decide(State.FAILED, "it ran longer than --timeout %g" % self._launch.timeout)
+        if now >= self._judge_at:
+            self._decide(State.FAILED, "")
+        if now >= self._terminate_at:
+            self._signal_living(signal.SIGTERM)
+            self._terminate_at, self._kill_at = NEVER, now + self._launch.grace
+        if now >= self._kill_at:
+            self._signal_living(signal.SIGKILL)
+
+    def _signal_living(self, number: signal.Signals) -> None:
+        for child in self._children:
+            if child.alive:
+                child.signal(number)
+
+    def _end(self, output: Output) -> None:
+        (self._folder / BALLAST_FILE).unlink()
+        state, error = self._ending or (State.FAILED, "")
+        lost = output.close()
+        if lost:
+            self._save(note="the last %d bytes of the log were lost: %s" % (lost, output.trouble))
+        if self._failures and state is State.FAILED:
+            error = failure.report(self._failures, self._status.processes)
+        self._enter(state, str(state), error=error)
+        give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
+        while self._status != self._saved and time.monotonic() < give_up_at:
+            time.sleep(TURN_S)
+            self._save()
+
+    def _enter(self, state: State, phase: str, **changes: Any) -> None:
+        self._status = self._status.enter(state, phase, **changes)
+        self._save()
+
+    def _save(self, **changes: Any) -> None:
+        """Write the status if it has changed; on a full disk the next turn tries again."""
+        self._status = replace(self._status, **changes)
+        if self._status != self._saved:
+            try:
+                self._status.write(self._folder)
+                self._saved = self._status
+            except OSError:
+                pass
+
+
+def _exit_status(wait_status: int) -> int:
+    """As in subprocess: negative for a signal."""
+    if os.WIFSIGNALED(wait_status):
+        return -os.WTERMSIG(wait_status)
+    return os.WEXITSTATUS(wait_status)

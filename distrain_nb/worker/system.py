@@ -1,0 +1,81 @@
+"""The few things asked of the operating system that the standard library has no call for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Dict, Iterator, List
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent has ended."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def flush_c_streams() -> None:
+    """Write out what C code has printed: `os._exit` would lose it."""
+    ctypes.CDLL(None).fflush(None)
+
+
+def descendants(pid: int) -> List[int]:
+    """Every living process below `pid`."""
+    children: Dict[int, List[int]] = {}
+    for child, parent in _parents():
+        children.setdefault(parent, []).append(child)
+    found: List[int] = []
+    below = children.get(pid, [])
+    while below:
+        found += below
+        below = [grandchild for child in below for grandchild in children.get(child, [])]
+    return found
+
+
+def out_of_memory_kills() -> int:
+    """How many processes the machine has killed for want of memory since it started."""
+    try:
+        counters = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in counters if line.startswith("oom_kill "))
+
+
+class HeldPort:
+    """A free port of loopback, bound but not listened on, so that no one else is given it.
+
+    A server that sets SO_REUSEADDR, as those of PyTorch and gRPC do, can listen on it meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._socket = socket.socket()
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind(("127.0.0.1", 0))
+        self.number: int = self._socket.getsockname()[1]
+
+    def release(self) -> None:
+        self._socket.close()
+
+
+def _prctl(option: int, value: int) -> None:
+    if hasattr(os, "uname") and os.uname().sysname == "Linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def _parents() -> Iterator["tuple[int, int]"]:
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        if entry.isdigit():
+            try:
+                stat = Path("/proc", entry, "stat").read_text()
+            except OSError:
+                continue
+            yield int(entry), int(stat.rpartition(")")[2].split()[1])
