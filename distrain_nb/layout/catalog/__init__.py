@@ -1,0 +1,8 @@
+"""The facts that layouts are checked against, shipped as data files with their sources."""
+
+from __future__ import annotations
+
+from distrain_nb.layout.catalog.active import accelerator_name, current, overrides_file, short_name
+from distrain_nb.layout.catalog.tables import TABLES, Catalog
+
+__all__ = ["TABLES", "Catalog", "accelerator_name", "current", "overrides_file", "short_name"]

@@ -1,0 +1,72 @@
+"""The catalog in force: the shipped tables under the rows of the user's own file.
+
+The file is `catalog.yaml` in DISTRAIN_HOME (default `~/.distrain`). It maps names of tables to
+lists of rows, each a mapping of columns to values; `docs/layouts.md` describes it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.names import normal
+from distrain_nb.layout.catalog.tables import TABLES, Catalog
+
+
+def overrides_file() -> Path:
+    """Where the user's own rows are read from, whether or not the file is there."""
+    home = os.environ.get("DISTRAIN_HOME") or os.path.expanduser("~/.distrain")  # noqa: PTH111
+    return Path(home, "catalog.yaml")
+
+
+def current() -> Catalog:
+    """The catalog, read again when the user's file has changed.
+
+    Raises OptionError naming the file and the place, when the file can't be used.
+    """
+    path = overrides_file()
+    try:
+        changed = path.stat().st_mtime_ns
+    except OSError:
+        return _shipped()
+    return _overridden(path, changed)
+
+
+def accelerator_name(text: str) -> str:
+    """The full name of an accelerator written in any of its forms; unknown names as they are."""
+    return current().accelerator_names.get(normal(text), text)
+
+
+def short_name(accelerator: str) -> str:
+    """The shortest form of an accelerator that reads back as the same one."""
+    return _short_names(current()).get(accelerator, accelerator)
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Catalog:
+    return Catalog()
+
+
+# a file that has changed is another entry: that is what `changed` is for
+@lru_cache(maxsize=1)
+def _overridden(path: Path, changed: int) -> Catalog:  # noqa: ARG001
+    import yaml
+
+    try:
+        catalog = Catalog(yaml.safe_load(path.read_text(encoding="utf-8")))
+        for name in TABLES:
+            catalog.table(name)
+    except (OSError, ValueError, TypeError, yaml.YAMLError) as wrong:
+        raise OptionError(f"{path}: {wrong}") from None
+    return catalog
+
+
+@lru_cache(maxsize=2)
+def _short_names(catalog: Catalog) -> dict[str, str]:
+    short: dict[str, str] = {}
+    for form, full in catalog.accelerator_names.items():
+        if len(form) <= len(short.get(full, full)):
+            short[full] = form
+    return short

@@ -1,0 +1,159 @@
+"""A layout: which machines a job gets, where, and how its ranks are started there."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.layout.pool import Pool, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+PLACES = ("local", "vertex", "sagemaker", "ai-platform")
+LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
+
+_FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which machines a job gets; None is what was not chosen. Prints as the magic's options.
+
+    `on`: where it runs, one of `PLACES`.
+    `primary` … `evaluators`: the pools. On `local` a job without a primary pool has one primary
+    replica all the same; on SageMaker the worker pool alone is the whole job.
+    `region`: of Google Cloud or AWS.
+    `framework`: a name with or without a version, such as `pytorch-2.4`.
+    `image`: the training container's image, for every pool that names none itself.
+    `launcher`: what starts the ranks of a replica, one of `LAUNCHERS`.
+    `ranks_per_replica`: on SageMaker with MPI, `processes_per_host`.
+    `distribution`: SageMaker's name of a distribution that no launcher stands for.
+    `mpi_options`: more options for `mpirun`.
+    `scheduling`: Vertex AI's strategy; `SPOT` is managed spot training on SageMaker.
+    `timeout`, `max_wait`: seconds that the job may run, and wait for machines.
+    `checkpoint`: URI that a job on spot machines saves its checkpoints under.
+    `tier`: AI Platform's scale tier; None is CUSTOM.
+    """
+
+    on: str = "local"
+    primary: Pool | None = None
+    workers: Pool | None = None
+    servers: Pool | None = None
+    reducers: Pool | None = None
+    evaluators: Pool | None = None
+    region: str | None = None
+    framework: str | None = None
+    image: str | None = None
+    launcher: str = "auto"
+    ranks_per_replica: int | None = None
+    distribution: str | None = None
+    mpi_options: str | None = None
+    scheduling: str | None = None
+    timeout: int | None = None
+    max_wait: int | None = None
+    checkpoint: str | None = None
+    tier: str | None = None
+
+    @classmethod
+    def of(cls, on: str = "local", **options: object) -> Layout:
+        """A layout from options as a user writes them; `reducers="auto"` sizes that pool.
+
+        Options are the fields by name, with values as text, or as numbers where they are numbers;
+        `spot=True` is short for `scheduling="SPOT"`. Raises OptionError naming the option, the
+        value and the allowed form.
+        """
+        from distrain_nb.layout.options import changed
+
+        return changed(cls(), {"on": on, **options})
+
+    @classmethod
+    def from_line(cls, line: str) -> Layout:
+        """Reads what `str` of a layout gives. Raises OptionError as `of` does."""
+        from distrain_nb.layout.options import changed, split
+
+        return changed(cls(), split(line))
+
+    @classmethod
+    def from_yaml(cls, text: str) -> Layout:
+        """Reads what `to_yaml` gives. Raises OptionError as `of` does."""
+        from distrain_nb.layout.files import read
+
+        return read(text)
+
+    def to_yaml(self) -> str:
+        """The options by name, as a YAML mapping."""
+        from distrain_nb.layout.files import written
+
+        return written(self)
+
+    def save(self, name: str, folder: Path | str = "layouts") -> Path:
+        """Writes `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path."""
+        from distrain_nb.layout.files import save
+
+        return save(self, name, folder)
+
+    def __str__(self) -> str:
+        from distrain_nb.layout.options import line
+
+        return line(self)
+
+    def pool(self, role: Role) -> Pool | None:
+        """The pool of a role as it was laid out."""
+        found: Pool | None = getattr(self, Role(role).value)
+        return found
+
+    def pools(self) -> Iterator[tuple[Role, Pool]]:
+        """The pools that there are, in the order of their positions.
+
+        On `local` that includes the one primary replica that nobody needs to ask for.
+        """
+        for role in Role:
+            pool = self.pool(role)
+            if pool is None and role is Role.PRIMARY and self.on == "local":
+                pool = Pool()
+            if pool is not None:
+                yield role, pool
+
+    def replicas(self, role: Role) -> int:
+        """How many replicas a role has."""
+        return sum(pool.replicas for found, pool in self.pools() if found is role)
+
+    @property
+    def size(self) -> int:
+        """Replicas of all roles together."""
+        return sum(pool.replicas for _, pool in self.pools())
+
+    @property
+    def spot(self) -> bool:
+        """Whether the job runs on machines that may be taken away."""
+        return self.scheduling == "SPOT"
+
+    @property
+    def framework_name(self) -> str | None:
+        """`pytorch` of `pytorch-2.4`."""
+        found = _FRAMEWORK.fullmatch(self.framework or "")
+        return found["name"] if found else None
+
+    @property
+    def framework_version(self) -> str | None:
+        """`2.4` of `pytorch-2.4`."""
+        found = _FRAMEWORK.fullmatch(self.framework or "")
+        return found["version"] if found else None
+
+    def edited(self, changes: Mapping[str, Any]) -> Layout:
+        """The layout with other values at some paths, such as `workers.accelerator_count`.
+
+        A path without a dot replaces a whole field. Setting a field of a pool that is not there
+        adds the pool.
+        """
+        whole: dict[str, Any] = {}
+        for path, value in changes.items():
+            name, _, part = path.partition(".")
+            if part:
+                pool = whole[name] if name in whole else getattr(self, name)
+                value = replace(pool or Pool(), **{part: value})
+            whole[name] = value
+        return replace(self, **whole)

@@ -1,0 +1,195 @@
+"""The options that a layout is written with, in the magic, in Python and in YAML."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.layout import LAUNCHERS, PLACES, Layout
+from distrain_nb.layout.pool import POOL_FORM, Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
+_PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
+_DURATION = re.compile(r"(?:\d+[dhms])+")
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of the magic: the layout's field, its form in text, and what it is for."""
+
+    field: str
+    form: str
+    help: str
+    read: Callable[[str], Any] = str
+    write: Callable[[Any], str] = str
+    choices: tuple[str, ...] = ()
+    flag: str = ""
+
+    @property
+    def name(self) -> str:
+        """As written in the magic, `--ranks-per-replica`."""
+        return "--" + self.field.replace("_", "-")
+
+
+def seconds(text: str) -> int:
+    """Seconds of `7d`, `1h30m`, `90s` or a bare number. Raises ValueError."""
+    if text.isdecimal():
+        return int(text)
+    if not _DURATION.fullmatch(text):
+        raise ValueError(text)
+    return sum(int(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+)([dhms])", text))
+
+
+def duration(value: int) -> str:
+    """The shortest text that `seconds` reads back."""
+    for unit, size in _UNITS.items():
+        if value and value % size == 0:
+            return f"{value // size}{unit}"
+    return str(value)
+
+
+def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(text)
+        return text
+
+    return read
+
+
+def _pool(field: str, form: str, what: str) -> Option:
+    return Option(field, form, what, Pool.parse)
+
+
+_DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
+
+OPTIONS: tuple[Option, ...] = (
+    Option("on", "|".join(PLACES), "where the job runs", _one_of(PLACES), choices=PLACES),
+    _pool("primary", POOL_FORM, "the one primary replica"),
+    _pool("workers", POOL_FORM, "the worker pool"),
+    _pool("servers", POOL_FORM, "parameter servers"),
+    _pool("reducers", f"auto or {POOL_FORM}", "Reduction Server; auto sizes it"),
+    _pool("evaluators", POOL_FORM, "evaluators"),
+    Option("region", "REGION", "region of the cloud, such as us-central1"),
+    Option("framework", "NAME[-VERSION]", "framework of the container, such as pytorch-2.4"),
+    Option("image", "URI", "image of the training container"),
+    Option(
+        "launcher", "|".join(LAUNCHERS), "what starts the ranks", _one_of(LAUNCHERS),
+        choices=LAUNCHERS,
+    ),
+    Option("ranks_per_replica", "N", "ranks that each replica runs", int, flag="-n"),
+    Option("distribution", "NAME", "SageMaker's name of a distribution that is no launcher"),
+    Option("mpi_options", "TEXT", "more options for mpirun"),
+    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are got", str.upper),
+    Option("timeout", _DURATION_FORM, "how long the job may run", seconds, duration),
+    Option("max_wait", _DURATION_FORM, "how long it may wait for machines", seconds, duration),
+    Option("checkpoint", "URI", "where checkpoints are saved"),
+    Option("tier", "NAME", "scale tier of AI Platform", str.upper),
+)  # fmt: skip
+
+_BY_FIELD = {option.field: option for option in OPTIONS}
+_BY_FLAG = {option.name: option for option in OPTIONS} | {
+    option.flag: option for option in OPTIONS if option.flag
+}
+
+
+def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
+    """The layout with options as a user writes them. None leaves a field as it is.
+
+    Raises OptionError naming the option, the value and the allowed form.
+    """
+    given = {name.replace("-", "_"): value for name, value in options.items() if value is not None}
+    if given.pop("spot", False):
+        given.setdefault("scheduling", "SPOT")
+    automatic = given.get("reducers") == "auto"
+    if automatic:
+        del given["reducers"]
+    layout = replace(layout, **{name: _value(name, given[name]) for name in given})
+    return _with_reducers(layout) if automatic else layout
+
+
+def split(text: str) -> dict[str, object]:
+    """The options of a line by their fields. Raises OptionError for what is no layout option."""
+    found: dict[str, object] = {}
+    words = iter(_words(text))
+    for word in words:
+        name, equals, value = word.partition("=")
+        if word == "--spot":
+            found["spot"] = True
+            continue
+        if name not in _BY_FLAG:
+            raise OptionError(f"{word!r} is no layout option; allowed are {_names()}")
+        option = _BY_FLAG[name]
+        value = value if equals else next(words, "")
+        if not value:
+            raise OptionError(f"{option.name} needs a value: {option.form}")
+        found[option.field] = value
+    return found
+
+
+def line(layout: Layout) -> str:
+    """The layout as the magic's options; `split` and `changed` read it back."""
+    return " ".join(_printed(layout))
+
+
+def texts(layout: Layout) -> dict[str, str]:
+    """What was chosen, by field, each as a user would write it. `on` is always there."""
+    return {
+        option.field: option.write(getattr(layout, option.field))
+        for option in OPTIONS
+        if option.field == "on" or getattr(layout, option.field) != _default(option.field)
+    }
+
+
+def _default(field: str) -> object:
+    return getattr(Layout, field)
+
+
+def _printed(layout: Layout) -> Iterator[str]:
+    for field, text in texts(layout).items():
+        option = _BY_FIELD[field]
+        if field == "scheduling" and text == "SPOT":
+            yield "--spot"
+        else:
+            yield f"{option.flag or option.name} {_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else shlex.quote(text)
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as wrong:
+        raise OptionError(f"can't read the options {text!r}: {wrong}") from None
+
+
+def _names() -> str:
+    return ", ".join([*_BY_FLAG, "--spot"])
+
+
+def _value(field: str, value: object) -> Any:
+    option = _BY_FIELD.get(field)
+    if option is None:
+        raise OptionError(f"no layout option {field!r}; allowed are {', '.join(_BY_FIELD)}, spot")
+    if isinstance(value, Pool):
+        return value
+    try:
+        return option.read(str(value).strip())
+    except OptionError as wrong:
+        raise OptionError(f"{option.name}: {wrong}") from None
+    except ValueError:
+        raise OptionError(f"{option.name} can't be {value!r}; write {option.form}") from None
+
+
+def _with_reducers(layout: Layout) -> Layout:
+    from distrain_nb.layout.sizing import sized_reducers
+
+    return replace(layout, reducers=sized_reducers(layout))

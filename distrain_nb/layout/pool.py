@@ -1,0 +1,148 @@
+"""A pool: replicas of one role on machines of one kind, and how it is written in text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import accelerator_name, short_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+POOL_FORM = "[REPLICAS*]MACHINE[+COUNT*ACCELERATOR][,disk=TYPE:GB][,topology=AxB][,image=URI]"
+
+_UNSET = "?"
+_POOL = re.compile(
+    r"""(?: (?P<bare>-?\d+)
+          | (?:(?P<replicas>-?\d+)\*)? (?P<machine>[A-Za-z][\w.-]*|\?)
+            (?:\+(?P<count>-?\d+)\*(?P<accelerator>[A-Za-z][\w.-]*|\?))? )
+        (?P<extras>(?:,[a-z]+=[^,\s]+)*)""",
+    re.VERBOSE,
+)
+_DISK = re.compile(r"(?P<type>[A-Za-z][\w.-]*)?:?(?P<gb>-?\d+)?")
+
+
+class Role(str, Enum):
+    """What the replicas of a pool do. The value is the name of the option that lays it out."""
+
+    PRIMARY = "primary"
+    WORKERS = "workers"
+    SERVERS = "servers"
+    REDUCERS = "reducers"
+    EVALUATORS = "evaluators"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def position(self) -> int:
+        """The place in Vertex AI's list of worker pools, which servers and reducers share."""
+        return _POSITIONS[self]
+
+
+_POSITIONS = {
+    Role.PRIMARY: 0,
+    Role.WORKERS: 1,
+    Role.SERVERS: 2,
+    Role.REDUCERS: 2,
+    Role.EVALUATORS: 3,
+}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Replicas of one role on machines of one kind; None is what was not chosen.
+
+    `machine` is a machine type (Vertex AI), an instance type (SageMaker) or a legacy machine type
+    (AI Platform), and None on `local`. `accelerator` is the name in the API; other ways to write
+    it are turned into that one. `accelerator_count` is per replica. `disk_gb` is GB, and on
+    SageMaker the volume. `topology` is that of a TPU slice. `image` is for this pool alone.
+    """
+
+    replicas: int = 1
+    machine: str | None = None
+    accelerator: str | None = None
+    accelerator_count: int = 0
+    disk_type: str | None = None
+    disk_gb: int | None = None
+    topology: str | None = None
+    image: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.accelerator:
+            object.__setattr__(self, "accelerator", accelerator_name(self.accelerator))
+
+    @classmethod
+    def parse(cls, text: str) -> Pool:
+        """Reads what `str` of a pool gives. Raises OptionError with the form that is allowed."""
+        found = _POOL.fullmatch(text.strip())
+        if not found:
+            raise OptionError(f"{text!r} is not a pool; write {POOL_FORM}, {_EXAMPLE}")
+        fields = dict(_extras(found["extras"]))
+        if found["bare"]:
+            return cls(int(found["bare"]), **fields)
+        return cls(
+            int(found["replicas"] or 1),
+            _chosen(found["machine"]),
+            _chosen(found["accelerator"]),
+            int(found["count"] or 0),
+            **fields,
+        )
+
+    def __str__(self) -> str:
+        text = self._machines()
+        if self.disk_type or self.disk_gb is not None:
+            parts = [self.disk_type, None if self.disk_gb is None else str(self.disk_gb)]
+            text += ",disk=" + ":".join(part for part in parts if part)
+        if self.topology:
+            text += f",topology={self.topology}"
+        return f"{text},image={self.image}" if self.image else text
+
+    def _machines(self) -> str:
+        equipped = self.accelerator or self.accelerator_count
+        if not self.machine and not equipped:
+            return str(self.replicas)
+        text = self.machine or _UNSET
+        if self.replicas != 1:
+            text = f"{self.replicas}*{text}"
+        if not equipped:
+            return text
+        name = short_name(self.accelerator) if self.accelerator else _UNSET
+        return f"{text}+{self.accelerator_count}*{name}"
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators that the pool asks for itself, over all its replicas."""
+        return max(self.replicas, 0) * max(self.accelerator_count, 0)
+
+
+_EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or on local just 4"
+
+
+def _chosen(text: str | None) -> str | None:
+    return None if text in (None, _UNSET) else text
+
+
+def _extras(text: str) -> Iterator[tuple[str, Any]]:
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name == "disk":
+            yield from _disk(value)
+        elif name in ("topology", "image"):
+            yield name, value
+        else:
+            raise OptionError(f"no pool setting {name!r}; allowed are disk, topology and image")
+
+
+def _disk(text: str) -> Iterator[tuple[str, Any]]:
+    found = _DISK.fullmatch(text)
+    if not found or text == ":":
+        raise OptionError(f"disk={text} is not a disk; write disk=TYPE:GB, disk=TYPE or disk=GB")
+    if found["type"]:
+        yield "disk_type", found["type"]
+    if found["gb"]:
+        yield "disk_gb", int(found["gb"])

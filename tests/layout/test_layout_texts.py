@@ -1,0 +1,119 @@
+"""The text and YAML forms of pools and layouts: what is printed reads back equal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from layout_strategies import layouts, pools
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Pool, Role, load, save, saved
+from distrain_nb.layout.options import duration, seconds
+
+
+@given(pools())
+def test_a_pool_reads_back_equal(pool: Pool) -> None:
+    assert Pool.parse(str(pool)) == pool
+
+
+@given(layouts())
+def test_a_layout_reads_back_equal_from_its_line(layout: Layout) -> None:
+    assert Layout.from_line(str(layout)) == layout
+
+
+@given(layouts())
+def test_a_layout_reads_back_equal_from_yaml(layout: Layout) -> None:
+    assert Layout.from_yaml(layout.to_yaml()) == layout
+
+
+@pytest.mark.parametrize(
+    ("text", "pool"),
+    [
+        ("4", Pool(4)),
+        ("2*ml.p4d.24xlarge", Pool(2, "ml.p4d.24xlarge")),
+        ("n1-standard-4", Pool(1, "n1-standard-4")),
+        ("4*n1-highmem-96+8*V100", Pool(4, "n1-highmem-96", "NVIDIA_TESLA_V100", 8)),
+        ("n1-highmem-96+8*nvidia-tesla-v100", Pool(1, "n1-highmem-96", "NVIDIA_TESLA_V100", 8)),
+        ("a2-highgpu-1g+1*A100", Pool(1, "a2-highgpu-1g", "NVIDIA_TESLA_A100", 1)),
+        ("a2-ultragpu-1g+1*A100_80GB", Pool(1, "a2-ultragpu-1g", "NVIDIA_A100_80GB", 1)),
+        ("a3-highgpu-8g+8*h100", Pool(1, "a3-highgpu-8g", "NVIDIA_H100_80GB", 8)),
+        (
+            "n1-standard-4,disk=pd-ssd:200",
+            Pool(1, "n1-standard-4", disk_type="pd-ssd", disk_gb=200),
+        ),
+        ("ml.m5.large,disk=50", Pool(1, "ml.m5.large", disk_gb=50)),
+        ("4*?+2*?", Pool(4, None, None, 2)),
+    ],
+)
+def test_pool_forms(text: str, pool: Pool) -> None:
+    assert Pool.parse(text) == pool
+
+
+@pytest.mark.parametrize("text", ["", "4*", "n1 4", "n1+8V100", "n1,disk=:", "n1,colour=red"])
+def test_a_bad_pool_is_refused_with_the_allowed_form(text: str) -> None:
+    with pytest.raises(OptionError, match=r"write|allowed"):
+        Pool.parse(text)
+
+
+def test_a_bad_option_names_itself_its_value_and_its_form() -> None:
+    with pytest.raises(OptionError, match=r"--workers: '4\*' .* \[REPLICAS\*\]MACHINE"):
+        Layout.of(workers="4*")
+    with pytest.raises(OptionError, match=r"--on can't be 'mars'; write local\|vertex"):
+        Layout.of("mars")
+    with pytest.raises(OptionError, match=r"no layout option 'colour'"):
+        Layout.of(colour="red")
+    with pytest.raises(OptionError, match="'--colour' is no layout option"):
+        Layout.from_line("--colour red")
+    with pytest.raises(OptionError, match="--timeout needs a value"):
+        Layout.from_line("--timeout")
+
+
+def test_a_line_is_what_the_documents_show() -> None:
+    layout = Layout.of(
+        "vertex", primary="n1-highmem-96+8*V100", workers="4*n1-highmem-96+8*V100", spot=True
+    )
+    assert str(layout) == (
+        "--on vertex --primary n1-highmem-96+8*V100 --workers 4*n1-highmem-96+8*V100 --spot"
+    )
+
+
+def test_local_has_one_primary_without_asking() -> None:
+    layout = Layout.of(workers=2, servers=1, evaluators="1")
+    assert [(role.value, pool.replicas) for role, pool in layout.pools()] == [
+        ("primary", 1), ("workers", 2), ("servers", 1), ("evaluators", 1),
+    ]  # fmt: skip
+    assert layout.size == 5
+    assert layout.replicas(Role.WORKERS) == 2
+
+
+def test_sagemaker_workers_are_the_whole_job() -> None:
+    layout = Layout.of("sagemaker", workers="2*ml.p4d.24xlarge")
+    assert layout.size == 2
+
+
+def test_named_layouts(tmp_path) -> None:
+    layout = Layout.of("vertex", primary="n1-standard-4+1*T4")
+    path = save(layout, "small", tmp_path / "layouts")
+    assert path.read_text() == "on: vertex\nprimary: n1-standard-4+1*T4\n"
+    assert load("small", tmp_path / "layouts") == load(str(path)) == layout
+    assert saved(tmp_path / "layouts") == ("small",)
+    with pytest.raises(OptionError, match=r"no layout 'big' .* saved layouts: small"):
+        load("big", tmp_path / "layouts")
+    with pytest.raises(OptionError, match="can't name a layout"):
+        save(layout, "../small", tmp_path)
+    path.write_text("on: vertex\nworkers: 4*\n")
+    with pytest.raises(OptionError, match=r"small\.yaml: --workers"):
+        load("small", tmp_path / "layouts")
+
+
+def test_edited_sets_fields_of_pools_by_path() -> None:
+    layout = Layout.of("vertex", primary="n1-standard-4")
+    edited = layout.edited(
+        {"workers.machine": "n1-standard-8", "workers.replicas": 3, "region": "x"}
+    )
+    assert str(edited) == "--on vertex --primary n1-standard-4 --workers 3*n1-standard-8 --region x"
+
+
+@pytest.mark.parametrize(("text", "value"), [("7d", 604800), ("1h30m", 5400), ("45", 45)])
+def test_durations(text: str, value: int) -> None:
+    assert seconds(text) == value == seconds(duration(value))
