@@ -1,0 +1,83 @@
+"""What a backend is asked for, and the values that pass between it and the rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
+    from distrain_nb.program import Program
+    from distrain_nb.worker.status import Status
+
+Handle = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A program, the machines it is to run on, and how.
+
+    `ranks_per_replica` is None where the backend is to choose; `results` are names of rank 0 to
+    bring back; `timeout` is in seconds; `waits` says that somebody waits for it, so that it must
+    not outlive them; `folder` is the working folder on this machine.
+    """
+
+    program: Program
+    layout: Layout
+    folder: Path
+    name: str = ""
+    experiment: str = ""
+    ranks_per_replica: int | None = None
+    results: tuple[str, ...] = ()
+    timeout: float | None = None
+    waits: bool = False
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Plan(Protocol):
+    """What would be sent, whole: `str` of it is what `--dry-run` shows."""
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+    def __str__(self) -> str: ...
+
+
+class Backend(Protocol):
+    """A place where jobs run. A handle is whatever finds a run again, as JSON values."""
+
+    name: str
+    waits_by_default: bool
+
+    def plan(self, job: Job) -> Any:
+        """The exact request, as a `Plan`. Pure: touches nothing outside."""
+
+    def submit(self, plan: Any, folder: Path) -> Handle:
+        """Send it; log, metrics, status and results of the run are to appear in `folder`."""
+
+    def status(self, handle: Handle, folder: Path) -> Status:
+        """How the run is doing."""
+
+    def cancel(self, handle: Handle, folder: Path) -> None:
+        """Ask for it to be stopped."""
+
+
+def names() -> list[str]:
+    """The backends that are installed."""
+    return sorted({entry.name for entry in entry_points(group="distrain_nb.backends")})
+
+
+def find(name: str) -> Backend:
+    """The backend of that name. Raises OptionError naming those that there are."""
+    for entry in entry_points(group="distrain_nb.backends"):
+        if entry.name == name:
+            backend: Backend = entry.load()()
+            return backend
+    raise OptionError(f"--on {name}: no such backend is installed; allowed: {', '.join(names())}")
