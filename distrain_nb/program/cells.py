@@ -1,0 +1,31 @@
+"""Cells and notebooks: everything that capture looks at, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One executed cell.
+
+    `label` is its name in tracebacks, such as "Cell In[7]". `source` is the whole cell as its
+    author sees it, a magic line included, so that line numbers are those on the screen.
+    """
+
+    label: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """What a cell may need: names, the executed cells (oldest first), and the folder of modules."""
+
+    namespace: Mapping[str, Any]
+    cells: Sequence[Cell]
+    folder: Path

@@ -1,0 +1,172 @@
+"""Where in the executed cells each name was bound, and by which statement."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from distrain_nb.program.ipython_syntax import Note, plain
+from distrain_nb.program.names import Names, has_late_annotations, names_of
+from distrain_nb.program.scopes import bound_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.program.cells import Cell
+
+_CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
+_RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
+
+
+@dataclass(frozen=True, eq=False)
+class Statement:
+    """One top-level statement of an executed cell."""
+
+    label: str
+    node: ast.stmt
+    text: str
+    binds: frozenset[str]
+    refused: tuple[Note, ...]  # IPython's syntax inside
+
+    @property
+    def line(self) -> int:
+        return first_line(self.node)
+
+    @property
+    def where(self) -> str:
+        return f"{self.label}, line {self.line}"
+
+    @cached_property
+    def names(self) -> Names:
+        return names_of([self.node])
+
+    @property
+    def is_definition(self) -> bool:
+        return isinstance(self.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+
+    @property
+    def is_import(self) -> bool:
+        return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+    def alias(self, name: str) -> ast.alias | None:
+        """The part of an import statement that binds a name."""
+        if not isinstance(self.node, (ast.Import, ast.ImportFrom)):
+            return None
+        for alias in self.node.names:
+            if bound_names([alias]) == {name}:
+                return alias
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A statement and its place in the order of execution."""
+
+    at: tuple[int, int]  # cell, statement
+    statement: Statement
+
+
+@dataclass
+class History:
+    """All executed statements, by the names that they bind."""
+
+    bindings: dict[str, list[Placed]] = field(default_factory=dict)
+    changes: dict[str, list[Placed]] = field(default_factory=dict)  # Net.forward = …
+    stars: list[Placed] = field(default_factory=list)
+    late_annotations: bool = False
+
+    def of(self, name: str, before: tuple[int, int] | None = None) -> list[Placed]:
+        """The statements that bound a name, latest first."""
+        return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
+
+    def changes_of(self, name: str, after: tuple[int, int]) -> list[Placed]:
+        """The statements that set an attribute of a name's object, or registered with it."""
+        return [p for p in self.changes.get(name, ()) if p.at > after]
+
+
+def history(cells: Iterable[Cell]) -> History:
+    """Index executed cells, oldest first. Each text is parsed once per process."""
+    found = History()
+    for position, cell in enumerate(cells):
+        statements = statements_of(cell.label, cell.source)
+        for number, statement in enumerate(statements):
+            _add(found, Placed((position, number), statement))
+        if has_late_annotations(s.node for s in statements):
+            found.late_annotations = True
+    return found
+
+
+def _add(found: History, placed: Placed) -> None:
+    node = placed.statement.node
+    for name in placed.statement.binds:
+        found.bindings.setdefault(name, []).append(placed)
+    for name in _changed(node):
+        found.changes.setdefault(name, []).append(placed)
+    if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+        found.stars.append(placed)
+
+
+def _changed(node: ast.stmt) -> set[str]:
+    """Names whose object the statement alters: `f.calls = 0`, `@f.register`."""
+    if isinstance(node, ast.Assign):
+        touched: list[ast.expr] = [t for t in node.targets if isinstance(t, ast.Attribute)]
+    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        touched = [getattr(d, "func", d) for d in node.decorator_list]
+        touched = [t for t in touched if isinstance(t, ast.Attribute)]
+    else:
+        return set()
+    return {t.value.id for t in touched if isinstance(getattr(t, "value", None), ast.Name)}
+
+
+@lru_cache(maxsize=4096)
+def statements_of(label: str, source: str) -> tuple[Statement, ...]:
+    """The top-level statements of a cell; none of one that can't be parsed or ran elsewhere."""
+    text = _body(source)
+    cell = plain(text)
+    try:
+        tree = ast.parse(cell.text)
+    except (SyntaxError, ValueError):
+        return ()
+    lines = cell.text.split("\n")
+    return tuple(_statement(label, node, lines, cell.refused) for node in tree.body)
+
+
+def _body(source: str) -> str:
+    """A cell without its cell magic; empty where the body did not run in the notebook."""
+    magic = _CELL_MAGIC.match(source)
+    if magic is None:
+        return source
+    if magic[1] not in _RUN_HERE:
+        return ""
+    _head, _, body = source[magic.start(1) :].partition("\n")
+    blank = source[: magic.start(1)].count("\n") + 1
+    return "\n" * blank + body
+
+
+def _statement(
+    label: str, node: ast.stmt, lines: list[str], refused: tuple[Note, ...]
+) -> Statement:
+    inside = tuple(n for n in refused if first_line(node) <= n.line <= (node.end_lineno or 0))
+    return Statement(label, node, _text(node, lines), frozenset(bound_names([node])), inside)
+
+
+def _text(node: ast.stmt, lines: list[str]) -> str:
+    """The statement's own text, also where others stand on its lines."""
+    chosen = lines[first_line(node) - 1 : node.end_lineno]
+    if node.end_col_offset is not None:
+        last = chosen[-1].encode()
+        rest = last[node.end_col_offset :].decode().strip()
+        if rest.startswith(";"):
+            chosen[-1] = last[: node.end_col_offset].decode()
+    if node.col_offset:
+        chosen[0] = chosen[0].encode()[node.col_offset :].decode()
+    return "\n".join(chosen)
+
+
+def first_line(node: ast.stmt) -> int:
+    """The first line of a statement, its decorators included."""
+    decorators = getattr(node, "decorator_list", [])
+    return int(min([node.lineno, *[d.lineno for d in decorators]]))

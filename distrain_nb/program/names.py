@@ -1,0 +1,429 @@
+"""Which names a piece of top-level code needs from outside, and which it binds.
+
+The walk follows the order of execution: a name counts as needed where it is read before the code
+has bound it on every path. Bodies of functions run later, so what they read counts as needed
+unless the code itself binds it before the function can be called.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.program.scopes import Scope, bound_names, class_scope, function_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+_IN_QUERY = re.compile(r"@([^\W\d]\w*)")  # pandas: df.query("age > @limit")
+_CATCH_NAME_ERRORS = {"NameError", "Exception", "BaseException"}
+_LATE_ANNOTATIONS = sys.version_info >= (3, 14)
+
+
+@dataclass(frozen=True)
+class Use:
+    """The first place where a name is needed.
+
+    `at_once`: it is read while the code runs from top to bottom, not in a function's body.
+    `certain`: nothing in the code can have bound it by then.
+    `deleted`: it is not read there, but removed with `del`.
+    """
+
+    name: str
+    line: int
+    at_once: bool
+    certain: bool
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Names:
+    """What code needs, by name, in order of first use; and what it binds at its top level."""
+
+    needs: Mapping[str, Use]
+    binds: frozenset[str]
+
+
+def names_of(
+    body: Sequence[ast.stmt],
+    *,
+    late_annotations: bool = False,
+    star: Callable[[str], Iterable[str]] = lambda _: (),
+) -> Names:
+    """Analyse top-level statements. `star` tells which names `from module import *` binds."""
+    walker = _Walker(late_annotations or _LATE_ANNOTATIONS or has_late_annotations(body), star)
+    walker.block(body)
+    return walker.result()
+
+
+def has_late_annotations(body: Iterable[ast.stmt]) -> bool:
+    """Whether `from __future__ import annotations` stands in the code."""
+    return any(
+        isinstance(s, ast.ImportFrom)
+        and s.module == "__future__"
+        and any(a.name == "annotations" for a in s.names)
+        for s in body
+    )
+
+
+@dataclass(frozen=True)
+class _Read:
+    name: str
+    line: int
+
+
+@dataclass
+class _Walker(ast.NodeVisitor):
+    late_annotations: bool
+    star: Callable[[str], Iterable[str]]
+    needs: dict[str, Use] = field(default_factory=dict)
+    later: list[_Read] = field(default_factory=list)  # what bodies of functions read
+    bodies: dict[str, list[_Read]] = field(default_factory=dict)  # the same by function's name
+    bound_inside: set[str] = field(default_factory=set)  # by functions that declare `global`
+    scopes: list[Scope] = field(default_factory=lambda: [Scope("module")])
+    guarded: int = 0  # inside a try that catches NameError
+
+    def result(self) -> Names:
+        module = self.scopes[0]
+        for read in self.later:
+            if read.name not in module.possibly:
+                self._need(read, at_once=False, certain=read.name not in self.bound_inside)
+        return Names(self.needs, frozenset(module.possibly | self.bound_inside))
+
+    # -- reading and binding ------------------------------------------------------------------
+
+    def read(self, name: str, line: int) -> None:
+        deferred = False
+        innermost = True
+        for scope in reversed(self.scopes):
+            if scope.holds(name, innermost=innermost):
+                return
+            deferred = deferred or scope.kind == "function"
+            if name in scope.declared_global:
+                deferred = deferred or any(s.kind == "function" for s in self.scopes)
+                break
+            innermost = innermost and scope.kind == "comprehension" and not scope.hides_class
+        if name == "__class__":
+            return
+        if deferred:
+            self.later.append(_Read(name, line))
+        else:
+            self._read_now(_Read(name, line), certain=True)
+
+    def _read_now(self, read: _Read, *, certain: bool) -> None:
+        module = self.scopes[0]
+        if module.alive and read.name not in module.surely:
+            sure = certain and not self.guarded and read.name not in module.possibly
+            self._need(read, at_once=True, certain=sure)
+        for inner in self.bodies.pop(read.name, ()):  # the function may be called from here on
+            self._read_now(inner, certain=False)
+
+    def _need(self, read: _Read, *, at_once: bool, certain: bool, deleted: bool = False) -> None:
+        known = self.needs.get(read.name)
+        if known is None or (known.deleted and not deleted):
+            self.needs[read.name] = Use(read.name, read.line, at_once, certain, deleted)
+
+    def bind(self, name: str) -> None:
+        scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
+        if name in scope.declared_global:
+            self.bound_inside.add(name)
+        elif scope.kind != "function":
+            scope.bind(name)
+            if scope.kind == "module":
+                self.bodies.pop(name, None)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        self.scopes.append(scope)
+        yield
+        self.scopes.pop()
+
+    def alternatives(self, *paths: Callable[[], None]) -> None:
+        """Paths of which one is taken: sure afterwards is what all of them bind."""
+        scope = self.scopes[-1]
+        start, ends = scope.mark(), []
+        for path in paths:
+            scope.reset(start)
+            path()
+            ends.append(scope.mark())
+        scope.join(ends)
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def block(self, body: Iterable[ast.AST]) -> None:
+        for node in body:
+            self.statement(node)
+
+    def statement(self, node: ast.AST) -> None:
+        start = len(self.later)
+        self.visit(node)
+        if len(self.scopes) > 1:
+            return
+        late = self.later[start:]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.bodies[node.name] = late
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            self.bodies.update(dict.fromkeys(bound_names([node]), late))
+        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.AugAssign)):
+            for read in late:  # sorted(xs, key=lambda x: …) calls at once
+                self._read_now(read, certain=False)
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        self.alternatives(lambda: self.block(node.body), lambda: self.block(node.orelse))
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.visit(node.iter)
+        self._loop(node, [node.target])
+
+    visit_AsyncFor = visit_For  # noqa: N815
+
+    def visit_While(self, node: ast.While) -> None:
+        self.visit(node.test)
+        self._loop(node, [])
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, targets: list[ast.expr]) -> None:
+        if self.scopes[-1].kind != "function":
+            self.scopes[-1].possibly |= bound_names(node.body)  # by an earlier round
+        self.alternatives(lambda: self.block([*targets, *node.body]), lambda: None)
+        self.block(node.orelse)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        scope = self.scopes[-1]
+        start = scope.mark()
+        catches = any(_catches_name_errors(h) for h in node.handlers)
+
+        def normal() -> None:
+            self.guarded += catches
+            self.block(node.body)
+            self.guarded -= catches
+            self.block(node.orelse)
+
+        handlers = [lambda h=h: self.visit(h) for h in node.handlers]
+        self.alternatives(normal, *handlers)
+        after = scope.mark()
+        scope.reset(start)
+        self.block(node.finalbody)
+        scope.merge(start, after)
+
+    visit_TryStar = visit_Try  # noqa: N815
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.type:
+            self.visit(node.type)
+        if node.name:
+            self.bind(node.name)
+        self.block(node.body)
+        if node.name:
+            self.scopes[-1].unbind(node.name)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.visit(item)
+        self.block(node.body)
+
+    visit_AsyncWith = visit_With  # noqa: N815
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self.visit(node.subject)
+        last = node.cases[-1]
+        complete = isinstance(last.pattern, ast.MatchAs) and not (
+            last.pattern.pattern or last.guard
+        )
+        cases = [lambda c=c: self._case(c) for c in node.cases]
+        self.alternatives(*cases, *([] if complete else [lambda: None]))
+
+    def _case(self, case: ast.match_case) -> None:
+        self.visit(case.pattern)
+        for name in bound_names([case.pattern]):
+            self.bind(name)
+        if case.guard:
+            self.visit(case.guard)
+        self.block(case.body)
+
+    def _leave(self, node: ast.AST) -> None:
+        self.generic_visit(node)
+        if self.scopes[-1].kind != "function":
+            self.scopes[-1].alive = False
+
+    visit_Raise = visit_Break = visit_Continue = _leave  # noqa: N815
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self.read(node.target.id, node.target.lineno)
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value:
+            self.visit(node.value)
+        if self.scopes[-1].kind != "function":
+            self._annotation(node.annotation)
+        if node.value or not isinstance(node.target, ast.Name):
+            self.visit(node.target)
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self._delete(target)
+            else:
+                self.visit(target)
+
+    def _delete(self, target: ast.Name) -> None:
+        scope = self.scopes[-1]
+        if scope.kind == "module" and scope.alive and target.id not in scope.surely:
+            read = _Read(target.id, target.lineno)
+            self._need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
+        scope.unbind(target.id)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in bound_names([node]):
+            self.bind(name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        stars = any(a.name == "*" for a in node.names)
+        for name in self.star(node.module or "") if stars else bound_names([node]):
+            self.bind(name)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.scopes[-1].declared_global.update(node.names)
+
+    def visit_TypeAlias(self, node: ast.AST) -> None:  # type X = …, Python 3.12
+        self.later.extend(
+            _Read(n.id, n.lineno)
+            for n in ast.walk(node.value)  # type: ignore[attr-defined]
+            if isinstance(n, ast.Name)
+        )
+        self.bind(node.name.id)  # type: ignore[attr-defined]
+
+    # -- definitions --------------------------------------------------------------------------
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        self._defaults(node.args)
+        with self.inside(_type_parameters(node)):
+            for annotation in [*_argument_annotations(node.args), node.returns]:
+                if annotation:
+                    self._annotation(annotation)
+            with self.inside(function_scope(node.args, node.body)):
+                self.block(node.body)
+        self.bind(node.name)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        self._defaults(node.args)
+        with self.inside(function_scope(node.args, [node.body])):
+            self.visit(node.body)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        with self.inside(_type_parameters(node)):
+            for part in [*node.bases, *node.keywords]:
+                self.visit(part)
+            with self.inside(class_scope()):
+                self.block(node.body)
+        self.bind(node.name)
+
+    def _defaults(self, arguments: ast.arguments) -> None:
+        for default in [*arguments.defaults, *arguments.kw_defaults]:
+            if default:
+                self.visit(default)
+
+    def _annotation(self, node: ast.expr) -> None:
+        if self.late_annotations:
+            self.later.extend(
+                _Read(n.id, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Name)
+            )
+        else:
+            self.visit(node)
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.bind(node.id)
+        elif isinstance(node.ctx, ast.Load):
+            self.read(node.id, node.lineno)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self.visit(node.value)
+        if self.scopes[-1].kind == "comprehension":  # may run no round at all
+            scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
+            scope.possibly.add(node.target.id)
+        else:
+            self.bind(node.target.id)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        self.visit(node.values[0])
+        self.alternatives(lambda: self._each(node.values[1:]), lambda: None)
+
+    def _each(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self.alternatives(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):
+            self.guarded += 1
+            for text in [a for a in node.args if isinstance(a, ast.Constant)]:
+                for name in _IN_QUERY.findall(str(text.value)):
+                    self.read(name, node.lineno)
+            self.guarded -= 1
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        self._comprehension(node.generators, [node.elt])
+
+    visit_SetComp = visit_ListComp  # noqa: N815
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self.guarded += 1  # it may run after what it reads is bound
+        self._comprehension(node.generators, [node.elt])
+        self.guarded -= 1
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node.generators, [node.key, node.value])
+
+    def _comprehension(self, loops: list[ast.comprehension], results: list[ast.expr]) -> None:
+        self.visit(loops[0].iter)
+        local = frozenset(bound_names([loop.target for loop in loops]))
+        with self.inside(Scope("comprehension", local=local)):
+            for loop in loops:
+                for part in [*([] if loop is loops[0] else [loop.iter]), *loop.ifs]:
+                    self.visit(part)
+            for result in results:
+                self.visit(result)
+
+
+def _catches_name_errors(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    return any(
+        isinstance(n, ast.Name) and n.id in _CATCH_NAME_ERRORS for n in ast.walk(handler.type)
+    )
+
+
+def _argument_annotations(arguments: ast.arguments) -> list[ast.expr | None]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [a.annotation for a in [*every, arguments.vararg, arguments.kwarg] if a]
+
+
+def _type_parameters(node: ast.AST) -> Scope:
+    """The scope of `[T]` in `def f[T](x: T)`: code in it runs at once (Python 3.12)."""
+    parameters = getattr(node, "type_params", [])
+    return Scope("comprehension", local=frozenset(p.name for p in parameters), hides_class=False)

@@ -1,0 +1,175 @@
+"""Pickles whose arrays lie in a file of their own.
+
+The bytes of NumPy arrays and tensors go to one file, each aligned to 64 bytes, and are mapped
+copy-on-write when read: ranks on one machine share their pages, and the files survive a change of
+NumPy's or torch's version. NumPy and torch are touched only where a value is theirs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from types import ModuleType
+from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Tuple
+
+_ALIGNMENT = 64
+
+
+class Writer(pickle.Pickler):
+    """Pickles objects to `objects`, and the bytes of arrays to `arrays`."""
+
+    def __init__(self, objects: BinaryIO, arrays: BinaryIO) -> None:
+        super().__init__(objects, protocol=4)
+        self.arrays = arrays
+        self.storages: Dict[Tuple[int, int], int] = {}
+        self._kept: List[Any] = []  # storages stay alive, so that addresses stay unique
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, ModuleType):
+            return importlib.import_module, (obj.__name__,)
+        if _is_array(obj):
+            return self._array(obj)
+        if _is_tensor(obj):
+            return self._tensor(obj)
+        return NotImplemented
+
+    def forget_from(self, offset: int) -> None:
+        """Drop the arrays that lie at `offset` and behind it: their value could not be saved."""
+        self.arrays.seek(offset)
+        self.arrays.truncate()
+        self.storages = {k: start for k, start in self.storages.items() if start < offset}
+
+    def _append(self, data: Any) -> int:
+        self.arrays.write(b"\0" * (-self.arrays.tell() % _ALIGNMENT))
+        start = self.arrays.tell()
+        self.arrays.write(data)
+        return start
+
+    def _array(self, array: Any) -> Any:
+        numpy = sys.modules["numpy"]
+        fortran = array.flags.f_contiguous and not array.flags.c_contiguous
+        flat = numpy.ascontiguousarray(array.T if fortran else array).reshape(-1)
+        start = self._append(flat.view("u1").data if flat.nbytes else b"")
+        return out_of_band, ("array", start, array.shape, array.dtype, "F" if fortran else "C")
+
+    def _tensor(self, tensor: Any) -> Any:
+        torch = sys.modules["torch"]
+        data = tensor.detach()
+        if data.device.type not in ("cpu", "cuda"):
+            data = data.cpu()
+        storage = data.untyped_storage()
+        if data.numel() * data.element_size() * 2 < storage.nbytes():  # a small view of much
+            data = data.clone(memory_format=torch.contiguous_format)
+            storage = data.untyped_storage()
+        start = self._storage(storage)
+        layout = (data.storage_offset(), tuple(data.shape), data.stride())
+        dtype = str(data.dtype).split(".")[1]
+        parameter = type(tensor) is torch.nn.Parameter
+        state = (layout, parameter, tensor.requires_grad)
+        return out_of_band, ("tensor", start, storage.nbytes(), dtype, *state)
+
+    def _storage(self, storage: Any) -> int:
+        key = (storage.data_ptr(), storage.nbytes())
+        if key not in self.storages:
+            torch = sys.modules["torch"]
+            data = torch.empty(0, dtype=torch.uint8).set_(storage.cpu())
+            self.storages[key] = self._append(data.numpy().data if storage.nbytes() else b"")
+            self._kept.append(storage)
+        return self.storages[key]
+
+
+class Reader(pickle.Unpickler):
+    """Reads what `Writer` wrote; `namespace` is where the program's own names are found."""
+
+    def __init__(self, objects: BinaryIO, arrays: Any, namespace: Mapping[str, Any]) -> None:
+        super().__init__(objects)
+        self.arrays = arrays
+        self.namespace = namespace
+        self.storages: Dict[Tuple[int, int], Any] = {}
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == (__name__, out_of_band.__name__):
+            return self._restore
+        try:
+            return super().find_class(module, name)
+        except ModuleNotFoundError:
+            return super().find_class(_other_numpy(module), name)
+
+    def _restore(self, kind: str, *state: Any) -> Any:
+        restore: Dict[str, Callable[..., Any]] = {
+            "array": self._array,
+            "tensor": self._tensor,
+            "notebook": self._notebook,
+        }
+        return restore[kind](*state)
+
+    def _array(self, start: int, shape: Tuple[int, ...], dtype: Any, order: Any) -> Any:
+        import numpy
+
+        if 0 in shape or not dtype.itemsize:
+            return numpy.empty(shape, dtype, order)
+        return numpy.ndarray(shape, dtype, self.arrays, start, order=order)
+
+    def _tensor(
+        self,
+        start: int,
+        size: int,
+        dtype: str,
+        layout: Tuple[Any, ...],
+        parameter: bool,
+        requires_grad: bool,
+    ) -> Any:
+        import torch
+
+        storage = self._storage(start, size)
+        tensor = torch.empty(0, dtype=getattr(torch, dtype)).set_(storage, *layout)
+        if parameter:
+            return torch.nn.Parameter(tensor, requires_grad)
+        return tensor.requires_grad_(requires_grad)
+
+    def _storage(self, start: int, size: int) -> Any:
+        import torch
+
+        if not size:
+            return torch.empty(0, dtype=torch.uint8).untyped_storage()
+        if (start, size) not in self.storages:
+            data = torch.frombuffer(self.arrays, dtype=torch.uint8, count=size, offset=start)
+            self.storages[start, size] = data.untyped_storage()
+        return self.storages[start, size]
+
+    def _notebook(self, path: str) -> Any:
+        name, *rest = path.split(".")
+        found = self.namespace[name]
+        for attribute in rest:
+            found = getattr(found, attribute)
+        return found
+
+
+def out_of_band(kind: str, *state: Any) -> Any:
+    """What stands in a pickle for an array, a tensor, or a name of the program."""
+    raise pickle.UnpicklingError("%s %r: read this with distrain_nb.worker.values" % (kind, state))
+
+
+def _is_array(obj: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    if numpy is None or type(obj) not in (numpy.ndarray, numpy.memmap):
+        return False
+    return not obj.dtype.hasobject and obj.dtype.isbuiltin != 2
+
+
+def _is_tensor(obj: Any) -> bool:
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "nn"):
+        return False
+    if type(obj) is not torch.Tensor and type(obj) is not torch.nn.Parameter:
+        return False
+    plain = obj.layout is torch.strided and not obj.is_quantized and obj.device.type != "meta"
+    return bool(plain and not obj.is_conj() and not obj.is_neg() and not vars(obj))
+
+
+def _other_numpy(module: str) -> str:
+    """The same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
+    if module.startswith("numpy._core"):
+        return module.replace("numpy._core", "numpy.core", 1)
+    return module.replace("numpy.core", "numpy._core", 1)
