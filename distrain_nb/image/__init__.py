@@ -1,0 +1,1 @@
+"""OCI images without a Docker daemon: layers, a registry client, and the builders."""

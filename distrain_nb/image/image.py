@@ -1,0 +1,141 @@
+"""What a build is asked for, and what comes out of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+
+from distrain_nb.image.progress import size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from distrain_nb.image.reference import Reference
+
+ROOT = "/opt/distrain"
+WORKER = f"{ROOT}/worker"
+PACKAGES = f"{ROOT}/packages"
+PROGRAM = f"{ROOT}/program"
+ENTRYPOINT = ("python3", "-m", "distrain_nb.worker")
+
+
+class Program(Protocol):
+    """What a build needs of a captured cell."""
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """`name==version` of what the program imports."""
+        ...
+
+    def write(self, folder: Path) -> object:
+        """Lay down `main.py` and what goes with it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a program becomes an image.
+
+    `requirements` are asked for on top of what the program imports. `python` (`3.11`) is needed
+    when the base doesn't say which one it has; `look_inside` finds it, and the packages, by
+    reading the base's layers once. `allowed_secrets` are files and variables that the guard lets
+    pass. `run` are shell commands that the image needs, for the builders that can run them.
+    """
+
+    base: str
+    target: str
+    requirements: tuple[str, ...] = ()
+    python: str | None = None
+    platform: str = "linux/amd64"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    allowed_secrets: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+    look_inside: bool = False
+
+
+def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the worker needs, with those of the recipe."""
+    paths = [WORKER, *filter(None, [base.get("PYTHONPATH")])]
+    return {
+        "PYTHONPATH": ":".join(paths),
+        "PYTHONUNBUFFERED": "1",
+        "DISTRAIN_PROGRAM": PROGRAM,
+        "DISTRAIN_PACKAGES": PACKAGES,
+        **recipe.environment,
+    }
+
+
+@dataclass(frozen=True)
+class ImageLayer:
+    """One layer: what it is for, its size in bytes as sent, and how it came to its repository."""
+
+    purpose: str
+    digest: str
+    size: int
+    how: str
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image in a registry. `reference` has its digest; `sent` is in bytes."""
+
+    reference: Reference
+    base: Reference
+    platform: str
+    layers: tuple[ImageLayer, ...]
+    entrypoint: tuple[str, ...]
+    environment: Mapping[str, str]
+    labels: Mapping[str, str]
+    notes: tuple[str, ...]
+    sent: int
+    seconds: float
+
+    @property
+    def uri(self) -> str:
+        """The name by digest, for a job's request."""
+        return self.reference.pinned()
+
+    @property
+    def by_hand(self) -> str:
+        """The command that runs the image on any machine with Docker."""
+        return f"docker run --rm {self.uri}"
+
+    def __str__(self) -> str:
+        table = [(x.purpose, size(x.size), x.how, x.digest[7:19]) for x in self.layers]
+        lines = [
+            f"{self.reference.name}:{self.reference.tag or 'latest'}  ({self.platform})",
+            f"  on {self.base}",
+            *(f"  {p:<9} {s:>9}  {how:<14} {digest}" for p, s, how, digest in table),
+            *(f"  {label:<12} {value}" for label, value in self._facts()),
+            *(f"  note: {note}" for note in self.notes),
+        ]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{escape(x.purpose)}</td><td style='text-align:right'>{size(x.size)}</td>"
+            f"<td>{escape(x.how)}</td><td><code>{x.digest[7:19]}</code></td></tr>"
+            for x in self.layers
+        )
+        facts = "".join(
+            f"<tr><td>{escape(label)}</td><td colspan='3'><code>{escape(value)}</code></td></tr>"
+            for label, value in self._facts()
+        )
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        return (
+            f"<div><b>{escape(str(self.reference.name))}</b> on {escape(str(self.base))}"
+            "<table><tr><th>layer</th><th>size</th><th>how</th><th>digest</th></tr>"
+            f"{rows}{facts}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
+        )
+
+    def _facts(self) -> list[tuple[str, str]]:
+        return [
+            ("entry point", " ".join(self.entrypoint)),
+            *(("environment", f"{name}={value}") for name, value in self.environment.items()),
+            ("digest", self.reference.digest or "not known"),
+            ("run it", self.by_hand),
+            ("sent", f"{size(self.sent)} in {self.seconds:.1f} s"),
+        ]

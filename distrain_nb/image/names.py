@@ -1,0 +1,21 @@
+"""Names of Python packages, in the one spelling in which they can be compared (PEP 503)."""
+
+from __future__ import annotations
+
+import re
+
+from distrain_nb.errors import ImageError
+
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:$|[\[<>=!~;@( ])")
+
+
+def normal(name: str) -> str:
+    """`Scikit_Learn` is `scikit-learn`."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def requirement_name(line: str) -> str:
+    """The package that a requirement such as `numpy>=2` is about. Raises ImageError for none."""
+    if match := _REQUIREMENT.match(line):
+        return normal(match[1])
+    raise ImageError(f"{line!r} is not a requirement. One looks like numpy or numpy>=2,<3.")

@@ -1,0 +1,76 @@
+"""Trying again when a registry is busy, broken for a moment, or cut off."""
+
+from __future__ import annotations
+
+import random
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+import httpx
+
+from distrain_nb.errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_ATTEMPTS = 6
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 30.0
+_BUSY = frozenset({408, 429, 500, 502, 503, 504})
+
+
+class RegistryError(ImageError):
+    """A registry can't be reached, or refuses; `status` is its HTTP status, 0 for none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class DigestMismatch(RegistryError):
+    """Content is not what its digest says: it was damaged where it lies or on its way."""
+
+
+class TryAgain(RegistryError):
+    """A failure that may pass; `after` is the pause in seconds that the registry asks for."""
+
+    def __init__(self, message: str, status: int = 0, after: float = 0.0) -> None:
+        self.after = after
+        super().__init__(message, status)
+
+
+def patiently(what: str, action: Callable[[], T]) -> T:
+    """Run `action` until it succeeds, a few times at most, with growing pauses.
+
+    Dropped connections, DigestMismatch and TryAgain are tried again. The last failure is raised
+    as a RegistryError that begins with `what`.
+    """
+    pause = _FIRST_PAUSE_S
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return action()
+        except (httpx.TransportError, DigestMismatch, TryAgain) as error:
+            if not left:
+                raise _final(what, error) from None
+            asked = error.after if isinstance(error, TryAgain) else 0.0
+            time.sleep(min(max(asked, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
+            pause *= 2
+    raise AssertionError("unreachable")
+
+
+def check_busy(response: httpx.Response, what: str) -> None:
+    """Raise TryAgain for the statuses that say so, with the pause that was asked for."""
+    if response.status_code in _BUSY:
+        asked = response.headers.get("Retry-After", "")
+        after = float(asked) if asked.isdigit() else 0.0
+        raise TryAgain(f"{what}: {response.status_code}", response.status_code, after)
+
+
+def _final(what: str, error: Exception) -> RegistryError:
+    if isinstance(error, DigestMismatch):
+        return error
+    status = error.status if isinstance(error, RegistryError) else 0
+    why = str(error) or type(error).__name__
+    return RegistryError(f"{what} failed {_ATTEMPTS} times; the last time: {why}", status)

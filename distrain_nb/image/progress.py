@@ -1,0 +1,71 @@
+"""How far a build is: small events for whoever draws the bar."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """`done` of `total` bytes in this phase; a `total` of 0 means that bytes don't count here."""
+
+    phase: str
+    done: int = 0
+    total: int = 0
+
+    def __str__(self) -> str:
+        if not self.total:
+            return self.phase
+        return f"{self.phase}: {size(self.done)} of {size(self.total)}"
+
+
+Listener = Callable[[Progress], None]
+
+
+class Meter:
+    """Adds up bytes that several threads send, and tells the listener after each piece."""
+
+    def __init__(self, listener: Listener | None, phase: str) -> None:
+        self._listener = listener
+        self._phase = phase
+        self._lock = threading.Lock()
+        self._done = 0
+        self._total = 0
+
+    @property
+    def done(self) -> int:
+        """The bytes sent so far."""
+        return self._done
+
+    def expect(self, more: int) -> None:
+        """`more` bytes will be sent."""
+        self._report(0, more)
+
+    def sent(self, more: int) -> None:
+        """`more` bytes have been sent; negative when they must be sent again."""
+        self._report(more, 0)
+
+    def _report(self, done: int, total: int) -> None:
+        with self._lock:
+            self._done += done
+            self._total += total
+            if self._listener is not None:
+                self._listener(Progress(self._phase, self._done, self._total))
+
+
+def tell(listener: Listener | None, phase: str) -> None:
+    """Announce a phase."""
+    if listener is not None:
+        listener(Progress(phase))
+
+
+def size(count: int) -> str:
+    """A number of bytes for people: `0 B`, `12.3 kB`, `1.2 GB`."""
+    if count < 1000:
+        return f"{count} B"
+    for power, unit in ((1, "kB"), (2, "MB")):
+        if count < 1000 ** (power + 1):
+            return f"{count / 1000**power:.1f} {unit}"
+    return f"{count / 1e9:.1f} GB"

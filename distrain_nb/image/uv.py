@@ -1,0 +1,166 @@
+"""uv, asked to resolve and install wheels for another machine's Python."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import ImageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_LOGIN_IN_URL = re.compile(r"(://)[^/@\s]+@")
+_NO_WHEEL = re.compile(
+    r"Wheels are required for `([^`]+)`|([\w.-]+)(?:==\S+)? has no (?:usable )?wheels|"
+    r"([\w.-]+)(?:==\S+)? has no wheels"
+)
+# How pip's settings are called by uv; a list of places is separated by spaces in both.
+_PIP_TO_UV = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
+}
+
+
+@dataclass(frozen=True)
+class Python:
+    """A Python to install for: `3.11`, and uv's name of the platform."""
+
+    version: str
+    platform: str
+
+    def options(self) -> list[str]:
+        return [
+            f"--python-version={self.version}",
+            f"--python-platform={self.platform}",
+            "--only-binary=:all:",
+            f"--python={sys.executable}",
+        ]
+
+
+def resolve(
+    requirements: Sequence[str], python: Python, installed: Mapping[str, str]
+) -> tuple[str, ...]:
+    """`name==version` of all that must be added to what is `installed` (name to version).
+
+    What is installed keeps its version and brings no dependencies of its own. Raises ImageError
+    if there is no solution, with the package if it has no wheel.
+    """
+    with tempfile.TemporaryDirectory(prefix="distrain-uv-") as folder:
+        wanted = _lines(Path(folder, "requirements.txt"), requirements)
+        fixed = [f"{name}=={version}" for name, version in installed.items()]
+        kept = _lines(Path(folder, "installed.txt"), fixed)
+        for name, version in installed.items():
+            _write_empty_wheel(Path(folder), name, version)
+        text = _run(
+            ["pip", "compile", str(wanted), f"--constraint={kept}", f"--find-links={folder}"]
+            + [f"--no-emit-package={name}" for name in installed]
+            + ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
+            + python.options(),
+            installed,
+        )
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return tuple(sorted(line for line in lines if line and not line.startswith("-")))
+
+
+def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
+    """Lay the packages of `resolved` down in `folder`. Raises ImageError if one can't be had."""
+    with tempfile.TemporaryDirectory(prefix="distrain-uv-") as drafts:
+        wanted = _lines(Path(drafts, "requirements.txt"), resolved)
+        _run(
+            [
+                "pip",
+                "install",
+                f"--requirement={wanted}",
+                f"--target={folder}",
+                "--no-deps",
+                *python.options(),
+            ],
+            {},
+        )
+
+
+def _run(arguments: list[str], installed: Mapping[str, str]) -> str:
+    done = subprocess.run(
+        [_program(), *arguments, "--quiet", "--color=never"],
+        env={**os.environ, **_pip_settings()},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise _explained(_LOGIN_IN_URL.sub(r"\1***@", done.stderr).strip(), installed)
+    return done.stdout
+
+
+def _explained(said: str, installed: Mapping[str, str]) -> ImageError:
+    if match := _NO_WHEEL.search(said):
+        name = next(filter(None, match.groups()))
+        return ImageError(
+            f"{name} has no wheel for the base's Python and platform, so it would have to be "
+            "built from source: choose --builder docker for that, or a version that has a wheel.\n"
+            + said
+        )
+    if installed:
+        said += "\nWhat the base has isn't changed; choose another base if this must be."
+    return ImageError(f"The program's packages can't be put together:\n{said}")
+
+
+def _program() -> str:
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    if found is None:
+        raise ImageError(
+            "uv is needed to add packages to an image: install it with `pip install uv`."
+        )
+    return found
+
+
+def _pip_settings() -> dict[str, str]:
+    """pip's indexes in uv's words, for people who have set up pip and not uv."""
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "uv", "uv.toml")
+    if own.exists() or any(name in os.environ for name in ("UV_INDEX", "UV_DEFAULT_INDEX")):
+        return {}
+    said = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+    )
+    found: dict[str, str] = {}
+    for line in said.stdout.splitlines():
+        key, equals, value = line.partition("=")
+        name = _PIP_TO_UV.get(key.rpartition(".")[2].lower().replace("_", "-"))
+        if equals and name and name not in os.environ:
+            found[name] = " ".join(str(ast.literal_eval(value)).split())
+    if "UV_INDEX" in found:
+        found.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # which is how pip chooses
+    return found
+
+
+def _lines(path: Path, lines: Sequence[str]) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def _write_empty_wheel(folder: Path, name: str, version: str) -> None:
+    """A wheel with nothing in it, so that uv takes an installed package as given."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+        info = f"{stem}.dist-info"
+        wheel.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        )
+        wheel.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        wheel.writestr(f"{info}/RECORD", "")
