@@ -6,7 +6,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -176,7 +176,8 @@ class _Push:
         labels = {
             **recipe.labels,
             "distrain-nb.version": distrain_nb.__version__,
-            "distrain-nb.base": self.base.reference.pinned(),
+            "org.opencontainers.image.base.name": str(replace(self.base.reference, digest=None)),
+            "org.opencontainers.image.base.digest": self.base.reference.digest or "",
             **packages.labels(),
         }
         environment = environment_for(recipe, self.base.config.environment)

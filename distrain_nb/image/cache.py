@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.config import home
 from distrain_nb.image.manifest import digest_of
 
 if TYPE_CHECKING:
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 def cache_folder(kind: str) -> Path:
     """The folder for one kind of thing, made if it isn't there."""
-    home = os.environ.get("DISTRAIN_HOME") or Path.home() / ".distrain"
-    folder = Path(home) / "cache" / kind
+    folder = home() / "cache" / kind
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -129,7 +129,7 @@ class Registry:
             try:
                 self._finish(url, body, what)
             except BaseException:
-                meter.sent(-body.read)
+                meter.sent(-body.given)
                 raise
 
         meter.expect(blob.size)
@@ -238,15 +238,15 @@ class _Body(httpx.SyncByteStream):
 
     def __init__(self, blob: Blob, meter: Meter) -> None:
         self.blob = blob
-        self.read = 0
+        self.given = 0
         self._meter = meter
 
     def __iter__(self) -> Iterator[bytes]:
-        self._meter.sent(-self.read)
-        self.read = 0
+        self._meter.sent(-self.given)
+        self.given = 0
         for data in self.blob.chunks():
             yield data
-            self.read += len(data)
+            self.given += len(data)
             self._meter.sent(len(data))
 
 

@@ -1,0 +1,1 @@
+"""The real services that the tests of images run against, started here and torn down again."""

@@ -1,0 +1,173 @@
+"""Base images: one of Debian's packages, and one of more than a gigabyte."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from .processes import run
+
+CACHE = Path(__file__).resolve().parents[3] / ".cache" / "images"
+PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SUITE = "bookworm"
+_PYTHON = ("python3",)
+_BIG_LAYERS = 9
+_BIG_LAYER = 120_000_000
+_TYPES = {
+    "docker": (
+        "application/vnd.docker.distribution.manifest.v2+json",
+        "application/vnd.docker.container.image.v1+json",
+        "application/vnd.docker.image.rootfs.diff.tar.gzip",
+    ),
+    "oci": (
+        "application/vnd.oci.image.manifest.v1+json",
+        "application/vnd.oci.image.config.v1+json",
+        "application/vnd.oci.image.layer.v1.tar+gzip",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A layer on this machine's disk."""
+
+    path: Path
+    digest: str
+    diff_id: str
+
+
+@dataclass(frozen=True)
+class BaseImage:
+    """An image to push: made here with other means than the ones under test."""
+
+    layers: tuple[Blob, ...]
+    family: str = "docker"
+    env: tuple[str, ...] = (PATH, "PYTHON_VERSION=3.11.2")
+    labels: tuple[tuple[str, str], ...] = ()
+    architecture: str = "amd64"
+
+    def push(self, name: str) -> str:
+        """Push to `host/repository:tag`; gives the digest."""
+        host, _, rest = name.partition("/")
+        repository, _, tag = rest.rpartition(":")
+        with httpx.Client(base_url=f"http://{host}", timeout=300, trust_env=False) as http:
+            for layer in self.layers:
+                _upload(http, repository, layer.digest, layer.path)
+            config = self._config()
+            _upload(http, repository, _digest(config), config)
+            answer = http.put(
+                f"/v2/{repository}/manifests/{tag}",
+                content=self._manifest(config),
+                headers={"Content-Type": _TYPES[self.family][0]},
+            )
+        assert answer.status_code == 201, answer.text
+        return answer.headers["Docker-Content-Digest"]
+
+    def with_(self, **changes: Any) -> BaseImage:
+        return replace(self, **changes)
+
+    def _config(self) -> bytes:
+        return json.dumps(
+            {
+                "architecture": self.architecture,
+                "os": "linux",
+                "created": "2025-01-01T00:00:00Z",
+                "config": {
+                    "Env": list(self.env),
+                    "Cmd": ["/bin/sh"],
+                    "Labels": dict(self.labels),
+                },
+                "rootfs": {"type": "layers", "diff_ids": [x.diff_id for x in self.layers]},
+                "history": [{"created_by": "tests"} for _ in self.layers],
+            }
+        ).encode()
+
+    def _manifest(self, config: bytes) -> bytes:
+        manifest, config_type, layer_type = _TYPES[self.family]
+        described = {"mediaType": config_type, "size": len(config), "digest": _digest(config)}
+        layers = [
+            {"mediaType": layer_type, "size": x.path.stat().st_size, "digest": x.digest}
+            for x in self.layers
+        ]
+        document = {"schemaVersion": 2, "config": described, "layers": layers}
+        if self.family == "docker":  # OCI leaves it out, as its specification allows
+            document["mediaType"] = manifest
+        return json.dumps(document).encode()
+
+
+def small_base() -> BaseImage:
+    """Debian with Python 3.11, from its packages."""
+    return BaseImage((_debian(),))
+
+
+def big_base() -> BaseImage:
+    """The same with more than 1 GB of data that can't be compressed."""
+    return BaseImage((_debian(), *(_noise(number) for number in range(_BIG_LAYERS))))
+
+
+def _debian() -> Blob:
+    recipe = hashlib.sha256(repr((_SUITE, _PYTHON, "1")).encode()).hexdigest()[:12]
+    path = CACHE / f"debian-{recipe}.tar.gz"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        tar = path.with_suffix(".draft.tar")
+        run("mmdebstrap", "--variant=extract", f"--include={','.join(_PYTHON)}", _SUITE, str(tar))
+        draft = path.with_suffix(".draft")
+        with tar.open("rb") as source, gzip.GzipFile(draft, "wb", 4, mtime=0) as packed:
+            shutil.copyfileobj(source, packed, 1 << 20)
+        tar.unlink()
+        draft.rename(path)
+    return _blob(path)
+
+
+def _noise(number: int) -> Blob:
+    """A layer with one file of random bytes, stored and not compressed."""
+    path = CACHE / f"noise-{number}-{_BIG_LAYER}.tar.gz"
+    if not path.exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        import io
+        import tarfile
+
+        draft = path.with_suffix(".draft")
+        with tarfile.open(draft, "w:gz", compresslevel=0) as tar:
+            entry = tarfile.TarInfo(f"noise/{number}")
+            entry.size = _BIG_LAYER
+            tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(_BIG_LAYER)))
+        draft.rename(path)
+    return _blob(path)
+
+
+def _blob(path: Path) -> Blob:
+    facts = path.with_suffix(".json")
+    if not facts.exists():
+        with path.open("rb") as packed:
+            digest = hashlib.file_digest(packed, "sha256").hexdigest()
+        with gzip.open(path) as tar:
+            diff_id = hashlib.file_digest(tar, "sha256").hexdigest()  # type: ignore[arg-type]
+        facts.write_text(json.dumps([f"sha256:{digest}", f"sha256:{diff_id}"]))
+    return Blob(path, *json.loads(facts.read_text()))
+
+
+def _digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def _upload(http: httpx.Client, repository: str, digest: str, source: Path | bytes) -> None:
+    if http.head(f"/v2/{repository}/blobs/{digest}").status_code == 200:
+        return
+    begun = http.post(f"/v2/{repository}/blobs/uploads/").headers["Location"]
+    url = httpx.URL(begun).copy_merge_params({"digest": digest})
+    if isinstance(source, bytes):
+        answer = http.put(url, content=source)
+    else:
+        with source.open("rb") as file:
+            answer = http.put(url, content=file)
+    assert answer.status_code == 201, answer.text
