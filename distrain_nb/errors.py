@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 class DistrainError(Exception):
     """Whatever the package raises on purpose."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of it: the message, as our own frames say nothing to a user."""
+        return [f"\x1b[31m{type(self).__name__}\x1b[39m: {self}"]
+
 
 class OptionError(DistrainError):
     """An unknown option, or a value that is not allowed: names both and what is allowed."""

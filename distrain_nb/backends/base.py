@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
+from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from distrain_nb.findings import Finding
@@ -24,21 +25,17 @@ Handle = dict[str, Any]
 class Job:
     """A program, the machines it is to run on, and how.
 
-    `ranks_per_replica` is None where the backend is to choose; `results` are names of rank 0 to
-    bring back; `timeout` is in seconds; `waits` says that somebody waits for it, so that it must
-    not outlive them; `folder` is the working folder on this machine.
+    `folder` is the working folder on this machine; `results` are names of rank 0 to bring back;
+    `waits` says that somebody waits for it, so that it must not outlive them.
     """
 
     program: Program
     layout: Layout
     folder: Path
     name: str = ""
-    experiment: str = ""
-    ranks_per_replica: int | None = None
     results: tuple[str, ...] = ()
-    timeout: float | None = None
     waits: bool = False
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    config: Config = field(default_factory=Config)
 
 
 class Plan(Protocol):
@@ -69,15 +66,17 @@ class Backend(Protocol):
         """Ask for it to be stopped."""
 
 
-def names() -> list[str]:
-    """The backends that are installed."""
-    return sorted({entry.name for entry in entry_points(group="distrain_nb.backends")})
-
-
 def find(name: str) -> Backend:
-    """The backend of that name. Raises OptionError naming those that there are."""
-    for entry in entry_points(group="distrain_nb.backends"):
-        if entry.name == name:
-            backend: Backend = entry.load()()
-            return backend
-    raise OptionError(f"--on {name}: no such backend is installed; allowed: {', '.join(names())}")
+    """The backend of that name: the package's own `local`, or one that is installed as an entry
+    point of `distrain_nb.backends`. Raises OptionError naming those that there are.
+    """
+    if name == "local":  # looking through all that is installed takes longer than a warm start
+        from distrain_nb.backends.local import LocalBackend
+
+        return LocalBackend()
+    installed = {entry.name: entry for entry in entry_points(group="distrain_nb.backends")}
+    if name not in installed:
+        allowed = ", ".join(sorted(installed))
+        raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
+    backend: Backend = installed[name].load()()
+    return backend

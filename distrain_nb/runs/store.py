@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.config import home
 from distrain_nb.errors import RunNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
@@ -28,11 +28,6 @@ CREATE TABLE IF NOT EXISTS runs (
     handle TEXT NOT NULL
 )
 """
-
-
-def home() -> Path:
-    """`DISTRAIN_HOME`, or `~/.distrain`: where runs live."""
-    return Path(os.environ.get("DISTRAIN_HOME") or Path.home() / ".distrain").expanduser().resolve()
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Optional, Sequence, Tuple
 
 from distrain_nb.worker.disk import replace_file
 from distrain_nb.worker.status import Owner
@@ -13,13 +13,15 @@ from distrain_nb.worker.status import Owner
 LAUNCH_FILE = "launch.json"
 PROGRAM_FOLDER = "program"
 RESULTS_FOLDER = "results"
+RUN = "${RUN}"
 
 
 @dataclass(frozen=True)
 class ProcessSpec:
     """One process: `environment` has only what is added to the supervisor's own.
 
-    `${PORT_0}`, `${PORT_1}`… in a value stand for ports that the supervisor finds free.
+    In a value, `${RUN}` stands for the run's folder and `${PORT_0}`, `${PORT_1}`… for ports that
+    the supervisor finds free.
     """
 
     label: str
@@ -62,12 +64,13 @@ class Launch:
         return cls(**raw)
 
 
-def fill_ports(environment: Dict[str, str], ports: List[int]) -> Dict[str, str]:
-    """The environment with each `${PORT_n}` replaced by the n-th port."""
+def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dict[str, str]:
+    """The environment with what was not known when it was planned."""
+    known = {"${PORT_%d}" % number: str(port) for number, port in enumerate(ports)}
+    known[RUN] = str(folder)
     filled = dict(environment)
     for name, value in environment.items():
-        if "${PORT_" in value:
-            for number, port in enumerate(ports):
-                value = value.replace("${PORT_%d}" % number, str(port))
-            filled[name] = value
+        for placeholder, text in known.items():
+            value = value.replace(placeholder, text)
+        filled[name] = value
     return filled

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Sequence
 
 from distrain_nb.worker import rank, system
-from distrain_nb.worker.launch import Launch, ProcessSpec, fill_ports
+from distrain_nb.worker.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.output import Output
 
 PIPE_BYTES = 1 << 20
@@ -42,30 +44,25 @@ class Child:
 
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
     """Start everything; what it prints goes to `output`."""
+    told = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
+    launch = replace(launch, processes=tuple(told))
     if launch.mpirun:
-        return [_start_mpirun(folder, launch, ports, output)]
-    return [
-        _fork(folder, launch, index, fill_ports(spec.environment, ports), output)
-        for index, spec in enumerate(launch.processes)
-    ]
+        return [_start_mpirun(folder, launch, output)]
+    return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
 
 
-def _fork(
-    folder: Path, launch: Launch, index: int, environment: Dict[str, str], output: Output
-) -> Child:
+def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
     pipes = [os.pipe(), os.pipe()]
     pid = os.fork()
     if pid == 0:
-        _become_rank(folder, launch, index, environment, [write for _, write in pipes])
+        _become_rank(folder, launch, index, [write for _, write in pipes])
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
         _listen(read, index, stream, output)
     return Child(pid, {index: launch.processes[index]})
 
 
-def _become_rank(
-    folder: Path, launch: Launch, index: int, environment: Dict[str, str], outputs: List[int]
-) -> None:
+def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -> None:
     """In the forked child; does not return."""
     status = rank.FAILED
     try:
@@ -77,7 +74,7 @@ def _become_rank(
         os.closerange(3, 4096)
         for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        os.environ.update(environment)
+        os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
         _reseed()
         status = rank.run(folder, index, launch.results if index == 0 else ())
@@ -95,7 +92,8 @@ def _reseed() -> None:
         numpy_random.seed()
 
 
-def _start_mpirun(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> Child:
+def _start_mpirun(folder: Path, launch: Launch, output: Output) -> Child:
+    launch.write(folder)
     specs = dict(enumerate(launch.processes))
     for index in specs:
         for stream in "oe":
@@ -120,8 +118,6 @@ def _start_mpirun(folder: Path, launch: Launch, ports: Sequence[int], output: Ou
 
 
 def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
-    import fcntl
-
     try:
         fcntl.fcntl(descriptor, _F_SETPIPE_SZ, PIPE_BYTES)
     except OSError:  # an unprivileged user's limit: the pipe is smaller, and all still arrives

@@ -169,7 +169,7 @@ class Supervisor:
             self._decide(State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
-        if now >= self._deadline:
+        if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, "it ran longer than --timeout %g" % self._launch.timeout)
         if now >= self._judge_at:
             self._decide(State.FAILED, "")

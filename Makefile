@@ -1,0 +1,32 @@
+# `make demo` runs the quickstart; `make test` passes all tests. Both set up what they need.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint services clean
+
+demo: $(INSTALLED)
+	$(BIN)/python scripts/demo.py
+
+test: $(INSTALLED) services lint
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+services:
+	sh scripts/services.sh
+
+# PyTorch first and by itself: a range would bring a build for GPUs, of several gigabytes.
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet torch==2.13.0
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .cache out

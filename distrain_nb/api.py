@@ -1,0 +1,159 @@
+"""The verbs for people who write Python; the magics are thin over them."""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.base import Backend, Job, Plan, find
+from distrain_nb.config import Config
+from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady
+from distrain_nb.findings import errors
+from distrain_nb.layout import check as check_layout
+from distrain_nb.options import JobOptions, read
+from distrain_nb.program import Cell, Notebook, Program, capture, of_function
+from distrain_nb.runs import Run, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from distrain_nb.findings import Finding
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A cell to run, from `first_line` (1-based) on, and the notebook that it stands in."""
+
+    cell: Cell
+    first_line: int
+    notebook: Notebook
+
+
+# Gives the notebook that Python runs in, where there is one: set by the IPython extension.
+current_notebook: Callable[[], Notebook] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that has been checked: its plan, the backend that made it, and all that was found."""
+
+    job: Job
+    backend: Backend
+    plan: Plan
+    options: JobOptions
+    findings: tuple[Finding, ...]
+
+    @property
+    def waits(self) -> bool:
+        return self.job.waits
+
+    def __str__(self) -> str:
+        found = "".join(f"{finding}\n" for finding in self.findings)
+        return f"{found}{self.job.program.describe()}\n\n{self.plan}"
+
+
+def prepare(code: Any, **options: Any) -> Prepared:
+    """Everything up to the submission, which it leaves undone. Raises OptionError."""
+    layout, job_options = read(options)
+    backend = find(layout.on)
+    waits = backend.waits_by_default if job_options.wait is None else job_options.wait
+    program = _program(_source(code), job_options)
+    job = Job(
+        program=program,
+        layout=layout,
+        folder=Path.cwd(),
+        name=job_options.name,
+        results=job_options.results,
+        waits=waits,
+        config=Config.load(),
+    )
+    plan = backend.plan(job)
+    findings = (*program.findings, *check_layout(layout), *plan.findings)
+    return Prepared(job, backend, plan, job_options, findings)
+
+
+def submit(code: Any, **options: Any) -> Run:
+    """Start a job; gives its run at once, or with `wait=True` when it has ended.
+
+    `code` is source text, a function without arguments, or a `Source`; `options` are those of
+    `%%distrain` in Python's spelling: `submit(train, on="local", ranks_per_replica=2)`.
+    Raises OptionError, CaptureError or CheckFailed before anything is started, and with
+    `wait=True` what `Run.wait` raises.
+    """
+    options["wait"] = bool(options.get("wait"))
+    run = start(prepare(code, **options))
+    return run.wait() if options["wait"] else run
+
+
+def start(prepared: Prepared) -> Run:
+    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
+    broken = errors(prepared.job.program.findings)
+    if broken:
+        raise CaptureError(broken)
+    if errors(prepared.findings):
+        raise CheckFailed(errors(prepared.findings))
+    options, store = prepared.options, Store()
+    line = str(prepared.job.layout)
+    record = store.add(options.name, prepared.backend.name, options.experiment, line)
+    try:
+        handle = prepared.backend.submit(prepared.plan, record.folder)
+    except BaseException:
+        store.delete(record)
+        raise
+    return Run(store.set_handle(record, handle))
+
+
+def plan(code: Any, **options: Any) -> Plan:
+    """The exact request that `submit` would send. Raises OptionError."""
+    return prepare(code, **options).plan
+
+
+def check(code: Any, **options: Any) -> tuple[Finding, ...]:
+    """Everything that is wrong or worth knowing, without submitting. Raises OptionError."""
+    return prepare(code, **options).findings
+
+
+def runs() -> list[Run]:
+    """All runs, the newest first."""
+    return [Run(record) for record in Store().all()]
+
+
+def attach(run: str | int = "last") -> Run:
+    """The run of that number or name, whoever started it. Raises RunNotFound."""
+    return Run(Store().get(str(run)))
+
+
+def _source(code: Any) -> Source:
+    if isinstance(code, Source):
+        return code
+    if callable(code):
+        cell, notebook = of_function(code)
+        return Source(cell, 1, notebook)
+    here = current_notebook() if current_notebook else Notebook({}, (), Path.cwd())
+    return Source(Cell("submit()", str(code)), 1, here)
+
+
+def _program(source: Source, options: JobOptions) -> Program:
+    overlay = options.overlay()
+    notebook = source.notebook
+    if overlay:
+        notebook = replace(notebook, namespace=ChainMap(overlay, dict(notebook.namespace)))
+    return capture(
+        source.cell,
+        source.first_line,
+        notebook,
+        include=options.include,
+        require=options.require,
+        limit=int(Config.load().carry_limit * MIB),
+    )
+
+
+def delete(run: Run) -> None:
+    """Forget a run that has ended and remove its files. Raises RunNotReady if it has not."""
+    if not run.state.final:
+        raise RunNotReady(f"run {run.id} is {run.state}: cancel it first")
+    Store().delete(run.record)

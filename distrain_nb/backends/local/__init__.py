@@ -1,0 +1,40 @@
+"""This machine: replicas and ranks are processes, started from a warm fork server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
+from distrain_nb.backends.local.warm import hand_over
+from distrain_nb.worker.launch import PROGRAM_FOLDER
+from distrain_nb.worker.status import State, Status, request_cancel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Handle, Job
+
+
+class LocalBackend:
+    """The default backend. A cell waits for its run, and the run ends with it."""
+
+    name = "local"
+    waits_by_default = True
+
+    def plan(self, job: Job) -> LocalPlan:
+        return plan(job)
+
+    def submit(self, plan: LocalPlan, folder: Path) -> Handle:
+        plan.job.program.write(folder / PROGRAM_FOLDER)
+        for name in FOLDERS.values():
+            (folder / name).mkdir()
+        plan.launch.write(folder)
+        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+        hand_over(folder, plan.environment, plan.job.config.idle)
+        return {}
+
+    def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
+        return Status.current(folder)
+
+    def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
+        request_cancel(folder)

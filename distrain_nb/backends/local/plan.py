@@ -1,0 +1,158 @@
+"""From a job to the processes that run it on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.cluster import Cluster, choose, ranks
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.status import Owner
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+
+# Frameworks that start no thread when imported, so that a process may fork after it: checked by a
+# test. Whatever else a program imports, its ranks import themselves.
+FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorboard")
+
+FOLDERS = {
+    "AIP_TENSORBOARD_LOG_DIR": "tensorboard",
+    "AIP_CHECKPOINT_DIR": "checkpoints",
+    "AIP_MODEL_DIR": "model",
+}
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """What will be started: `environment` is for all processes, each has its own besides."""
+
+    job: Job
+    launcher: str
+    launch: Launch
+    environment: dict[str, str]
+    findings: tuple[Finding, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"on this machine, launcher {self.launcher}, {len(self.launch.processes)} processes"
+        ]
+        for process in self.launch.processes:
+            lines.append(f"\n{process.label} ({process.role}, replica {process.replica})")
+            told = {**self.environment, **process.environment}
+            lines += [f"  {name}={value}" for name, value in told.items()]
+        return "\n".join(lines)
+
+
+def plan(job: Job) -> LocalPlan:
+    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`."""
+    wanted, reason = choose(job.program.imports)
+    launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
+    per_replica = job.layout.ranks_per_replica or _default_ranks(launcher)
+    findings = list(_findings(job, launcher, per_replica))
+    if job.layout.launcher == "auto":
+        findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
+    cluster = _cluster(job)
+    processes = tuple(
+        ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **_folders()})
+        for r in ranks(cluster, per_replica, job.name or "local")
+    )
+    launch = Launch(
+        processes=processes,
+        working_folder=str(job.folder),
+        ports=cluster.replicas,
+        preload=tuple(name for name in FORK_SAFE if name in job.program.imports),
+        results=job.results,
+        mpirun=_mpirun(len(processes)) if launcher == "mpi" else (),
+        kernel=Owner.of(os.getpid()) if job.waits else None,
+        grace=job.config.grace,
+        timeout=job.layout.timeout,
+    )
+    return LocalPlan(job, launcher, launch, _threads(per_replica), tuple(findings))
+
+
+def _cluster(job: Job) -> Cluster:
+    addresses: dict[Role, tuple[str, ...]] = {}
+    port = 0
+    for role, pool in job.layout.pools():
+        numbers = range(port, port + pool.replicas)
+        addresses[role] = tuple(f"127.0.0.1:${{PORT_{number}}}" for number in numbers)
+        port += pool.replicas
+    return Cluster(addresses, job.name or "local", {"workerPoolSpecs": _pool_specs(job.layout)})
+
+
+def _pool_specs(layout: Layout) -> list[dict[str, Any]]:
+    pools: dict[int, Pool] = {role.position: pool for role, pool in layout.pools()}
+    return [
+        {"machineSpec": {}, "replicaCount": str(pools[n].replicas)} if n in pools else {}
+        for n in range(max(pools) + 1)
+    ]
+
+
+def _folders() -> dict[str, str]:
+    return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
+
+
+def _default_ranks(launcher: str) -> int:
+    """A rank for each GPU of this machine where the launcher can use them; else one."""
+    if launcher not in ("torchrun", "mpi"):
+        return 1
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return max(1, len([device for device in visible.split(",") if device.strip()]))
+    return max(1, len(list(Path("/dev").glob("nvidia[0-9]*"))))
+
+
+def _threads(per_replica: int) -> dict[str, str]:
+    """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
+    if "OMP_NUM_THREADS" in os.environ or per_replica == 1:
+        return {}
+    return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // per_replica))}
+
+
+def _mpirun(processes: int) -> tuple[str, ...]:
+    command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    return tuple(command)
+
+
+def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
+    if launcher == "mpi" and shutil.which("mpirun") is None:
+        yield _error(
+            "launcher.no-mpirun", "launcher", "mpirun is not installed: openmpi-bin has it"
+        )
+    if launcher == "mpi" and job.layout.size != job.layout.replicas(Role.PRIMARY) + (
+        job.layout.replicas(Role.WORKERS)
+    ):
+        yield _error("launcher.mpi-roles", "launcher", "launcher mpi has no servers or evaluators")
+    if launcher == "tensorflow" and per_replica > 1:
+        message = (
+            f"launcher tensorflow starts one process a replica, not {per_replica}; for more "
+            f"workers write --workers {per_replica - 1}"
+        )
+        yield _error("launcher.one-rank", "ranks_per_replica", message)
+    if launcher == "parameter-server":
+        message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
+        yield _error("launcher.not-local", "launcher", message)
+    if job.layout.reducers is not None:
+        message = "Reduction Server needs GPUs on several machines; leave --reducers out on local"
+        yield _error("local.reducers", "reducers", message)
+    if sys.platform != "linux":
+        yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(code, Severity.ERROR, where, message)
+
+
+def _info(code: str, message: str) -> Finding:
+    return Finding(code, Severity.INFO, "", message)

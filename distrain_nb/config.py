@@ -1,0 +1,74 @@
+"""Settings that hold for every run of a user: one small YAML file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from distrain_nb.errors import OptionError
+
+CONFIG_FILE = "config.yaml"
+
+
+def home() -> Path:
+    """`DISTRAIN_HOME`, or `~/.distrain`: where runs and settings live."""
+    return Path(os.environ.get("DISTRAIN_HOME") or Path.home() / ".distrain").expanduser().resolve()
+
+
+def _setting(default: Any, what: str) -> Any:
+    return field(default=default, metadata={"help": what})
+
+
+@dataclass(frozen=True)
+class Config:
+    """The settings and what they are without a file."""
+
+    carry_limit: float = _setting(64.0, "MiB of values that a cell may carry from the notebook")
+    grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
+    idle: float = _setting(600.0, "seconds that the warm fork server stays without a run")
+
+    @classmethod
+    def load(cls) -> Config:
+        """What the file says. Raises OptionError naming the file and what is wrong in it."""
+        path = home() / CONFIG_FILE
+        try:
+            found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        except FileNotFoundError:
+            return cls()
+        except yaml.YAMLError as wrong:
+            raise OptionError(f"{path}: {wrong}") from None
+        config = cls()
+        for name, value in found.items() if isinstance(found, dict) else ():
+            config = config.changed(str(name), value)
+        return config
+
+    def changed(self, name: str, value: object) -> Config:
+        """With another value, read from text if need be. Raises OptionError."""
+        allowed = [each.name for each in fields(self)]
+        if name not in allowed:
+            raise OptionError(f"no setting {name!r}; there are {', '.join(allowed)}")
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = -1
+        if not 0 <= number < float("inf"):
+            raise OptionError(f"setting {name} can't be {value!r}; it is a number, 0 or more")
+        return replace(self, **{name: number})
+
+    def save(self) -> Path:
+        path = home() / CONFIG_FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(yaml.safe_dump(asdict(self)), encoding="utf-8")
+        return path
+
+    def __str__(self) -> str:
+        rows = [
+            (f"{each.name} = {getattr(self, each.name):g}", each.metadata["help"])
+            for each in fields(self)
+        ]
+        width = max(len(left) for left, _ in rows)
+        return "\n".join(f"{left:{width}}  # {right}" for left, right in rows)

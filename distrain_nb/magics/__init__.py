@@ -1,0 +1,45 @@
+"""`%%distrain` and `%distrain`: parse, call `api`, display."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+
+@magics_class
+class DistrainMagics(Magics):  # type: ignore[misc]
+    """The two forms of the magic; what they do is imported on first use."""
+
+    @line_cell_magic
+    def distrain(self, line: str, cell: str | None = None) -> Any:
+        """Run a cell as a distributed job, or look after runs: `%%distrain --help`."""
+        words = _words(line)
+        if cell is None:
+            from distrain_nb.magics.lines import run_line
+
+            return run_line(words, self.shell)
+        from distrain_nb.magics.cell import run_cell
+
+        return run_cell(words, line, cell, self.shell)
+
+
+def load(shell: InteractiveShell) -> None:
+    """Register the magics, and what completes their options."""
+    from distrain_nb.magics.completion import add_matcher
+
+    shell.register_magics(DistrainMagics)
+    add_matcher(shell)
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as wrong:
+        raise OptionError(f"can't read the options {line!r}: {wrong}") from None

@@ -1,0 +1,76 @@
+"""`%%distrain`: a cell is submitted, and seen to its end where it is waited for."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb import api
+from distrain_nb.findings import Severity
+from distrain_nb.magics.command_line import cell_options
+from distrain_nb.program import Cell, Notebook
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from distrain_nb.runs import Run
+    from distrain_nb.ui import Monitor
+
+REFRESH_EVERY_S = 0.05
+
+
+def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) -> None:
+    """Raises what `api.start` and, for a cell that waits, `Run.wait` raise."""
+    options = cell_options(words)
+    if options is None:
+        return
+    api.current_notebook = lambda: notebook(shell)
+    text = f"%%distrain {line}\n{cell}"
+    source = api.Source(Cell(f"Cell In[{shell.execution_count}]", text), 2, notebook(shell))
+    prepared = api.prepare(source, **options)
+    if prepared.options.dry_run:
+        print(prepared)
+        return
+    run = api.start(prepared)
+    _print_warnings(prepared)
+    watch(run, prepared.waits)
+
+
+def watch(run: Run, waits: bool) -> None:
+    """Show the run below the cell; with `waits`, until it has ended."""
+    from distrain_nb.ui import Monitor
+
+    monitor = Monitor(run)
+    monitor.show()
+    if waits:
+        _wait(run, monitor)
+        run.check()
+    else:
+        monitor.follow()
+
+
+def notebook(shell: InteractiveShell) -> Notebook:
+    """The notebook as capture sees it: the names, and the cells that ran before this one."""
+    sources = shell.history_manager.input_hist_raw[: shell.execution_count]
+    cells = [Cell(f"Cell In[{n}]", source) for n, source in enumerate(sources) if source]
+    return Notebook(shell.user_ns, cells, Path.cwd())
+
+
+def _wait(run: Run, monitor: Monitor) -> None:
+    try:
+        while not run.state.final:
+            monitor.refresh()
+            time.sleep(REFRESH_EVERY_S)
+    except KeyboardInterrupt:
+        run.cancel()
+        while not run.state.final:
+            time.sleep(REFRESH_EVERY_S)
+    finally:
+        monitor.finish()
+
+
+def _print_warnings(prepared: api.Prepared) -> None:
+    for finding in prepared.findings:
+        if finding.severity is Severity.WARNING:
+            print(finding)

@@ -1,0 +1,117 @@
+"""The options of `%%distrain` and the verbs of `%distrain` as command-line parsers."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from typing import Any, NoReturn
+
+from distrain_nb.errors import OptionError
+from distrain_nb.options import JobOptions, layout_options
+
+EXAMPLES = """\
+examples:
+  %%distrain -n 2                             two ranks on this machine
+  %%distrain -n 2 --result model,history      … and bring two names of rank 0 back
+  %%distrain --workers 2 --servers 1          a cluster of four replicas on this machine
+  %%distrain --no-wait --name night           go on working while it runs
+"""
+
+RUN = "its number or name, or last"
+RUN_VERBS = {
+    "show": "state, log and charts of a run",
+    "logs": "print the log of a run",
+    "attach": "show a run below this cell, live",
+    "cancel": "stop a run",
+    "result": "what a run brought back",
+    "delete": "forget a run and remove its files",
+}
+
+
+class HelpShown(Exception):  # noqa: N818
+    """`--help` was asked for and has been printed."""
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises OptionError where argparse would end the process."""
+
+    def error(self, message: str) -> NoReturn:
+        raise OptionError(f"{message}\nsee {self.prog} --help")
+
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:  # noqa: ARG002
+        raise HelpShown
+
+
+def cell_parser() -> Parser:
+    """The parser of `%%distrain`, made from the options themselves."""
+    parser = Parser(
+        prog="%%distrain",
+        description="Run this cell as a distributed training job. Without --on, on this machine.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        argument_default=argparse.SUPPRESS,
+    )
+    where = parser.add_argument_group("where, and on which machines")
+    for option in layout_options():
+        flags = [option.flag, option.name] if option.flag else [option.name]
+        where.add_argument(*flags, dest=option.field, metavar=option.form, help=option.help)
+    where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
+    job = parser.add_argument_group("the job")
+    for each in fields(JobOptions):
+        name = "--" + each.name.replace("_", "-")
+        job.add_argument(
+            name,
+            help=each.metadata["help"],
+            **_kind(each.name, each.default, each.metadata["form"]),
+        )
+    return parser
+
+
+def cell_options(words: list[str]) -> dict[str, Any] | None:
+    """The options by name; None when help was asked for. Raises OptionError."""
+    try:
+        return vars(cell_parser().parse_args(words))
+    except HelpShown:
+        return None
+
+
+def line_parser() -> Parser:
+    """The parser of `%distrain`."""
+    parser = Parser(
+        prog="%distrain",
+        description="Look after runs. Without a verb: list them.",
+        allow_abbrev=False,
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
+
+    def verb(name: str, what: str) -> argparse.ArgumentParser:
+        return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
+
+    verb("runs", "list the runs")
+    for name, what in RUN_VERBS.items():
+        verb(name, what).add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
+    logs, result = verbs.choices["logs"], verbs.choices["result"]
+    logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
+    logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
+    result.add_argument("--into", action="store_true", help="define the names in the notebook")
+    config = verb("config", "show the settings, or change one")
+    config.add_argument("setting", nargs="?", metavar="SETTING")
+    config.add_argument("value", nargs="?", default="", metavar="VALUE")
+    return parser
+
+
+def line_options(words: list[str]) -> argparse.Namespace | None:
+    """The verb and its options; None when help was asked for. Raises OptionError."""
+    try:
+        return line_parser().parse_args(words)
+    except HelpShown:
+        return None
+
+
+def _kind(name: str, default: Any, form: str) -> dict[str, Any]:
+    if name == "wait":
+        return {"action": argparse.BooleanOptionalAction}
+    if default is False:
+        return {"action": "store_true"}
+    return {"metavar": form, "action": "append" if default == () else "store"}

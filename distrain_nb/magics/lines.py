@@ -1,0 +1,114 @@
+"""`%distrain …`: the verbs that look after runs."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb import api
+from distrain_nb.config import Config
+from distrain_nb.magics.cell import watch
+from distrain_nb.magics.command_line import line_options
+from distrain_nb.runs import LogReader, Run, still
+
+if TYPE_CHECKING:
+    import argparse
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+FOLLOW_EVERY_S = 0.1
+
+
+def run_line(words: list[str], shell: InteractiveShell) -> Any:
+    """What the line displays or gives. Raises OptionError, RunNotFound and what the verb raises."""
+    options = line_options(words)
+    if options is None:
+        return None
+    options.namespace = shell.user_ns
+    return _VERBS[options.verb or "runs"](options)
+
+
+def _runs(_: argparse.Namespace) -> Any:
+    from distrain_nb.ui import runs_table
+
+    return runs_table(api.runs())
+
+
+def _show(options: argparse.Namespace) -> None:
+    from distrain_nb.ui import Monitor
+
+    monitor = Monitor(api.attach(options.run))
+    monitor.show()
+    monitor.finish()
+
+
+def _logs(options: argparse.Namespace) -> None:
+    run = api.attach(options.run)
+    if options.follow:
+        _follow(run, options.rank)
+    else:
+        print(run.logs(options.rank))
+
+
+def _follow(run: Run, rank: int | None) -> None:
+    """Print lines as they come, once each, until the run has ended."""
+    reader, over = LogReader(run.folder), False
+    while not over:
+        over = run.state.final
+        lines = [line for line in reader if rank is None or line.process == rank]
+        labels = {p.index: p.label for p in run.status.processes}
+        for line in still(lines):
+            if not line.moving:
+                print(f"[{labels.get(line.process, line.process)}] {line.text}")
+        time.sleep(0 if over else FOLLOW_EVERY_S)
+
+
+def _attach(options: argparse.Namespace) -> Run:
+    run = api.attach(options.run)
+    watch(run, waits=False)
+    return run
+
+
+def _cancel(options: argparse.Namespace) -> None:
+    run = api.attach(options.run)
+    if run.state.final:
+        print(f"run {run.id} ({run.name}) has ended already: {run.state}")
+        return
+    run.cancel()
+    print(f"run {run.id} ({run.name}) is being stopped")
+
+
+def _result(options: argparse.Namespace) -> Any:
+    run = api.attach(options.run)
+    if not options.into:
+        return run.result
+    values = dict(run.result)
+    options.namespace.update(values)
+    print(f"from run {run.id} ({run.name}): {', '.join(values) or 'nothing'}")
+    return None
+
+
+def _delete(options: argparse.Namespace) -> None:
+    run = api.attach(options.run)
+    api.delete(run)
+    print(f"run {run.id} ({run.name}) is deleted")
+
+
+def _config(options: argparse.Namespace) -> None:
+    config = Config.load()
+    if options.setting:
+        config = config.changed(options.setting, options.value)
+        config.save()
+    print(config)
+
+
+_VERBS = {
+    "runs": _runs,
+    "show": _show,
+    "logs": _logs,
+    "attach": _attach,
+    "cancel": _cancel,
+    "result": _result,
+    "delete": _delete,
+    "config": _config,
+}

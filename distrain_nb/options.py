@@ -1,0 +1,100 @@
+"""The options of a job: the layout's, and those that say what travels and what comes back."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import OPTIONS, Layout, Option, load
+from distrain_nb.layout.options import changed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def _option(form: str, what: str, default: Any) -> Any:
+    return field(default=default, metadata={"form": form, "help": what})
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """Options of a job besides its layout. In the magic, lists may be given more than once."""
+
+    layout: str = _option("NAME|FILE", "a saved layout, which other options then change", "")
+    name: str = _option("NAME", "what to call the run", "")
+    experiment: str = _option("NAME", "what to file the run under", "")
+    result: tuple[str, ...] = _option("NAME,…", "names of rank 0 to bring back", ())
+    param: tuple[str, ...] = _option("NAME=VALUE", "give a name of the notebook another value", ())
+    data: tuple[str, ...] = _option("NAME=URI", "a name for data that the cell reads itself", ())
+    include: tuple[str, ...] = _option("PATH", "a file or folder that is to travel along", ())
+    require: tuple[str, ...] = _option("NAME[==VERSION]", "a package that the program needs", ())
+    wait: bool | None = _option("", "whether the cell waits for the run to end", None)
+    dry_run: bool = _option("", "show what would be submitted, and submit nothing", False)
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> JobOptions:
+        """From options by name; a single text will do where a list is meant."""
+        lists = [each.name for each in fields(cls) if each.default == ()]
+        return cls(**{n: _listed(v) if n in lists else v for n, v in options.items()})
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names in `result`, each on its own."""
+        return tuple(name.strip() for text in self.result for name in text.split(",") if name)
+
+    def overlay(self) -> dict[str, Any]:
+        """The names that `param` and `data` define, with their values."""
+        values = {name: _literal(text) for name, text in _pairs("param", self.param)}
+        return values | {name: _local_path(name, uri) for name, uri in _pairs("data", self.data)}
+
+
+def read(options: Mapping[str, Any]) -> tuple[Layout, JobOptions]:
+    """Options by name, in Python's spelling. Raises OptionError naming option, value and form."""
+    own = {each.name for each in fields(JobOptions)}
+    _refuse_unknown(options, own | {option.field for option in OPTIONS} | {"spot"})
+    job = JobOptions.of({n: v for n, v in options.items() if n in own and v is not None})
+    layout = load(job.layout) if job.layout else Layout()
+    return changed(layout, {n: v for n, v in options.items() if n not in own}), job
+
+
+def layout_options() -> Iterable[Option]:
+    return OPTIONS
+
+
+def _refuse_unknown(options: Iterable[str], known: set[str]) -> None:
+    for name in options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
+
+
+def _listed(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise OptionError(f"--{option} can't be {text!r}; write NAME=VALUE, NAME an identifier")
+        yield name, value
+
+
+def _literal(text: str) -> Any:
+    import ast
+
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _local_path(name: str, uri: str) -> str:
+    path = Path(uri.removeprefix("file://")).expanduser()
+    if not path.exists():
+        raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
+    return str(path.resolve())

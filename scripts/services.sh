@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes sure that the services that the tests talk to are installed: Debian's packages, installed
+# here where we are root on Debian, and otherwise named.
+set -eu
+
+# command:package
+needed="
+chromium:chromium
+mpirun:openmpi-bin
+docker:docker.io
+dockerd:docker.io
+docker-registry:docker-registry
+htpasswd:apache2-utils
+skopeo:skopeo
+buildah:buildah
+mmdebstrap:mmdebstrap
+"
+
+missing=""
+for pair in $needed; do
+    command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
+done
+# mpi4py loads it by its name for development
+ls /usr/lib/*/libmpi.so >/dev/null 2>&1 || missing="$missing libopenmpi-dev"
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+else
+    echo "the tests need packages that are not installed:$missing" >&2
+    echo "on Debian: sudo apt-get install$missing" >&2
+    exit 1
+fi
