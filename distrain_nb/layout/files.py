@@ -5,26 +5,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import changed, texts
+from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 
 FOLDER = "layouts"
 
 _NAME = re.compile(r"[\w][\w.-]*")
 
 
-class _Plain(yaml.SafeDumper):
-    """Writes `on` and `4` without quotes: here every value is text, and `on` is no boolean."""
-
-    yaml_implicit_resolvers = {}  # noqa: RUF012
-
-
 def written(layout: Layout) -> str:
     """The options by name, as a YAML mapping."""
-    return yaml.dump(texts(layout), Dumper=_Plain, sort_keys=False, allow_unicode=True, width=1000)
+    return plain_yaml(texts(layout))
 
 
 def read(text: str) -> Layout:
@@ -32,10 +25,7 @@ def read(text: str) -> Layout:
 
     Raises OptionError naming the option, the value and the allowed form.
     """
-    try:
-        options = yaml.load(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as wrong:
-        raise OptionError(f"not YAML: {wrong}") from None
+    options = yaml_texts(text)
     if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
         raise OptionError("a layout is a mapping of options to values, such as `on: vertex`")
     return changed(Layout(), options)

@@ -1,0 +1,126 @@
+"""What the rules ask of the tables, answered from indexes that are built once a catalog."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.layout.catalog.rows import BandwidthRule, Container, Topology
+    from distrain_nb.layout.catalog.tables import Catalog
+
+Counts = tuple[int, ...]
+
+_CACHED = 4096
+
+
+@lru_cache(maxsize=8)
+def counts(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
+    """By machine type and accelerator, how many of it the machine takes at a place."""
+    table = catalog.ai_platform_counts if place == "ai-platform" else catalog.vertex_counts
+    found: dict[str, dict[str, Counts]] = {}
+    for row in table.values():
+        found.setdefault(row.machine_type, {})[row.accelerator] = row.counts
+    return found
+
+
+@lru_cache(maxsize=8)
+def takers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, Counts]]:
+    """By accelerator and machine type, how many of it the machine takes at a place."""
+    found: dict[str, dict[str, Counts]] = {}
+    for machine, accelerators in counts(catalog, place).items():
+        for accelerator, allowed in accelerators.items():
+            found.setdefault(accelerator, {})[machine] = allowed
+    return found
+
+
+@lru_cache(maxsize=8)
+def offers(catalog: Catalog, place: str) -> Mapping[str, Mapping[str, str]]:
+    """By accelerator and region, whether training gets it there: yes, no or allowlist."""
+    service = "aiplatform" if place == "ai-platform" else place
+    found: dict[str, dict[str, str]] = {}
+    for row in catalog.regions.values():
+        if row.service == service:
+            found.setdefault(row.accelerator, {})[row.region] = row.training
+    return found
+
+
+@lru_cache(maxsize=8)
+def topologies(catalog: Catalog) -> Mapping[str, tuple[Topology, ...]]:
+    """By machine type, the TPU slices that can be had of it."""
+    found: dict[str, tuple[Topology, ...]] = {}
+    for row in catalog.topologies.values():
+        if row.topology:
+            found[row.machine_type] = (*found.get(row.machine_type, ()), row)
+    return found
+
+
+@lru_cache(maxsize=_CACHED)
+def bandwidth(
+    catalog: Catalog, machine: str | None, accelerator: str | None, count: int
+) -> float | None:
+    """The most that a node sends, in Gbit/s; None if the machine or its figure is not known."""
+    if machine is None:
+        return None
+    if machine in catalog.instances:
+        return catalog.instances[machine].network_gbps
+    row = catalog.machines.get(machine)
+    if row is None:
+        legacy = catalog.legacy_machines.get(machine)
+        if legacy is None or not legacy.approx_machine_type:
+            return None
+        accelerators = legacy.accelerator_count or 0
+        return bandwidth(
+            catalog, legacy.approx_machine_type, legacy.accelerator or None, accelerators
+        )
+    rule = _rule(catalog, row.machine_type, accelerator if count else None, count)
+    return row.egress_gbps if rule is None else _capped(rule, row.vcpu, row.egress_gbps)
+
+
+def _rule(
+    catalog: Catalog, machine: str, accelerator: str | None, count: int
+) -> BandwidthRule | None:
+    for rule in catalog.bandwidth_rules.values():
+        if (
+            fnmatchcase(machine, rule.machine_glob)
+            and rule.accelerator == (accelerator or "")
+            and rule.accelerator_count in ("any", str(count) if accelerator else "")
+        ):
+            return rule
+    return None
+
+
+def _capped(rule: BandwidthRule, vcpu: int | None, egress: float | None) -> float | None:
+    if rule.cap_gbps is None:
+        return egress
+    if rule.gbps_per_vcpu is None or vcpu is None:
+        return rule.cap_gbps
+    return min(rule.cap_gbps, max(rule.floor_gbps or 0, rule.gbps_per_vcpu * vcpu))
+
+
+def prebuilt(catalog: Catalog, image: str | None) -> Container | None:
+    """The prebuilt container behind an image URI of any multi-region and tag."""
+    return _prebuilt(catalog).get(_unplaced(image)) if image else None
+
+
+@lru_cache(maxsize=8)
+def _prebuilt(catalog: Catalog) -> Mapping[str, Container]:
+    return {_unplaced(row.image_uri): row for row in catalog.containers.values()}
+
+
+def _unplaced(image: str) -> str:
+    path = image.partition("docker.pkg.dev/")[2] or image
+    return path.partition("@")[0].rpartition(":")[0] or path
+
+
+def limit(catalog: Catalog, place: str, name: str) -> tuple[str, ...]:
+    """A list of names from the table of limits."""
+    return catalog.limits[place, name].value
+
+
+def figure(catalog: Catalog, place: str, name: str) -> int:
+    """A single figure from the table of limits."""
+    return int(catalog.limits[place, name].value[0])

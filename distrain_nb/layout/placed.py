@@ -1,0 +1,124 @@
+"""A layout together with the table rows of its machines: what rules and totals look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.index import bandwidth
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.pool import Pool, Role
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A pool with what the tables know of its machine. Figures are of one replica."""
+
+    role: Role
+    pool: Pool
+    catalog: Catalog
+    machine: Machine | None
+    legacy: LegacyMachine | None
+    instance: Instance | None
+
+    def where(self, field: str) -> str:
+        """The path of a field of this pool."""
+        return f"{self.role.value}.{field}"
+
+    @property
+    def known(self) -> bool:
+        """Whether some table has the machine."""
+        return bool(self.machine or self.legacy or self.instance)
+
+    @property
+    def is_tpu(self) -> bool:
+        """Whether the machine is one of TPUs."""
+        machine = self.machine
+        return machine is not None and (
+            machine.series == "cloud-tpu" or machine.builtin_accelerator.startswith("TPU")
+        )
+
+    @property
+    def accelerator(self) -> str | None:
+        """The accelerator of a replica: asked for, or one that comes with the machine."""
+        if self.pool.accelerator:
+            return self.pool.accelerator
+        if self.legacy and self.legacy.accelerator:
+            return self.legacy.accelerator
+        if self.instance and (self.instance.gpu_name or self.instance.neuron_name):
+            return self.instance.gpu_name or self.instance.neuron_name
+        return self.machine.builtin_accelerator or None if self.machine and self.is_tpu else None
+
+    @property
+    def accelerators(self) -> int:
+        """How many accelerators a replica has; for TPU slices, the chips of one machine."""
+        if self.pool.accelerator:
+            return max(self.pool.accelerator_count, 0)
+        if self.instance:
+            return self.instance.gpu_count or self.instance.neuron_count or 0
+        row = self.legacy or self.machine
+        if row is self.legacy and self.legacy:
+            return self.legacy.accelerator_count or 0
+        return (self.machine.builtin_accelerator_count or 0) if self.machine and self.is_tpu else 0
+
+    @property
+    def vcpu(self) -> int | None:
+        """Virtual CPUs of a replica."""
+        if self.legacy:
+            return self.legacy.approx_vcpu
+        row = self.machine or self.instance
+        return row.vcpu if row else None
+
+    @property
+    def memory_gb(self) -> float | None:
+        """Memory of a replica: GB on Google Cloud, GiB on AWS."""
+        if self.legacy:
+            return self.legacy.approx_memory_gb
+        row = self.machine or self.instance
+        return row.memory_gb if row else None
+
+    @property
+    def bandwidth_gbps(self) -> float | None:
+        """The most that a replica sends, Gbit/s."""
+        pool = self.pool
+        return bandwidth(self.catalog, pool.machine, pool.accelerator, pool.accelerator_count)
+
+
+@dataclass(frozen=True)
+class Job:
+    """A layout, the rows of its machines, and the names of its input channels."""
+
+    layout: Layout
+    catalog: Catalog
+    pools: tuple[Placed, ...]
+    channels: tuple[str, ...] = ()
+
+    def pool(self, role: Role) -> Placed | None:
+        """The pool of a role."""
+        return next((placed for placed in self.pools if placed.role is role), None)
+
+
+def job_of(layout: Layout, channels: Iterable[str] = (), catalog: Catalog | None = None) -> Job:
+    """The layout with the rows of its machines, from the catalog in force if none is given."""
+    catalog = catalog or current()
+    pools = tuple(_placed(role, pool, catalog) for role, pool in layout.pools())
+    return Job(layout, catalog, pools, tuple(channels))
+
+
+def _placed(role: Role, pool: Pool, catalog: Catalog) -> Placed:
+    name = pool.machine or ""
+    return Placed(
+        role,
+        pool,
+        catalog,
+        catalog.machines.get(name),
+        catalog.legacy_machines.get(name),
+        catalog.instances.get(name),
+    )

@@ -1,0 +1,47 @@
+"""What must hold of a layout, as a table of small functions, and the repairs of what doesn't."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.placed import job_of
+
+# importing them registers their rules
+from distrain_nb.layout.rules import (  # noqa: F401
+    accelerators,
+    ai_platform,
+    disks,
+    local,
+    machines,
+    positions,
+    reduction,
+    regions,
+    sagemaker,
+    sagemaker_limits,
+    scheduling,
+    tpu,
+)
+from distrain_nb.layout.rules.engine import RULES, Edit, Rule, Trials, finding, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.layout.layout import Layout
+
+__all__ = ["RULES", "Edit", "Rule", "check"]
+
+_ORDER = list(Severity)
+
+
+def check(layout: Layout, channels: Iterable[str] = ()) -> tuple[Finding, ...]:
+    """Everything that is wrong with a layout, errors first, each with the repairs that work.
+
+    `channels` are the names of the job's inputs, which SageMaker limits. Whatever the layout
+    holds, nothing is raised.
+    """
+    job = job_of(layout, channels)
+    problems = tuple(verdict(job))
+    trials = Trials(job, problems)
+    found = (finding(trials, rule, problem) for rule, problem in problems)
+    return tuple(sorted(found, key=lambda one: _ORDER.index(one.severity)))

@@ -1,0 +1,134 @@
+"""AI Platform Training: scale tiers, and one category of machines in all roles."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.placed import Job, Placed
+
+_HERE = ("ai-platform",)
+_CUSTOM = "CUSTOM"
+
+
+@rule("tier-unknown", "The scale tier is one that there is.", "ML-API;AIP-GPU", on=_HERE)
+def tier_unknown(job: Job) -> Iterator[Problem]:
+    tiers = [row.name for row in job.catalog.legacy_machines.values() if row.kind == "scale_tier"]
+    if job.layout.tier and job.layout.tier not in tiers:
+        yield Problem(
+            "tier",
+            f"{job.layout.tier} is no scale tier; {', '.join(tiers)} are.",
+            _custom,
+        )
+
+
+def _custom() -> list[Repair]:
+    return [
+        repair("Use the tier CUSTOM", tier=None),
+        repair("Use the tier BASIC_GPU", tier="BASIC_GPU"),
+    ]
+
+
+@rule("tier-with-pools", "Only the tier CUSTOM has pools.", "ML-API;AIP-GPU", on=_HERE)
+def tier_with_pools(job: Job) -> Iterator[Problem]:
+    tier = job.layout.tier
+    if tier and tier != _CUSTOM and job.pools:
+        yield Problem(
+            "tier",
+            f"The tier {tier} fixes the machines; pools are for the tier CUSTOM.",
+            partial(_tier_or_pools, job, tier),
+        )
+
+
+def _tier_or_pools(job: Job, tier: str) -> Iterator[Repair]:
+    yield repair("Use the tier CUSTOM", tier=None)
+    yield repair(f"Remove the pools, keep {tier}", **{p.role.value: None for p in job.pools})
+
+
+@rule("custom-without-primary", "The tier CUSTOM names the primary's machine.", "ML-API", on=_HERE)
+def custom_without_primary(job: Job) -> Iterator[Problem]:
+    if job.layout.tier == _CUSTOM and not job.layout.primary:
+        yield Problem(
+            "primary",
+            "The tier CUSTOM needs a primary.",
+            lambda: [repair("Let the tier be left away", tier=None), *_custom()[1:]],
+        )
+
+
+@rule("tier-elsewhere", "Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
+def tier_elsewhere(job: Job) -> Iterator[Problem]:
+    if job.layout.tier and job.layout.on != "ai-platform":
+        yield Problem(
+            "tier",
+            f"The tier {job.layout.tier} has no meaning on {job.layout.on}.",
+            lambda: [repair("Leave the tier away", tier=None)],
+        )
+
+
+@rule(
+    "machine-categories",
+    "All roles use Compute Engine machine types, or all use legacy ones.",
+    "ML-API",
+    on=_HERE,
+)
+def machine_categories(job: Job) -> Iterator[Problem]:
+    legacy = [placed for placed in job.pools if placed.legacy]
+    modern = [placed for placed in job.pools if placed.machine]
+    if legacy and modern:
+        for placed in legacy:
+            yield Problem(
+                placed.where("machine"),
+                f"{placed.pool.machine} is a legacy machine type, but the {modern[0].role} is on "
+                f"{modern[0].pool.machine}: a job uses one kind or the other.",
+                partial(_modern, job, placed),
+            )
+
+
+def _modern(job: Job, placed: Placed) -> Iterator[Repair]:
+    """A machine much like the legacy one that takes its accelerators."""
+    row = placed.legacy
+    if row is None or not row.approx_machine_type:
+        return
+    machine, count = row.approx_machine_type, row.accelerator_count or 0
+    if not (found := job.catalog.machines.get(machine)) or not found.aiplatform_training:
+        machine = "n1-highcpu-16"
+    yield repair(
+        f"Use {machine}" + (f" with {count} x {row.accelerator}" if count else ""),
+        **at(
+            placed.role,
+            machine=machine,
+            accelerator=row.accelerator or None,
+            accelerator_count=count,
+        ),
+    )
+
+
+@rule(
+    "legacy-accelerator",
+    "A legacy machine type has its accelerators built in and is given no others.",
+    "AIP-GPU",
+    on=_HERE,
+)
+def legacy_accelerator(job: Job) -> Iterator[Problem]:
+    for placed in job.pools:
+        row = placed.legacy
+        asked = placed.pool.accelerator or placed.pool.accelerator_count
+        if row and row.kind == "machine" and asked and row.name != "cloud_tpu":
+            has = f"{row.accelerator_count} x {row.accelerator}" if row.accelerator else "none"
+            yield Problem(
+                placed.where("accelerator"),
+                f"{row.name} has its accelerators built in ({has}); it takes no others.",
+                partial(_own, placed),
+            )
+
+
+def _own(placed: Placed) -> Iterator[Repair]:
+    yield repair(
+        "Leave the accelerator away", **at(placed.role, accelerator=None, accelerator_count=0)
+    )

@@ -1,0 +1,66 @@
+"""How much a repair changes: what repairs are ranked by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import fields
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from distrain_nb.layout.placed import Job
+
+
+class Change(NamedTuple):
+    """The difference between two layouts; smaller is better, the first fields count most.
+
+    Machines and accelerators are counted by type over the whole job, so that moving a replica from
+    one pool to another changes none of them. vCPUs stand for money; beside a machine that no table
+    has, neither they nor the bandwidth tell anything.
+    """
+
+    machines: int
+    accelerators: int
+    vcpu: int
+    bandwidth_gbps: float
+    fields: int
+
+
+def change(before: Job, after: Job) -> Change:
+    """How much changes between two layouts."""
+    sized = all(placed.known for placed in before.pools)
+    return Change(
+        _apart(_machines(before), _machines(after)),
+        _apart(_accelerators(before), _accelerators(after)),
+        abs(_vcpu(before) - _vcpu(after)) if sized else 0,
+        abs(_bandwidth(before) - _bandwidth(after)) if sized else 0,
+        sum(
+            getattr(before.layout, field.name) != getattr(after.layout, field.name)
+            for field in fields(before.layout)
+        ),
+    )
+
+
+def _apart(before: Counter[str | None], after: Counter[str | None]) -> int:
+    return sum(abs(before[name] - after[name]) for name in {*before, *after})
+
+
+def _machines(job: Job) -> Counter[str | None]:
+    found: Counter[str | None] = Counter()
+    for placed in job.pools:
+        found[placed.pool.machine] += placed.pool.replicas
+    return found
+
+
+def _accelerators(job: Job) -> Counter[str | None]:
+    found: Counter[str | None] = Counter()
+    for placed in job.pools:
+        found[placed.accelerator] += placed.pool.replicas * placed.accelerators
+    return found
+
+
+def _vcpu(job: Job) -> int:
+    return sum(placed.pool.replicas * (placed.vcpu or 0) for placed in job.pools)
+
+
+def _bandwidth(job: Job) -> float:
+    return sum(placed.pool.replicas * (placed.bandwidth_gbps or 0) for placed in job.pools)

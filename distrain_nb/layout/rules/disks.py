@@ -1,0 +1,51 @@
+"""Boot disks: their types and sizes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.index import limit
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.machines import GOOGLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.placed import Job, Placed
+
+
+@rule("disk-type", "The boot disk is of a type that there is.", "VERTEX-CC;ML-API", on=GOOGLE)
+def disk_type(job: Job) -> Iterator[Problem]:
+    allowed = limit(job.catalog, job.layout.on, "boot_disk_types")
+    for placed in job.pools:
+        if placed.pool.disk_type and placed.pool.disk_type not in allowed:
+            yield Problem(
+                placed.where("disk_type"),
+                f"{placed.pool.disk_type} is no boot disk; {', '.join(allowed)} are.",
+                partial(_types, placed, allowed),
+            )
+
+
+def _types(placed: Placed, allowed: tuple[str, ...]) -> Iterator[Repair]:
+    yield repair("Use the default disk type", **at(placed.role, disk_type=None))
+    for name in allowed:
+        yield repair(f"Use {name}", **at(placed.role, disk_type=name))
+
+
+@rule("disk-size", "The boot disk has 100 to 64,000 GB.", "VERTEX-CC", on=GOOGLE)
+def disk_size(job: Job) -> Iterator[Problem]:
+    smallest, largest = map(int, limit(job.catalog, job.layout.on, "boot_disk_gb"))
+    for placed in job.pools:
+        size = placed.pool.disk_gb
+        if size is not None and not smallest <= size <= largest:
+            nearest = smallest if size < smallest else largest
+            yield Problem(
+                placed.where("disk_gb"),
+                f"A boot disk of {size} GB can't be had; {smallest} to {largest} GB can.",
+                partial(_sizes, placed, nearest),
+            )
+
+
+def _sizes(placed: Placed, nearest: int) -> Iterator[Repair]:
+    yield repair(f"Use {nearest} GB", **at(placed.role, disk_gb=nearest))

@@ -1,0 +1,123 @@
+"""Machine types and replicas: there, known, and offered where the job runs."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.index import takers
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.placed import Job, Placed
+
+CLOUDS = ("vertex", "sagemaker", "ai-platform")
+GOOGLE = ("vertex", "ai-platform")
+
+_DEFAULT = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
+
+
+@lru_cache(maxsize=8)
+def machines_of(catalog: Catalog, place: str) -> Mapping[str, None]:
+    """The machine types that a place offers for training, in the order of the tables."""
+    if place == "sagemaker":
+        return dict.fromkeys(catalog.instances)
+    rows = catalog.machines.values()
+    if place == "ai-platform":
+        legacy = [row.name for row in catalog.legacy_machines.values() if row.kind == "machine"]
+        return dict.fromkeys(
+            [*(row.machine_type for row in rows if row.aiplatform_training), *legacy]
+        )
+    return dict.fromkeys(row.machine_type for row in rows if row.vertex_training)
+
+
+@rule("machine-missing", "Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=CLOUDS)
+def machine_missing(job: Job) -> Iterator[Problem]:
+    for placed in job.pools:
+        if not placed.pool.machine:
+            yield Problem(
+                placed.where("machine"),
+                f"The {placed.role} pool has no machine type.",
+                partial(_machines_for, job, placed),
+            )
+
+
+def _machines_for(job: Job, placed: Placed) -> Iterator[Repair]:
+    taken = [other.pool.machine for other in job.pools if other.pool.machine]
+    if placed.pool.accelerator:
+        counts = takers(job.catalog, job.layout.on).get(placed.pool.accelerator, {})
+        fitting = [name for name in counts if placed.pool.accelerator_count in counts[name]]
+        taken += fitting[:3]
+    if placed.role is Role.REDUCERS:
+        taken.insert(0, "n1-highcpu-16")
+    for name in dict.fromkeys([*taken, _DEFAULT[job.layout.on]]):
+        yield repair(f"Use {name} for the {placed.role}", **at(placed.role, machine=name))
+
+
+@rule(
+    "machine-unknown",
+    "The machine type is one that the place offers for training.",
+    "VERTEX-CC;AIP-GPU;SM-API",
+    on=CLOUDS,
+)
+def machine_unknown(job: Job) -> Iterator[Problem]:
+    offered = machines_of(job.catalog, job.layout.on)
+    for placed in job.pools:
+        name = placed.pool.machine
+        if name and name not in offered:
+            yield Problem(
+                placed.where("machine"),
+                _unknown(job, placed),
+                partial(_near, job, placed, offered),
+            )
+
+
+def _unknown(job: Job, placed: Placed) -> str:
+    name, place = placed.pool.machine, job.layout.on
+    if placed.legacy and placed.legacy.kind == "scale_tier":
+        return f"{name} is a scale tier, no machine type: set it as the tier."
+    if placed.known:
+        return f"{name} is not offered for training on {place}."
+    return (
+        f"{name} is no machine type known for {place}; if it is a new one, add it to the file "
+        f"catalog.yaml."
+    )
+
+
+def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:
+    name = placed.pool.machine or ""
+    near = get_close_matches(name, offered, n=3, cutoff=0.5)
+    for machine in near or [_DEFAULT[job.layout.on]]:
+        yield repair(f"Use {machine} for the {placed.role}", **at(placed.role, machine=machine))
+
+
+@rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
+def replicas_positive(job: Job) -> Iterator[Problem]:
+    for placed in job.pools:
+        if placed.pool.replicas < 1:
+            yield Problem(
+                placed.where("replicas"),
+                f"The {placed.role} pool has {placed.pool.replicas} replicas; it needs 1 or more.",
+                partial(_replicas, placed.role),
+            )
+
+
+def _replicas(role: Role) -> Iterator[Repair]:
+    yield repair(f"Give the {role} one replica", **at(role, replicas=1))
+    yield repair(f"Remove the {role}", **{role.value: None})
+
+
+@rule("ranks-positive", "A replica runs at least one rank.", "SM-SDK")
+def ranks_positive(job: Job) -> Iterator[Problem]:
+    ranks = job.layout.ranks_per_replica
+    if ranks is not None and ranks < 1:
+        yield Problem(
+            "ranks_per_replica",
+            f"{ranks} ranks per replica: it needs 1 or more.",
+            lambda: [repair("Run one rank per replica", ranks_per_replica=1)],
+        )

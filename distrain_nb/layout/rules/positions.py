@@ -1,0 +1,139 @@
+"""Which pools a job has: one primary, and only the roles that the place knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.machines import GOOGLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.placed import Job
+
+_ROLES = {
+    "local": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
+    "vertex": tuple(Role),
+    "sagemaker": (Role.PRIMARY, Role.WORKERS),
+    "ai-platform": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
+}
+_WHY_NOT = {
+    Role.REDUCERS: "the Reduction Server is Vertex AI's",
+    Role.SERVERS: "with the launcher parameter-server, every host runs a parameter server",
+    Role.EVALUATORS: "every host runs the same program",
+}
+
+
+@rule("primary-missing", "There is a primary replica.", "VERTEX-DT-JA;ML-API", on=GOOGLE)
+def primary_missing(job: Job) -> Iterator[Problem]:
+    if job.layout.primary is None and not job.layout.tier:
+        yield Problem(
+            "primary",
+            "There is no primary replica; a job has exactly one.",
+            partial(_primaries, job),
+        )
+
+
+def _primaries(job: Job) -> Iterator[Repair]:
+    workers = job.layout.workers
+    if workers:
+        first = replace(workers, replicas=1)
+        rest = replace(workers, replicas=workers.replicas - 1) if workers.replicas > 1 else None
+        yield repair("Make one of the workers the primary", primary=first, workers=rest)
+        yield repair(f"Add a primary like the workers, {first}", primary=first)
+    yield repair("Add a primary on n1-standard-4", primary=Pool(1, "n1-standard-4"))
+
+
+@rule("primary-one-replica", "The primary pool has exactly one replica.", "VERTEX-DT-JA;AIP-GPU")
+def primary_one_replica(job: Job) -> Iterator[Problem]:
+    primary = job.layout.primary
+    if primary and primary.replicas > 1:
+        yield Problem(
+            "primary.replicas",
+            f"The primary pool has {primary.replicas} replicas; it has exactly 1.",
+            partial(_one_primary, job, primary),
+        )
+
+
+def _one_primary(job: Job, primary: Pool) -> Iterator[Repair]:
+    one, others = replace(primary, replicas=1), primary.replicas - 1
+    workers = job.layout.workers
+    if workers is None:
+        rest = replace(primary, replicas=others)
+        yield repair(f"Make {others} of them workers", primary=one, workers=rest)
+    elif replace(workers, replicas=1) == one:
+        rest = replace(workers, replicas=workers.replicas + others)
+        yield repair(f"Make {others} of them workers", primary=one, workers=rest)
+    yield repair("Keep one primary replica", primary=one)
+
+
+@rule("role-not-here", "The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
+def role_not_here(job: Job) -> Iterator[Problem]:
+    roles = _ROLES.get(job.layout.on, tuple(Role))
+    for placed in job.pools:
+        if placed.role not in roles:
+            yield Problem(
+                placed.role.value,
+                f"{job.layout.on} has no pool of {placed.role}: {_WHY_NOT[placed.role]}.",
+                partial(_gone, placed.role),
+            )
+
+
+def _gone(role: Role) -> Iterator[Repair]:
+    yield repair(f"Remove the {role}", **{role.value: None})
+
+
+@rule(
+    "servers-and-reducers",
+    "Parameter servers and the Reduction Server share position 2, so a job has one of them.",
+    "VERTEX-DT-JA",
+    on=("vertex",),
+)
+def servers_and_reducers(job: Job) -> Iterator[Problem]:
+    if job.layout.servers and job.layout.reducers:
+        yield Problem(
+            "reducers",
+            "Parameter servers and a Reduction Server can't be in one job: both take position 2.",
+            lambda: (*_gone(Role.SERVERS), *_gone(Role.REDUCERS)),
+        )
+
+
+@rule(
+    "evaluators-many",
+    "TensorFlow expects one evaluator.",
+    "VERTEX-DT-JA",
+    severity=Severity.WARNING,
+)
+def evaluators_many(job: Job) -> Iterator[Problem]:
+    layout, evaluators = job.layout, job.layout.evaluators
+    tensorflow = layout.framework_name == "tensorflow" or layout.launcher == "tensorflow"
+    if tensorflow and evaluators and evaluators.replicas > 1:
+        yield Problem(
+            "evaluators.replicas",
+            f"{evaluators.replicas} evaluators; TensorFlow usually expects 1.",
+            lambda: [repair("Keep one evaluator", evaluators__replicas=1)],
+        )
+
+
+@rule(
+    "servers-missing",
+    "The launcher parameter-server has parameter servers to start.",
+    "VERTEX-DT-JA",
+    on=GOOGLE,
+)
+def servers_missing(job: Job) -> Iterator[Problem]:
+    layout = job.layout
+    if layout.launcher == "parameter-server" and not layout.servers and not layout.tier:
+        yield Problem(
+            "servers",
+            "The launcher parameter-server needs a pool of parameter servers.",
+            lambda: [
+                repair("Add a parameter server on n1-highmem-8", servers=Pool(1, "n1-highmem-8")),
+                repair("Let the launcher be chosen", launcher="auto"),
+            ],
+        )

@@ -1,0 +1,190 @@
+"""Regions: where an accelerator is offered, and where all of a job's are."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import counts, limit, offers
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.machines import CLOUDS, GOOGLE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.placed import Job, Placed
+
+_FORMS = {
+    "vertex": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
+    "ai-platform": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
+    "sagemaker": (re.compile(r"[a-z]{2,3}(-[a-z]+)+-\d"), "us-east-1"),
+}
+_ANY = "ANY_GPU"
+_SINGLE = 8
+_SHOWN = 4
+
+
+@rule(
+    "region-form", "The region is written as the cloud writes its regions.", "VERTEX-LOC", on=CLOUDS
+)
+def region_form(job: Job) -> Iterator[Problem]:
+    form, example = _FORMS[job.layout.on]
+    region = job.layout.region
+    if region is not None and not form.fullmatch(region):
+        yield Problem(
+            "region",
+            f"{region!r} is no region of {job.layout.on}; they look like {example}.",
+            lambda: [repair("Choose no region yet", region=None)],
+        )
+
+
+def _offered(placed: Placed) -> str | None:
+    """The name that the table of regions has for a pool's accelerator."""
+    name = placed.accelerator
+    if name in ("TPU_V2", "TPU_V3") and placed.pool.accelerator_count > _SINGLE:
+        return f"{name}_POD"
+    return name
+
+
+def _regions(catalog: Catalog, place: str, accelerator: str) -> Mapping[str, str]:
+    """By region, whether training gets an accelerator there; AI Platform seldom says which."""
+    table = offers(catalog, place)
+    return table.get(accelerator) or (table.get(_ANY, {}) if place == "ai-platform" else {})
+
+
+@lru_cache(maxsize=64)
+def common_regions(catalog: Catalog, place: str, accelerators: frozenset[str]) -> tuple[str, ...]:
+    """The regions where training gets every one of some accelerators, sorted."""
+    sets = []
+    for name in accelerators:
+        here = _regions(catalog, place, name)
+        if place == "ai-platform":
+            here = {**offers(catalog, place).get(_ANY, {}), **here}
+        sets.append({region for region, training in here.items() if training != "no"})
+    return tuple(sorted(set.intersection(*sets))) if sets else ()
+
+
+def _wanted(job: Job) -> frozenset[str]:
+    names = (_offered(placed) for placed in job.pools)
+    return frozenset(name for name in names if name and _regions(job.catalog, job.layout.on, name))
+
+
+@rule(
+    "accelerator-not-in-region",
+    "The accelerator is offered for training in the region.",
+    "VERTEX-LOC;AIP-GPU",
+    on=GOOGLE,
+)
+def accelerator_not_in_region(job: Job) -> Iterator[Problem]:
+    region, place = job.layout.region, job.layout.on
+    if not region:
+        return
+    for placed in job.pools:
+        name = _offered(placed)
+        here = _here(job, name) if name else {}
+        if name and here and here.get(region, "no") == "no":
+            yield Problem(
+                placed.where("accelerator"),
+                f"{short_name(name)} is not offered for training in {region}; "
+                f"{_list(common_regions(job.catalog, place, frozenset([name])))}.",
+                partial(_elsewhere, job, placed),
+            )
+
+
+def _here(job: Job, name: str) -> Mapping[str, str]:
+    place = job.layout.on
+    here = _regions(job.catalog, place, name)
+    return {**offers(job.catalog, place)[_ANY], **here} if place == "ai-platform" else here
+
+
+def _list(regions: tuple[str, ...]) -> str:
+    if not regions:
+        return "no region offers it"
+    more = f" and {len(regions) - _SHOWN} more" if len(regions) > _SHOWN else ""
+    return f"it is in {', '.join(regions[:_SHOWN])}{more}"
+
+
+def _elsewhere(job: Job, placed: Placed) -> Iterator[Repair]:
+    region = job.layout.region or ""
+    common = common_regions(job.catalog, job.layout.on, _wanted(job))
+    near = sorted(
+        common, key=lambda name: (name.partition("-")[0] != region.partition("-")[0], name)
+    )
+    for name in near[:3]:
+        yield repair(f"Run in {name}", region=name)
+    takes = counts(job.catalog, job.layout.on).get(placed.pool.machine or "", {})
+    for accelerator, allowed in takes.items():
+        offered = _here(job, accelerator).get(region, "no") != "no"
+        if offered and placed.pool.accelerator_count in allowed:
+            count = placed.pool.accelerator_count
+            label = f"Use {count} x {short_name(accelerator)} for the {placed.role}"
+            yield repair(label, **at(placed.role, accelerator=accelerator))
+
+
+@rule(
+    "accelerator-on-allowlist",
+    "The accelerator is open to everybody in the region.",
+    "VERTEX-LOC",
+    on=("vertex",),
+    severity=Severity.WARNING,
+)
+def accelerator_on_allowlist(job: Job) -> Iterator[Problem]:
+    region = job.layout.region or ""
+    for placed in job.pools:
+        name = _offered(placed)
+        if name and _regions(job.catalog, "vertex", name).get(region) == "allowlist":
+            yield Problem(
+                placed.where("accelerator"),
+                f"In {region}, {short_name(name)} is given only to projects on an allowlist.",
+                partial(_elsewhere, job, placed),
+            )
+
+
+@rule(
+    "no-common-region",
+    "Some region offers all of a job's accelerators.",
+    "VERTEX-LOC;AIP-GPU",
+    on=GOOGLE,
+)
+def no_common_region(job: Job) -> Iterator[Problem]:
+    wanted = _wanted(job)
+    if len(wanted) > 1 and not common_regions(job.catalog, job.layout.on, wanted):
+        yield Problem(
+            "region",
+            f"No region offers {' and '.join(map(short_name, sorted(wanted)))} together.",
+            partial(_alike, job),
+        )
+
+
+@rule(
+    "accelerators-in-one-zone",
+    "K80, P100 and T4 are never all three in one zone of us-central1.",
+    "AIP-GPU",
+    on=("ai-platform",),
+)
+def accelerators_in_one_zone(job: Job) -> Iterator[Problem]:
+    region, *apart = limit(job.catalog, "ai-platform", "never_in_one_zone")
+    if job.layout.region == region and set(apart) <= _wanted(job):
+        yield Problem(
+            "region",
+            f"No zone of {region} has {', '.join(map(short_name, apart))} together.",
+            partial(_alike, job),
+        )
+
+
+def _alike(job: Job) -> Iterator[Repair]:
+    """Every pool with the accelerator that one of them has."""
+    for model in job.pools:
+        pool = model.pool
+        if pool.accelerator:
+            changes = {
+                f"{placed.role.value}__{field}": getattr(pool, field)
+                for placed in job.pools
+                if placed.pool.accelerator
+                for field in ("machine", "accelerator", "accelerator_count")
+            }
+            yield repair(f"Use {short_name(pool.accelerator)} in all pools", **changes)

@@ -1,0 +1,207 @@
+"""SageMaker: versions, volumes, channels and times."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.catalog.index import figure, limit
+from distrain_nb.layout.options import duration
+from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.versions import split_framework, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.placed import Job, Placed
+
+_HERE = ("sagemaker",)
+
+
+@rule(
+    "framework-version",
+    "SageMaker has a prebuilt image of the framework's version, unless an image is given.",
+    "SM-SDK",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def framework_version(job: Job) -> Iterator[Problem]:
+    layout = job.layout
+    name, number = layout.framework_name, layout.framework_version
+    if layout.image or not name or not number:
+        return
+    known = [
+        found
+        for text in limit(job.catalog, "sagemaker", "framework_versions")
+        for kind, found in [split_framework(text)]
+        if kind == name
+    ]
+    wanted = version(number)
+    if known and not any(version(found)[: len(wanted)] == wanted for found in known):
+        yield Problem(
+            "framework",
+            f"No prebuilt image of {name} {number} is known; the newest is {known[-1]}.",
+            partial(_newest, name, known[-1]),
+        )
+
+
+def _newest(name: str, number: str) -> Iterator[Repair]:
+    yield repair(f"Use {name} {number}", framework=f"{name}-{number}")
+
+
+@rule("volume-size", "A volume has at least 1 GB.", "SM-API", on=_HERE)
+def volume_size(job: Job) -> Iterator[Problem]:
+    least = figure(job.catalog, "sagemaker", "volume_gb_min")
+    for placed in job.pools:
+        size = placed.pool.disk_gb
+        if size is not None and size < least:
+            yield Problem(
+                placed.where("disk_gb"),
+                f"A volume of {size} GB can't be had; it has {least} GB or more.",
+                partial(_size, placed, figure(job.catalog, "sagemaker", "volume_gb_default")),
+            )
+
+
+def _size(placed: Placed, size: int) -> Iterator[Repair]:
+    yield repair(f"Use {size} GB", **at(placed.role, disk_gb=size))
+    yield repair("Use the default size", **at(placed.role, disk_gb=None))
+
+
+@rule(
+    "volume-fixed",
+    "Instances with storage of their own have no volume to size.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def volume_fixed(job: Job) -> Iterator[Problem]:
+    families = limit(job.catalog, "sagemaker", "volume_fixed_families")
+    for placed in job.pools:
+        family = (placed.pool.machine or "").rpartition(".")[0]
+        if placed.pool.disk_gb is not None and family in families:
+            yield Problem(
+                placed.where("disk_gb"),
+                f"{placed.pool.machine} uses its own storage, whose size is fixed.",
+                partial(_default_size, placed),
+            )
+
+
+def _default_size(placed: Placed) -> Iterator[Repair]:
+    yield repair("Ask for no volume size", **at(placed.role, disk_gb=None))
+
+
+@rule(
+    "volume-type", "A volume has no type to choose.", "SM-API", on=_HERE, severity=Severity.WARNING
+)
+def volume_type(job: Job) -> Iterator[Problem]:
+    for placed in job.pools:
+        if placed.pool.disk_type:
+            yield Problem(
+                placed.where("disk_type"),
+                f"SageMaker chooses the volume's type, so {placed.pool.disk_type} is ignored.",
+                partial(_no_type, placed),
+            )
+
+
+def _no_type(placed: Placed) -> Iterator[Repair]:
+    yield repair("Leave the type away", **at(placed.role, disk_type=None))
+
+
+@rule(
+    "channels",
+    "At most 20 input channels, with names of 1 to 64 letters, digits, dots, dashes, underscores.",
+    "SM-API",
+    on=_HERE,
+)
+def channels(job: Job) -> Iterator[Problem]:
+    most = figure(job.catalog, "sagemaker", "channels_max")
+    longest = figure(job.catalog, "sagemaker", "channel_name_length_max")
+    form = re.compile(limit(job.catalog, "sagemaker", "channel_name_pattern")[0])
+    if len(job.channels) > most:
+        yield Problem("data", f"{len(job.channels)} channels; SageMaker takes {most}.")
+    for name in job.channels:
+        if len(name) > longest or not form.fullmatch(name):
+            yield Problem(
+                f"data.{name}",
+                f"{name!r} can't name a channel: use up to {longest} letters, digits, dots, "
+                f"dashes and underscores.",
+            )
+
+
+@rule("run-time", "A job runs for at most 28 days.", "SM-API", on=_HERE)
+def run_time(job: Job) -> Iterator[Problem]:
+    longest = figure(job.catalog, "sagemaker", "run_seconds_max")
+    if job.layout.timeout is not None and job.layout.timeout > longest:
+        yield Problem(
+            "timeout",
+            f"A job runs for at most {duration(longest)}, not {duration(job.layout.timeout)}.",
+            lambda: [repair(f"Stop after {duration(longest)}", timeout=longest)],
+        )
+
+
+@rule(
+    "wait-shorter-than-run",
+    "The time to wait on spot machines counts the run, so it is no shorter than the run's limit.",
+    "SM-API",
+    on=_HERE,
+)
+def wait_shorter_than_run(job: Job) -> Iterator[Problem]:
+    layout = job.layout
+    runs = layout.timeout or figure(job.catalog, "sagemaker", "run_seconds_default")
+    if layout.spot and layout.max_wait is not None and layout.max_wait < runs:
+        yield Problem(
+            "max_wait",
+            f"max_wait of {duration(layout.max_wait)} is shorter than the {duration(runs)} that "
+            f"the job may run.",
+            lambda: [
+                repair(f"Wait for up to {duration(runs)}", max_wait=runs),
+                repair(f"Stop after {duration(layout.max_wait or 0)}", timeout=layout.max_wait),
+            ],
+        )
+
+
+@rule(
+    "wait-without-spot",
+    "Only a job on spot machines has a time to wait.",
+    "SM-API;SM-SDK",
+    on=_HERE,
+)
+def wait_without_spot(job: Job) -> Iterator[Problem]:
+    if job.layout.max_wait is not None and not job.layout.spot:
+        yield Problem(
+            "max_wait",
+            "max_wait is for spot machines, which this job does not ask for.",
+            lambda: [
+                repair("Leave max_wait away", max_wait=None),
+                repair("Use spot machines", scheduling="SPOT"),
+            ],
+        )
+
+
+@rule(
+    "spot-without-checkpoint",
+    "A job on spot machines saves checkpoints, or an interruption starts it over.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def spot_without_checkpoint(job: Job) -> Iterator[Problem]:
+    if job.layout.spot and not job.layout.checkpoint:
+        yield Problem(
+            "checkpoint",
+            "Spot machines may be taken away: name a place for checkpoints to go on from.",
+            lambda: [repair("Use machines that stay", scheduling=None)],
+        )
+
+
+@rule("checkpoint-place", "Checkpoints on SageMaker go to S3.", "SM-API", on=_HERE)
+def checkpoint_place(job: Job) -> Iterator[Problem]:
+    place = job.layout.checkpoint
+    if place and not re.match(r"(https|s3)://", place):
+        yield Problem(
+            "checkpoint",
+            f"{place} is no place in S3; write s3://BUCKET/PREFIX.",
+            lambda: [repair("Save no checkpoints", checkpoint=None)],
+        )

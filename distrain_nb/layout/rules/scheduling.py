@@ -1,0 +1,207 @@
+"""Scheduling strategies and times."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import figure, limit, topologies
+from distrain_nb.layout.options import duration
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.placed import Job
+
+_VERTEX = ("vertex",)
+_FLEX = "FLEX_START"
+_SINGLE = 8
+
+
+def _standard() -> list[Repair]:
+    return [repair("Use standard scheduling", scheduling=None)]
+
+
+@rule("strategy-unknown", "The scheduling strategy is one of the API's.", "VERTEX-API", on=_VERTEX)
+def strategy_unknown(job: Job) -> Iterator[Problem]:
+    name = job.layout.scheduling
+    allowed = limit(job.catalog, "vertex", "scheduling_strategies")
+    if name and name not in allowed and name not in _deprecated(job):
+        yield Problem(
+            "scheduling",
+            f"{name} is no scheduling strategy; {', '.join(allowed)} are.",
+            lambda: [*_standard(), repair("Use SPOT", scheduling="SPOT")],
+        )
+
+
+@rule(
+    "strategy-deprecated",
+    "The scheduling strategy is not one of the deprecated names.",
+    "VERTEX-API",
+    on=_VERTEX,
+    severity=Severity.WARNING,
+)
+def strategy_deprecated(job: Job) -> Iterator[Problem]:
+    name = job.layout.scheduling or ""
+    now = _deprecated(job).get(name)
+    if now:
+        yield Problem(
+            "scheduling",
+            f"{name} is deprecated; it is called {now} now.",
+            lambda: [repair(f"Use {now}", scheduling=now)],
+        )
+
+
+def _deprecated(job: Job) -> dict[str, str]:
+    pairs = limit(job.catalog, "vertex", "scheduling_deprecated")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+@rule(
+    "scheduling-ignored",
+    "Only Vertex AI has scheduling strategies, and SageMaker spot machines.",
+    "VERTEX-API;SM-API",
+    on=("local", "ai-platform", "sagemaker"),
+    severity=Severity.WARNING,
+)
+def scheduling_ignored(job: Job) -> Iterator[Problem]:
+    name, place = job.layout.scheduling, job.layout.on
+    if name and not (place == "sagemaker" and name in ("SPOT", "STANDARD")):
+        yield Problem("scheduling", f"{name} has no meaning on {place}.", _standard)
+
+
+@rule(
+    "flex-start-accelerator",
+    "With FLEX_START every pool has GPUs of the types that it is offered for.",
+    "VERTEX-DWS",
+    on=_VERTEX,
+)
+def flex_start_accelerator(job: Job) -> Iterator[Problem]:
+    if job.layout.scheduling != _FLEX:
+        return
+    rows = job.catalog.accelerators
+    allowed = [short_name(row.accelerator) for row in rows.values() if row.flex_start]
+    for placed in job.pools:
+        row = rows.get(placed.accelerator or "")
+        if placed.role is not Role.REDUCERS and (row is None or not row.flex_start):
+            has = short_name(row.accelerator) if row else "no GPU"
+            yield Problem(
+                placed.where("accelerator"),
+                f"FLEX_START is for {', '.join(allowed)}; the {placed.role} pool has {has}.",
+                _standard,
+            )
+
+
+@rule(
+    "flex-start-same-machines",
+    "With FLEX_START all pools have the same machines.",
+    "VERTEX-DWS",
+    on=_VERTEX,
+)
+def flex_start_same_machines(job: Job) -> Iterator[Problem]:
+    if job.layout.scheduling != _FLEX:
+        return
+    kinds = {(p.pool.machine, p.pool.accelerator, p.pool.accelerator_count) for p in job.pools}
+    if len(kinds) > 1:
+        yield Problem(
+            "scheduling",
+            "FLEX_START wants the same machine type and accelerators in all pools.",
+            partial(_same_machines, job),
+        )
+
+
+def _same_machines(job: Job) -> Iterator[Repair]:
+    for model in job.pools:
+        changes = {
+            f"{placed.role.value}__{field}": getattr(model.pool, field)
+            for placed in job.pools
+            for field in ("machine", "accelerator", "accelerator_count")
+        }
+        yield repair(f"Give every pool the machines of the {model.role}", **changes)
+    yield from _standard()
+
+
+@rule(
+    "flex-start-timeout", "With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS", on=_VERTEX
+)
+def flex_start_timeout(job: Job) -> Iterator[Problem]:
+    longest = figure(job.catalog, "vertex", "flex_start_timeout_max")
+    timeout = job.layout.timeout
+    if job.layout.scheduling == _FLEX and timeout is not None and timeout > longest:
+        yield Problem(
+            "timeout",
+            f"With FLEX_START a job runs for at most {duration(longest)}, not {duration(timeout)}.",
+            lambda: [
+                repair(f"Stop after {duration(longest)}", timeout=longest),
+                *_standard(),
+            ],
+        )
+
+
+@rule("spot-tpu-pod", "TPU Pods are not had as Spot machines.", "VERTEX-SPOT", on=_VERTEX)
+def spot_tpu_pod(job: Job) -> Iterator[Problem]:
+    if not job.layout.spot:
+        return
+    slices = topologies(job.catalog)
+    for placed in job.pools:
+        rows = slices.get(placed.pool.machine or "", ())
+        hosts = [row.vms or 1 for row in rows if row.topology == placed.pool.topology]
+        pod = placed.is_tpu and placed.pool.accelerator_count > _SINGLE
+        if pod or (hosts and min(hosts) > 1):
+            yield Problem(
+                "scheduling", "A TPU Pod can't run on Spot machines; single hosts can.", _standard
+            )
+
+
+@rule(
+    "reservation-needed",
+    "Machines that come only by reservation or as Spot are asked for in one of these ways.",
+    "VERTEX-CC",
+    on=_VERTEX,
+    severity=Severity.WARNING,
+)
+def reservation_needed(job: Job) -> Iterator[Problem]:
+    for placed in job.pools:
+        row = job.catalog.accelerators.get(placed.pool.accelerator or "")
+        if row and row.reservation_or_spot == "required" and not job.layout.spot:
+            yield Problem(
+                placed.where("machine"),
+                f"{placed.pool.machine} is given only to reservations and as Spot.",
+                lambda: [repair("Use Spot machines", scheduling="SPOT")],
+            )
+
+
+@rule("timeout-positive", "A time limit is at least a second.", "VERTEX-API;SM-API")
+def timeout_positive(job: Job) -> Iterator[Problem]:
+    for field in ("timeout", "max_wait"):
+        value = getattr(job.layout, field)
+        if value is not None and value < 1:
+            yield Problem(
+                field,
+                f"A time limit of {value} seconds lets nothing run.",
+                partial(_no_limit, field),
+            )
+
+
+def _no_limit(field: str) -> Iterator[Repair]:
+    yield repair("Set no limit of your own", **{field: None})
+
+
+@rule(
+    "max-wait-ignored",
+    "Only FLEX_START, and spot machines on SageMaker, wait for as long as max_wait says.",
+    "VERTEX-API;SM-API",
+    on=("local", "vertex", "ai-platform"),
+    severity=Severity.WARNING,
+)
+def max_wait_ignored(job: Job) -> Iterator[Problem]:
+    if job.layout.max_wait is not None and job.layout.scheduling != _FLEX:
+        yield Problem(
+            "max_wait",
+            "max_wait has no meaning here: only FLEX_START waits for machines.",
+            partial(_no_limit, "max_wait"),
+        )
