@@ -16,6 +16,9 @@ from distrain_nb.worker.status import Process
 # can be written down a moment earlier than the death that caused it.
 DEATH_IS_SEEN_LATE_S = 0.25
 
+# Characters of what is said of a rank that failed because another had.
+LONGEST_OUTCOME = 160
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -69,8 +72,12 @@ def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     cause = first(failures)
     others = [p for p in processes if p.index != cause.process]
     head = "%s failed%s: %s" % (_label(cause, processes), " first" if others else "", cause.summary)
-    lines = ["%s: %s" % (p.label, p.outcome or "was not started") for p in others]
+    lines = ["%s: %s" % (p.label, _short(p.outcome)) for p in others]
     return "\n".join([head, *cause.traceback.splitlines(), *lines])
+
+
+def _short(outcome: str) -> str:
+    return outcome if len(outcome) <= LONGEST_OUTCOME else outcome[:LONGEST_OUTCOME] + " …"
 
 
 def _label(failed: Failure, processes: Sequence[Process]) -> str:

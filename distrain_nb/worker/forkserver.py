@@ -21,6 +21,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import List, Set
 
+from distrain_nb.worker import system
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.status import CANCEL_FILE, Owner, State, Status
 from distrain_nb.worker.supervisor import Supervisor
@@ -118,6 +119,7 @@ def supervise(folder: Path) -> None:
     """Be the supervisor of that run: does not return."""
     try:
         os.setsid()
+        system.name_process("distrain run")
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)
         Supervisor(folder).run()

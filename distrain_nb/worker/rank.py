@@ -102,7 +102,9 @@ def main(folder: Path) -> None:
         os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
     launch = Launch.read(folder)
     os.environ.update(launch.processes[process].environment)
-    leave(run(folder, process, launch.results if process == 0 else ()))
+    status = run(folder, process, launch.results if process == 0 else ())
+    if status:
+        leave(status)  # finalizing MPI would wait for the ranks that are still at work
 
 
 def pipe_of(folder: Path, process: int, stream: str) -> Path:

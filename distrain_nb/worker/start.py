@@ -68,6 +68,7 @@ def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -
     try:
         os.setsid()
         system.die_with_parent()
+        system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
         signal.set_wakeup_fd(-1)

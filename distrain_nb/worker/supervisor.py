@@ -131,7 +131,7 @@ class Supervisor:
         words = words or [failure.of_exit(min(child.specs), status, for_memory)]
         self._failures += words
         self._judge_at = min(self._judge_at, time.monotonic() + OTHERS_FAIL_WITHIN_S)
-        return failure.first(words).summary
+        return words[0].summary if len(child.specs) == 1 else "stopped"
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def judged(process: Process) -> Process:

@@ -7,9 +7,10 @@ import os
 import signal
 import socket
 from pathlib import Path
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -21,6 +22,11 @@ def die_with_parent() -> None:
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent has ended."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def name_process(name: str) -> None:
+    """What `top` and `ps -o comm` call this process: the first 15 characters."""
+    _prctl(_PR_SET_NAME, ctypes.create_string_buffer(name.encode()))
 
 
 def flush_c_streams() -> None:
@@ -66,7 +72,7 @@ class HeldPort:
         self._socket.close()
 
 
-def _prctl(option: int, value: int) -> None:
+def _prctl(option: int, value: Any) -> None:
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 

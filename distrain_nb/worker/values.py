@@ -106,14 +106,14 @@ def reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def load(folder: Path, names: Optional[Sequence[str]] = None) -> Dict[str, Any]:
+def load(folder: Path, wanted: Optional[Sequence[str]] = None) -> Dict[str, Any]:
     """Read values by name, or all that were saved.
 
     Raises KeyError for a name that the folder doesn't have, ValueError for one that could not be
     saved, with the reason; and whatever reading a value raises.
     """
     stored = _Stored(folder, vars(sys.modules["__main__"]))
-    return {name: stored.get(name) for name in (stored.names if names is None else names)}
+    return {name: stored.get(name) for name in (stored.names if wanted is None else wanted)}
 
 
 def index_of(folder: Path) -> Index:
@@ -121,7 +121,12 @@ def index_of(folder: Path) -> Index:
     return Index.from_json((folder / INDEX).read_text(encoding="utf-8"))
 
 
-def carried(*names: str) -> Any:
+def names(folder: Path) -> List[str]:
+    """The names that a folder of values holds."""
+    return [entry.name for entry in index_of(folder).entries]
+
+
+def carried(*wanted: str) -> Any:
     """The values that a program brings along, from the folder next to the calling file.
 
     One name gives its value, several give a tuple.
@@ -130,8 +135,8 @@ def carried(*names: str) -> Any:
     folder = Path(namespace["__file__"]).parent / CARRIED
     if folder not in _open:
         _open[folder] = _Stored(folder, namespace)
-    found = tuple(_open[folder].get(name) for name in names)
-    return found if len(names) > 1 else found[0]
+    found = tuple(_open[folder].get(name) for name in wanted)
+    return found if len(wanted) > 1 else found[0]
 
 
 class _Stored:

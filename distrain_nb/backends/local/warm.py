@@ -72,7 +72,9 @@ def _address(environment: Mapping[str, str]) -> Path:
 
 def _runtime_folder() -> Path:
     """A folder that only this user can enter; short, since a socket's path has 107 bytes."""
-    folder = Path(tempfile.gettempdir()) / f"distrain-{os.getuid()}"
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    mine = f"distrain-{os.getuid()}"
+    folder = Path(runtime, "distrain") if runtime else Path(tempfile.gettempdir(), mine)
     folder.mkdir(mode=0o700, exist_ok=True)
     owner = folder.lstat()
     if owner.st_uid != os.getuid() or owner.st_mode & 0o077:

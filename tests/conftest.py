@@ -1,0 +1,60 @@
+"""Fixtures for all tests: a home of one's own, and kernels in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.kernels import Kernel, kernel
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty DISTRAIN_HOME."""
+    folder = tmp_path / "home"
+    monkeypatch.setenv("DISTRAIN_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def notebook_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notebook"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def nb(home: Path, notebook_folder: Path) -> Iterator[Kernel]:
+    """A kernel with the extension loaded."""
+    with kernel(notebook_folder, dict(os.environ)) as started:
+        started.run("%load_ext distrain_nb")
+        yield started
+
+
+@pytest.fixture(scope="session", autouse=True)
+def runtime_folder() -> Iterator[Path]:
+    """Fork servers of our own: they outlive their kernels on purpose, but not the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="distrain-test-"))
+    os.environ["XDG_RUNTIME_DIR"] = str(folder)
+    yield folder
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(folder) in word for word in process.info["cmdline"] or ()):
+            process.kill()
+    shutil.rmtree(folder)
+
+
+def eventually(condition: Callable[[], object], within: float = 10.0) -> bool:
+    """Whether the condition comes true in time."""
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True

@@ -1,0 +1,110 @@
+"""A real Jupyter kernel to run cells in, as a notebook would."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass
+class Outcome:
+    """What a cell left: its printed text, its displays, and its error if it raised."""
+
+    text: str = ""
+    displays: list[dict[str, Any]] = field(default_factory=list)
+    error: str = ""
+    traceback: str = ""
+
+
+class Kernel:
+    """One kernel, started in `folder` with the given environment."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self.folder = folder
+        self._environment = environment
+        self.manager = KernelManager(kernel_name="python3")
+        self.start()
+
+    def start(self) -> None:
+        self.manager.start_kernel(cwd=str(self.folder), env=self._environment)
+        self._connect()
+
+    def restart(self) -> None:
+        self._client.stop_channels()
+        self.manager.restart_kernel(now=False)
+        self._connect()
+
+    def kill(self) -> None:
+        """As `kill -9` does, and nothing else: the kernel has no say in it."""
+        self.manager.provisioner.process.kill()  # type: ignore[union-attr]
+        self.manager.provisioner.process.wait()  # type: ignore[union-attr]
+        self._client.stop_channels()
+
+    def stop(self) -> None:
+        self._client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    @property
+    def pid(self) -> int:
+        return int(self.manager.provisioner.pid)  # type: ignore[union-attr]
+
+    def run(self, code: str, timeout: float = 120) -> Outcome:
+        """Run a cell to its end."""
+        return self.outcome(self.send(code), timeout)
+
+    def send(self, code: str) -> str:
+        """Start a cell and don't wait for it."""
+        return str(self._client.execute(code))
+
+    def interrupt(self) -> None:
+        self.manager.interrupt_kernel()
+
+    def outcome(self, sent: str, timeout: float = 120) -> Outcome:
+        """What the cell of that message left, once it has ended."""
+        outcome, end = Outcome(), time.monotonic() + timeout
+        while True:
+            try:
+                message = self._client.get_iopub_msg(timeout=max(0.01, end - time.monotonic()))
+            except Empty:
+                raise TimeoutError(f"cell not done in {timeout} s; so far:\n{outcome}") from None
+            if message["parent_header"].get("msg_id") == sent and _take(message, outcome):
+                return outcome
+
+    def _connect(self) -> None:
+        self._client: BlockingKernelClient = self.manager.blocking_client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=60)
+
+
+def _take(message: dict[str, Any], outcome: Outcome) -> bool:
+    """Add a message to the outcome; say whether it was the last."""
+    kind, content = message["msg_type"], message["content"]
+    if kind == "stream":
+        outcome.text += content["text"]
+    elif kind in ("display_data", "execute_result", "update_display_data"):
+        outcome.displays.append(content["data"])
+    elif kind == "error":
+        outcome.error = f"{content['ename']}: {content['evalue']}"
+        outcome.traceback = _ANSI.sub("", "\n".join(content["traceback"]))
+    return bool(kind == "status" and content["execution_state"] == "idle")
+
+
+@contextmanager
+def kernel(folder: Path, environment: dict[str, str]) -> Iterator[Kernel]:
+    """A kernel that is gone afterwards."""
+    started = Kernel(folder, environment)
+    try:
+        yield started
+    finally:
+        started.stop()

@@ -1,0 +1,182 @@
+"""Whatever a rank does to itself, the cell says it, soon, and nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import psutil
+
+from distrain_nb import api
+from distrain_nb.worker.status import State
+from tests.conftest import eventually
+from tests.kernels import Kernel, kernel
+
+IN_A_COLLECTIVE = """%%distrain -n 2
+import os, sys, time
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+if rank == 1:
+    time.sleep(0.3)
+    {deed}
+dist.all_reduce(torch.ones(1))
+"""
+
+SLEEP = """%%distrain -n 2 {options}
+import time
+print("asleep", flush=True)
+time.sleep(600)
+"""
+
+
+def ranks_of(run: api.Run) -> list[psutil.Process]:
+    """The run's processes that are still alive."""
+    pids = [p.pid for p in run.status.processes if p.pid]
+    return [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+
+
+def failed_within_five_seconds(run: api.Run) -> bool:
+    times = run.status.times
+    return times["failed"] - times["running"] < 5.3  # the deed is done after 0.3 s
+
+
+def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> None:
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed='raise ValueError("boom")'))
+    run = api.attach()
+    assert outcome.error.startswith("RunFailed")
+    assert "rank 1 failed first: ValueError: boom" in outcome.traceback
+    assert "Cell In[2], line 8" in outcome.traceback
+    assert 'raise ValueError("boom")' in outcome.traceback
+    assert outcome.traceback.count("rank 0:") == 1
+    assert "distrain_nb" not in outcome.traceback, "our own frames say nothing to a user"
+    assert failed_within_five_seconds(run)
+    assert not ranks_of(run)
+
+
+def test_a_rank_that_is_killed(nb: Kernel) -> None:
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed="os.kill(os.getpid(), 9)"))
+    assert "rank 1 failed first: was killed by SIGKILL" in outcome.traceback
+    assert failed_within_five_seconds(api.attach())
+    assert not ranks_of(api.attach())
+
+
+def test_an_exit_status_without_a_traceback(nb: Kernel) -> None:
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed="os._exit(3)"))
+    assert "rank 1 failed first: exited with status 3" in outcome.traceback
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed="sys.exit(3)"))
+    assert "rank 1 failed first: exited with status 3" in outcome.traceback
+    assert "Cell In[3], line 8" in outcome.traceback
+
+
+def test_a_rank_out_of_memory(nb: Kernel) -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))"
+    deed = f"{limit}; hog = bytearray(8 << 30)"
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed=deed))
+    assert "rank 1 failed first: MemoryError" in outcome.traceback
+    assert failed_within_five_seconds(api.attach())
+
+
+def test_failures_before_any_line_of_the_cell_has_run(nb: Kernel) -> None:
+    outcome = nb.run("%%distrain\nimport torhc\n")
+    assert "No module named 'torhc'" in outcome.traceback
+    assert "line 2" in outcome.traceback
+    outcome = nb.run("%%distrain\nx = 1\ndef broken(:\n    pass\n")
+    assert "line 3" in outcome.traceback and "def broken(:" in outcome.traceback
+
+
+def test_interrupt_cancels_within_two_seconds(nb: Kernel) -> None:
+    sent = nb.send(SLEEP.format(options=""))
+    assert eventually(lambda: api.runs() and "asleep" in api.attach().logs(), 30)
+    began = time.monotonic()
+    nb.interrupt()
+    outcome = nb.outcome(sent)
+    assert time.monotonic() - began < 2.0
+    assert outcome.error.startswith("RunCancelled")
+    assert api.attach().state is State.CANCELLED
+    assert not ranks_of(api.attach())
+
+
+def test_a_deaf_rank_is_killed_after_the_grace_period(nb: Kernel) -> None:
+    sent = nb.send("%%distrain\nimport signal, time\nsignal.signal(15, signal.SIG_IGN)\n"
+                   'print("deaf", flush=True)\ntime.sleep(600)\n')  # fmt: skip
+    assert eventually(lambda: api.runs() and "deaf" in api.attach().logs(), 30)
+    nb.interrupt()
+    assert nb.outcome(sent, 20).error.startswith("RunCancelled")
+    assert not ranks_of(api.attach())
+
+
+def test_a_waiting_run_ends_with_its_kernel(nb: Kernel) -> None:
+    nb.send(SLEEP.format(options=""))
+    assert eventually(lambda: api.runs() and "asleep" in api.attach().logs(), 30)
+    run, ranks = api.attach(), ranks_of(api.attach())
+    assert len(ranks) == 2
+    nb.kill()
+    assert eventually(lambda: not any(rank.is_running() for rank in ranks))
+    assert eventually(lambda: run.state is State.CANCELLED)
+    assert "kernel" in run.status.error
+
+
+def test_a_run_that_nobody_waits_for_survives_a_restart_and_a_kill(
+    home: Path, notebook_folder: Path
+) -> None:
+    count = "%%distrain -n 2 --no-wait --name counter\nimport time\n" \
+            "for n in range(60):\n    print('line', n, flush=True)\n    time.sleep(0.1)\n"  # fmt: skip
+    with kernel(notebook_folder, dict(os.environ)) as first:
+        first.run("%load_ext distrain_nb")
+        began = time.monotonic()
+        assert not first.run(count).error
+        assert time.monotonic() - began < 5
+        first.restart()
+        assert api.attach("counter").state is State.RUNNING
+        first.kill()
+    with kernel(notebook_folder, dict(os.environ)) as second:
+        second.run("%load_ext distrain_nb")
+        assert api.attach("counter").state is State.RUNNING
+        printed = second.run("%distrain logs counter --rank 1 --follow").text
+    assert api.attach("counter").state is State.SUCCEEDED
+    assert printed.split("\n")[:-1] == [f"[rank 1] line {n}" for n in range(60)]
+
+
+def test_two_runs_at_once(nb: Kernel) -> None:
+    cell = (
+        "%%distrain -n 2 --no-wait --name {0}\nimport torch, torch.distributed as dist\n"
+        "dist.init_process_group('gloo')\nt = torch.ones(1)\n"
+        "for _ in range(200): dist.all_reduce(t, op=dist.ReduceOp.MAX)\nprint('{0}', t.item())"
+    )
+    for name in ("one", "two"):
+        assert not nb.run(cell.format(name)).error
+    for name in ("one", "two"):
+        run = api.attach(name).wait(60)
+        assert run.logs().splitlines().count(f"[rank 0] {name} 1.0") == 1
+
+
+def test_a_run_cancelled_while_it_starts(nb: Kernel) -> None:
+    nb.run("%%distrain -n 2 --no-wait\nimport torch\nimport time\ntime.sleep(600)")
+    run = api.attach()
+    run.cancel()
+    assert eventually(lambda: run.state is State.CANCELLED, 2.0)
+    assert eventually(lambda: run.status.supervisor is not None)
+    assert eventually(lambda: not ranks_of(run))
+
+
+def test_ports_that_are_taken_are_not_given_out(nb: Kernel) -> None:
+    taken = nb.run("import socket\ns = socket.socket(); s.bind(('127.0.0.1', 29500)); s.listen()\n"
+                   "t = socket.socket(); t.bind(('127.0.0.1', 2222)); t.listen()")  # fmt: skip
+    assert not taken.error
+    outcome = nb.run("%%distrain -n 2\nimport torch.distributed as dist\n"
+                     "dist.init_process_group('gloo')\ndist.barrier()\nprint('met')")  # fmt: skip
+    assert not outcome.error
+    assert api.attach().logs().count("met") == 2
+
+
+def test_no_line_of_a_flood_is_lost(nb: Kernel) -> None:
+    outcome = nb.run("%%distrain -n 4\nimport os\nfor n in range(100_000):\n"
+                     "    print('rank', os.environ['RANK'], 'line', n)")  # fmt: skip
+    assert not outcome.error
+    seen: dict[int, list[str]] = {n: [] for n in range(4)}
+    for line in api.attach().lines():
+        seen[line.process].append(line.text)
+    for rank, lines in seen.items():
+        assert lines == [f"rank {rank} line {n}" for n in range(100_000)]
