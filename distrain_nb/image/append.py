@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from distrain_nb.image.manifest import Descriptor
 
 _AT_ONCE = 6
+_VERSION_LABEL = "distrain-nb.version"
 
 
 def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:
@@ -56,7 +57,7 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
         base = read_base(source, where, recipe.platform)
         tell(progress, "packing")
         packages = packages_for(program.requirements, recipe, base, source, progress)
-        layers = _layers(program, recipe, packages, folder)
+        layers = _layers(program, recipe, base, packages, folder)
         pushed = _Push(base, source, sink, target, Meter(progress, "sending"))
         return pushed.image(recipe, layers, packages, began)
 
@@ -88,7 +89,9 @@ def _registries(where: Reference, target: Reference) -> Iterator[tuple[Registry,
         yield both, both
 
 
-def _layers(program: Program, recipe: Recipe, packages: Packages, folder: Path) -> dict[str, Layer]:
+def _layers(
+    program: Program, recipe: Recipe, base: Base, packages: Packages, folder: Path
+) -> dict[str, Layer]:
     """The new layers by purpose, the one that changes least often first."""
     written = folder / "program"
     written.mkdir()
@@ -97,7 +100,10 @@ def _layers(program: Program, recipe: Recipe, packages: Packages, folder: Path) 
     layers = {"worker": worker_layer(folder / "worker.tar.gz")}
     if packages.layer is not None:
         layers["packages"] = packages.layer
-    layers["program"] = write_layer(folder / "program.tar.gz", {PROGRAM: written})
+    content: dict[str, Path | bytes] = {PROGRAM: written}
+    if _VERSION_LABEL in base.config.labels:
+        content[f"{PROGRAM}/.wh..wh..opq"] = b""  # hides the program that the base brings along
+    layers["program"] = write_layer(folder / "program.tar.gz", content)
     return layers
 
 
@@ -175,7 +181,7 @@ class _Push:
     def _settings(self, recipe: Recipe, packages: Packages) -> Settings:
         labels = {
             **recipe.labels,
-            "distrain-nb.version": distrain_nb.__version__,
+            _VERSION_LABEL: distrain_nb.__version__,
             "org.opencontainers.image.base.name": str(replace(self.base.reference, digest=None)),
             "org.opencontainers.image.base.digest": self.base.reference.digest or "",
             **packages.labels(),

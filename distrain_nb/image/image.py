@@ -58,9 +58,9 @@ class Recipe:
 
 def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
     """The variables that the worker needs, with those of the recipe."""
-    paths = [WORKER, *filter(None, [base.get("PYTHONPATH")])]
+    others = (path for path in base.get("PYTHONPATH", "").split(":") if path not in ("", WORKER))
     return {
-        "PYTHONPATH": ":".join(paths),
+        "PYTHONPATH": ":".join((WORKER, *others)),
         "PYTHONUNBUFFERED": "1",
         "DISTRAIN_PROGRAM": PROGRAM,
         "DISTRAIN_PACKAGES": PACKAGES,

@@ -50,3 +50,10 @@ def base(open_registry: str, small: BaseImage) -> str:
 def docker() -> Iterator[Docker]:
     with docker_daemon() as daemon:
         yield daemon
+
+
+@pytest.fixture
+def other_registry(tmp_path: Path) -> Iterator[str]:
+    """An open registry that holds nothing."""
+    with registry(tmp_path / "other") as host:
+        yield host
