@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.ipython_syntax import Note, plain
@@ -39,9 +39,10 @@ class Statement:
     def where(self) -> str:
         return f"{self.label}, line {self.line}"
 
-    @cached_property
-    def names(self) -> Names:
-        return names_of([self.node])
+    @lru_cache(maxsize=4096)  # noqa: B019 (statements are kept by the cell's text anyway)
+    def names(self, late_annotations: bool = False) -> Names:
+        """What the statement needs and binds."""
+        return names_of([self.node], late_annotations=late_annotations)
 
     @property
     def is_definition(self) -> bool:
@@ -112,13 +113,13 @@ def _add(found: History, placed: Placed) -> None:
 def _changed(node: ast.stmt) -> set[str]:
     """Names whose object the statement alters: `f.calls = 0`, `@f.register`."""
     if isinstance(node, ast.Assign):
-        touched: list[ast.expr] = [t for t in node.targets if isinstance(t, ast.Attribute)]
+        touched = list(node.targets)
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         touched = [getattr(d, "func", d) for d in node.decorator_list]
-        touched = [t for t in touched if isinstance(t, ast.Attribute)]
     else:
         return set()
-    return {t.value.id for t in touched if isinstance(getattr(t, "value", None), ast.Name)}
+    owners = [t.value for t in touched if isinstance(t, ast.Attribute)]
+    return {o.id for o in owners if isinstance(o, ast.Name)}
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,6 @@ Each piece is compiled with its cell's name and line numbers, and the cells' tex
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -21,12 +20,13 @@ import traceback
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
 MAIN, SOURCE_MAP = "main.py", "main.json"
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 _SPAWNED = "distrain_nb.worker.spawned"
 _OWN_FRAMES = os.path.dirname(os.path.abspath(__file__))
+_labels: Set[str] = set()  # file names of the program's own code in tracebacks
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -154,6 +154,7 @@ def _tell_linecache(pieces: Iterable[Piece]) -> None:
                 known[number] = line
     for label, lines in texts.items():
         text = [line + "\n" for line in lines]
+        _labels.add(label)
         linecache.cache[label] = (sum(map(len, text)), None, text, label)
 
 
@@ -199,16 +200,15 @@ def _drop_own_frames(report: Any, seen: "set[int]") -> None:
     if report is None or id(report) in seen:
         return
     seen.add(id(report))
-    theirs = [f for f in report.stack if not _is_own(f.filename)]
+    cells = [n for n, frame in enumerate(report.stack) if frame.filename in _labels]
+    theirs = [f for f in report.stack[min(cells, default=0) :] if not _is_own(f.filename)]
     report.stack = traceback.StackSummary.from_list(theirs)
     for inner in (report.__cause__, report.__context__, *(getattr(report, "exceptions", ()) or ())):
         _drop_own_frames(inner, seen)
 
 
 def _is_own(filename: str) -> bool:
-    return os.path.dirname(os.path.abspath(filename)) == _OWN_FRAMES or filename.startswith(
-        "<frozen "
-    )
+    return os.path.dirname(os.path.abspath(filename)) == _OWN_FRAMES
 
 
 _FRAME = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)

@@ -1,0 +1,290 @@
+"""A cell and what it needs from the notebook become a program."""
+
+from __future__ import annotations
+
+import ast
+import io
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.arrange import Piece, arrange
+from distrain_nb.program.assemble import Body, assemble, futures_in, without_futures
+from distrain_nb.program.gather import Gathering, Needed
+from distrain_nb.program.history import history
+from distrain_nb.program.imports import Imported, imports_of
+from distrain_nb.program.ipython_syntax import plain
+from distrain_nb.program.local_modules import follow, included
+from distrain_nb.program.names import Names, Use, names_of
+from distrain_nb.program.portable import Definitions, encode
+from distrain_nb.program.program import (
+    CarriedSource,
+    CarriedValue,
+    Data,
+    Program,
+    readable_size,
+)
+from distrain_nb.program.requirements import requirements_of
+from distrain_nb.program.resolve import Import, Literal, Source, Value
+from distrain_nb.worker.program import MAIN, SOURCE_MAP
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distrain_nb.program.cells import Cell, Notebook
+
+LIMIT = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class _Code:
+    """The cell as Python: its text from the first line that runs, its tree, what it needs."""
+
+    text: str
+    tree: ast.Module
+    names: Names
+    findings: tuple[Finding, ...]
+
+
+def capture(
+    cell: Cell,
+    first_line: int,
+    notebook: Notebook,
+    *,
+    include: Sequence[str] = (),
+    require: Sequence[str] = (),
+    limit: int = LIMIT,
+    results: Sequence[str] = (),
+) -> Program:
+    """Make a program of a cell, from line `first_line` (1-based) on.
+
+    `include` are paths to carry along, relative to the notebook's folder or absolute; `require`
+    are further requirements; `limit` is how many bytes of values may travel; `results` are names
+    that the cell must leave behind. What is wrong is among the program's findings.
+    """
+    past = history(notebook.cells)
+    code = _read(cell, first_line, late_annotations=past.late_annotations)
+    gathering = Gathering(notebook, past, limit)
+    gathering.want(code.names.needs.values(), cell.label)
+    _want_results(results, code, gathering)
+    gathering.run()
+    pieces = arrange(gathering.found, past)
+    imports = _import_lines(gathering.found)
+    imported = (*imports_of(code.tree), *_imported(gathering.found, pieces, imports))
+    local = follow(imported, notebook.folder)
+    files, file_findings = _files(local.files, include, notebook.folder)
+    data, value_findings = _data(gathering, pieces, limit)
+    futures = _futures(code.tree, notebook.cells)
+    body = Body(cell.label, code.text, first_line, _awaits(code.tree))
+    main, segments = assemble(futures, imports, pieces, body)
+    unknown = _unknown(local.unknown, imported, cell.label)
+    found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
+    return Program(
+        label=cell.label,
+        main=main,
+        segments=segments,
+        values=_values(gathering.found),
+        sources=_sources(gathering.found),
+        files=files,
+        requirements=(*requirements_of(local.imports, notebook.folder), *require),
+        imports=frozenset(i.root for i in local.imports if i.root),
+        findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
+        data=data,
+    )
+
+
+# -- the cell -------------------------------------------------------------------------------------
+
+
+def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
+    lines = cell.source.split("\n")
+    code = plain("\n".join([*[""] * (first_line - 1), *lines[first_line - 1 :]]))
+    findings = [
+        Finding("capture.ipython-syntax", n.severity, f"{cell.label}, line {n.line}", n.message)
+        for n in code.notes
+    ]
+    tree, broken = _parse(code.text, cell.label)
+    for found in imports_of(tree):
+        if found.relative:
+            where = f"{cell.label}, line {found.line}"
+            findings.append(_relative_import(where))
+    names = names_of(tree.body, late_annotations=late_annotations, star=star_names)
+    text = without_futures(code.text, tree).split("\n")[first_line - 1 :]
+    return _Code("\n".join(text), tree, names, (*findings, *broken))
+
+
+def _parse(text: str, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
+    try:
+        tree = ast.parse(text, label)
+        compile(tree, label, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
+        where = f"{label}, line {line}"
+        broken = Finding("capture.syntax-error", Severity.ERROR, where, message.rstrip(": "))
+        return ast.Module([], []), (broken,)
+    return tree, ()
+
+
+def _relative_import(where: str) -> Finding:
+    return Finding(
+        "capture.relative-import",
+        Severity.ERROR,
+        where,
+        "a cell is in no package, so it can't import relative to one: name the package",
+    )
+
+
+def star_names(module: str) -> Iterable[str]:
+    """The names that `from module import *` binds, where the module is loaded here."""
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        return ()
+    public = [name for name in vars(loaded) if not name.startswith("_")]
+    return list(getattr(loaded, "__all__", public))
+
+
+def _awaits(tree: ast.Module) -> bool:
+    code = compile(tree, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    return bool(code.co_flags & 0x80)  # CO_COROUTINE
+
+
+def _futures(tree: ast.Module, cells: Iterable[Cell]) -> tuple[str, ...]:
+    """Features switched on by the cell, or by an earlier cell: they stay on in a notebook."""
+    earlier = [s.node for c in cells for s in statements_of(c.label, c.source)]
+    return futures_in([*tree.body, *earlier])
+
+
+def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> None:
+    for name in results:
+        if name in code.names.binds:
+            continue
+        if name in gathering.notebook.namespace:
+            gathering.want([Use(name, 1, at_once=True, certain=True)], "--result")
+            continue
+        there = ", ".join(sorted(code.names.binds)) or "none"
+        message = f"the cell does not set `{name}`; the names that it sets are: {there}"
+        gathering.say("unknown-result", Severity.ERROR, "--result", message)
+
+
+# -- imports and files ----------------------------------------------------------------------------
+
+
+def _import_lines(found: Mapping[str, Needed]) -> list[str]:
+    lines = [line for n in found.values() if isinstance(n.how, Import) for line in n.how.statements]
+    return sorted(dict.fromkeys(lines), key=lambda line: (not line.startswith("import "), line))
+
+
+def _imported(
+    found: Mapping[str, Needed], pieces: Iterable[Piece], lines: Iterable[str]
+) -> tuple[Imported, ...]:
+    nodes: list[ast.AST] = [ast.parse(line) for line in lines]
+    nodes += [piece.placed.statement.node for piece in pieces if piece.placed]
+    modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
+    return (*imports_of(nodes), *[Imported(m, (), 0) for m in sorted(modules)])
+
+
+def _files(
+    local: Mapping[str, Path], include: Sequence[str], folder: Path
+) -> tuple[dict[str, bytes | Path], list[Finding]]:
+    files: dict[str, bytes | Path] = dict(local)
+    findings = []
+    for given in include:
+        path = folder / Path(given).expanduser()
+        if not path.exists():
+            message = f"{given} is not there: paths count from {folder}"
+            findings.append(Finding("capture.missing-file", Severity.ERROR, "--include", message))
+            continue
+        files.update(included(path))
+    for own in (MAIN, SOURCE_MAP):
+        if own in files:
+            message = (
+                f"{files[own]!s} would take the place of the program's own {own}: rename it,"
+                " or move it into a folder"
+            )
+            findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
+    return files, findings
+
+
+def _unknown(roots: Iterable[str], imports: Iterable[Imported], label: str) -> list[Finding]:
+    lines = {i.root: i.line for i in reversed(list(imports))}
+    return [
+        Finding(
+            "capture.unknown-module",
+            Severity.WARNING,
+            f"{label}, line {lines[root]}" if lines.get(root) else label,
+            f"`{root}` is not installed here: unless the image has it, name what brings it"
+            " with --require",
+        )
+        for root in roots
+    ]
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _data(
+    gathering: Gathering, pieces: Iterable[Piece], limit: int
+) -> tuple[Data | None, list[Finding]]:
+    carried = [gathering.found[p.name] for p in pieces if not p.placed and p.literal is None]
+    sizes = {n.name: n.trial.size for n in carried if n.trial}
+    too_large = _too_large(carried, sum(sizes.values()), limit)
+    if too_large or not carried:
+        return None, too_large
+    objects, arrays = io.BytesIO(), io.BytesIO()
+    values = {needed.name: needed.value for needed in carried}
+    index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
+    return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
+
+
+def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Finding]:
+    if total <= limit and all(n.trial is None or n.trial.complete for n in carried):
+        return []
+    largest = sorted(carried, key=lambda n: -(n.trial.size if n.trial else 0))[:3]
+    named = [f"`{n.name}` ({_size(n)})" for n in largest]
+    return [
+        Finding(
+            "capture.too-large",
+            Severity.ERROR,
+            largest[0].where[0],
+            f"the values that the cell needs take {readable_size(total)} of the"
+            f" {readable_size(limit)} that may travel with it; the largest: {', '.join(named)}."
+            " Put large data in a file or bucket and name it with --data NAME=URI",
+        )
+    ]
+
+
+def _size(needed: Needed) -> str:
+    assert needed.trial is not None
+    more = "" if needed.trial.complete else "more than "
+    return f"{type(needed.value).__name__}, {more}{readable_size(needed.trial.size)}"
+
+
+def _values(found: Mapping[str, Needed]) -> tuple[CarriedValue, ...]:
+    return tuple(
+        CarriedValue(
+            n.name,
+            type(n.value).__name__,
+            n.trial.size if n.trial else 0,
+            n.where,
+            n.how.text if isinstance(n.how, Literal) else None,
+        )
+        for n in found.values()
+        if isinstance(n.how, (Literal, Value))
+    )
+
+
+def _sources(found: Mapping[str, Needed]) -> tuple[CarriedSource, ...]:
+    return tuple(
+        CarriedSource(n.name, _kind(n), n.how.chain[-1].statement.where, n.where)
+        for n in found.values()
+        if isinstance(n.how, Source)
+    )
+
+
+def _kind(needed: Needed) -> str:
+    if isinstance(needed.value, type):
+        return "class"
+    return "function" if callable(needed.value) else type(needed.value).__name__

@@ -1,0 +1,255 @@
+"""Everything that a cell needs from the notebook, and in turn what that needs."""
+
+from __future__ import annotations
+
+import difflib
+from collections import deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.portable import Definitions, Problem, Trial, try_value
+from distrain_nb.program.resolve import (
+    How,
+    Import,
+    Literal,
+    NoSource,
+    Source,
+    Value,
+    by_statement,
+    is_builtin,
+    resolve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.program.cells import Notebook
+    from distrain_nb.program.history import History, Placed
+    from distrain_nb.program.names import Use
+
+_MODULE_NAMES = {
+    *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
+    *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
+}
+_PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
+_DISPLAY = 'def display(*objects, **_): print(*objects, sep="\\n")  # a run has no screen'
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One name of the notebook that travels: how, and the places that use it.
+
+    `trial` is there for values: their size, and what their pickle refers to.
+    """
+
+    name: str
+    value: Any
+    how: How
+    where: tuple[str, ...]
+    trial: Trial | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A name that code reads, and where. `required`: without it the code fails."""
+
+    name: str
+    where: str
+    required: bool
+    at_once: bool = True
+    deleted: bool = False
+
+
+@dataclass
+class Gathering:
+    """The work of finding all that a cell needs. `found` and `findings` are the result."""
+
+    notebook: Notebook
+    history: History
+    limit: int
+    found: dict[str, Needed] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    _waiting: deque[Wanted] = field(default_factory=deque)
+    _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
+
+    def __post_init__(self) -> None:
+        self.definitions = Definitions(self.notebook.namespace)
+
+    def want(self, uses: Iterable[Use], label: str) -> None:
+        """Ask for what code of a cell needs."""
+        for use in uses:
+            where = f"{label}, line {use.line}"
+            self._waiting.append(
+                Wanted(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
+            )
+
+    def run(self) -> None:
+        """Settle every name, and those that come up on the way."""
+        while self._waiting:
+            wanted = self._waiting.popleft()
+            known = self.found.get(wanted.name)
+            if known is not None:
+                if wanted.where not in known.where:
+                    where = (*known.where, wanted.where)
+                    self.found[wanted.name] = replace(known, where=where)
+            elif wanted.name not in self._settled:
+                self._settle(wanted)
+
+    def say(self, code: str, severity: Severity, where: str, message: str) -> None:
+        """Record a finding."""
+        self.findings.append(Finding(f"capture.{code}", severity, where, message))
+
+    def _settle(self, wanted: Wanted) -> None:
+        name, namespace = wanted.name, self.notebook.namespace
+        if name in _MODULE_NAMES:
+            return
+        value = namespace.get(name)
+        if name == "display" and (name not in namespace or is_builtin("exit", value)):
+            self.found[name] = Needed(name, value, Import((_DISPLAY,)), (wanted.where,))
+        elif name in _PROMPT:
+            self._prompt(wanted)
+        elif name not in namespace:
+            if not is_builtin(name):
+                self._undefined(wanted)
+        elif not is_builtin(name, value):
+            self._travel(wanted, value)
+
+    def _travel(self, wanted: Wanted, value: Any) -> None:
+        how = resolve(wanted.name, value, self.history, self.definitions)
+        if wanted.deleted:
+            how = Literal("None")
+        needed = Needed(wanted.name, value, how, (wanted.where,))
+        if isinstance(how, Value):
+            self._value(wanted, needed)
+        elif isinstance(how, NoSource):
+            self._no_source(wanted, value)
+        else:
+            self.found[wanted.name] = needed
+            if isinstance(how, Source):
+                self._source(wanted, how)
+
+    # -- source -------------------------------------------------------------------------------
+
+    def _source(self, wanted: Wanted, how: Source) -> None:
+        if how.why:
+            first = how.chain[-1].statement
+            self.say(
+                "made-again",
+                Severity.INFO,
+                wanted.where,
+                f"`{wanted.name}` {how.why} ({first.where}) when the run starts",
+            )
+        for placed in how.chain:
+            self._statement(wanted.name, placed)
+
+    def _statement(self, name: str, placed: Placed) -> None:
+        statement = placed.statement
+        for note in statement.refused:
+            where = f"{statement.label}, line {note.line}"
+            message = f"{note.message} (`{name}` comes along from there)"
+            self.say("ipython-syntax", Severity.ERROR, where, message)
+        names = statement.names(self.history.late_annotations)
+        uses = [use for use in names.needs.values() if use.name != name]
+        self.want(uses, statement.label)
+        for use in uses:
+            if use.at_once:
+                self._rebound(name, use, placed)
+
+    def _rebound(self, name: str, use: Use, placed: Placed) -> None:
+        later = [p for p in self.history.of(use.name) if p.at > placed.at]
+        if not later or later[0].statement.is_import or later[0].statement.is_definition:
+            return
+        self.say(
+            "rebound",
+            Severity.WARNING,
+            f"{placed.statement.label}, line {use.line}",
+            f"`{name}` is made again with the present `{use.name}`, which"
+            f" {later[0].statement.where} has set since",
+        )
+
+    def _no_source(self, wanted: Wanted, value: Any) -> None:
+        kind = "class" if isinstance(value, type) else "function"
+        self.say(
+            "no-source",
+            Severity.ERROR if wanted.required else Severity.WARNING,
+            wanted.where,
+            f"the {kind} `{wanted.name}` is not what any executed cell defines:"
+            " define it at the top level of a cell, or import it from a file",
+        )
+        self._settled.add(wanted.name)
+
+    # -- values -------------------------------------------------------------------------------
+
+    def _value(self, wanted: Wanted, needed: Needed) -> None:
+        trial = try_value(needed.name, needed.value, self.definitions, self.limit)
+        if trial.local_function:
+            made = by_statement(
+                needed.name, self.history, "holds a function without a name, and is made again"
+            )
+            if made:
+                self.found[needed.name] = replace(needed, how=made)
+                self._source(wanted, made)
+                return
+        if trial.problem:
+            self._not_portable(wanted, trial.problem)
+            return
+        self.found[needed.name] = replace(needed, trial=trial)
+        for path in sorted(trial.seen.replaced):
+            self.say(
+                "replaced-class",
+                Severity.WARNING,
+                wanted.where,
+                f"`{needed.name}` was made with an earlier definition of `{path}`;"
+                " in the run it gets the latest one",
+            )
+        for name in sorted(trial.seen.names):
+            where = f"{wanted.where}, in `{needed.name}`"
+            self._waiting.append(Wanted(name, where, required=True))
+
+    def _not_portable(self, wanted: Wanted, problem: Problem) -> None:
+        self._settled.add(wanted.name)
+        if not wanted.required:
+            self.say(
+                "not-carried",
+                Severity.INFO,
+                wanted.where,
+                f"the notebook's `{wanted.name}` stays behind, as the cell sets its own"
+                f" (`{problem.path}`, {problem.type}, {problem.reason})",
+            )
+            return
+        inside = "" if problem.path == wanted.name else f" in `{wanted.name}`"
+        self.say(
+            "not-portable",
+            Severity.ERROR,
+            wanted.where,
+            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't travel:"
+            f" {problem.advice}",
+        )
+
+    # -- names that the notebook doesn't have -------------------------------------------------
+
+    def _undefined(self, wanted: Wanted) -> None:
+        self._settled.add(wanted.name)
+        if not wanted.required:
+            return
+        close = difflib.get_close_matches(wanted.name, list(self.notebook.namespace), 1, 0.75)
+        hint = f": did you mean `{close[0]}`?" if close else ": define it before, or in the cell"
+        self.say(
+            "undefined-name",
+            Severity.ERROR if wanted.at_once else Severity.WARNING,
+            wanted.where,
+            f"`{wanted.name}` is not defined in the notebook{hint}",
+        )
+
+    def _prompt(self, wanted: Wanted) -> None:
+        self._settled.add(wanted.name)
+        if wanted.name == "get_ipython" and not (wanted.at_once and wanted.required):
+            return
+        self.say(
+            "not-portable",
+            Severity.ERROR,
+            wanted.where,
+            f"`{wanted.name}` belongs to the notebook and is not there in a run:"
+            " give what you need from it a name in another cell",
+        )

@@ -1,0 +1,135 @@
+"""A program: a cell that has become self-contained, and what it says about itself."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.worker import values
+from distrain_nb.worker.program import MAIN, SOURCE_MAP, Segment, source_map
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from distrain_nb.findings import Finding
+
+
+@dataclass(frozen=True)
+class CarriedValue:
+    """A value that comes along: its type's name, its size in bytes, the places that use it.
+
+    `literal` is its text where it is short enough to stand in main.py.
+    """
+
+    name: str
+    type: str
+    size: int
+    where: tuple[str, ...]
+    literal: str | None = None
+
+
+@dataclass(frozen=True)
+class CarriedSource:
+    """A definition that comes along: what it is, the cell it is from, the places that use it."""
+
+    name: str
+    kind: str
+    origin: str
+    where: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Data:
+    """The files of the carried values, complete."""
+
+    index: str = field(repr=False)
+    objects: bytes = field(repr=False)
+    arrays: bytes = field(repr=False)
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / values.INDEX).write_text(self.index, encoding="utf-8")
+        (folder / values.OBJECTS).write_bytes(self.objects)
+        (folder / values.ARRAYS).write_bytes(self.arrays)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A cell with all that it needs.
+
+    `main` is the text of main.py, `segments` say which of its lines are which lines of which
+    cell. `files` go beside it, by their path. `requirements` are `name==version` of what is
+    imported and installed; `imports` the top-level names of all imported modules, those of the
+    standard library and local ones included. Errors among `findings` mean that it can't run.
+    """
+
+    label: str
+    main: str = field(repr=False)
+    segments: tuple[Segment, ...] = field(repr=False)
+    values: tuple[CarriedValue, ...]
+    sources: tuple[CarriedSource, ...]
+    files: Mapping[str, bytes | Path]
+    requirements: tuple[str, ...]
+    imports: frozenset[str]
+    findings: tuple[Finding, ...]
+    data: Data | None = field(default=None, repr=False)
+
+    def write(self, folder: Path) -> None:
+        """Write main.py, its source map, the values and the files to a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files.items():
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, bytes):
+                target.write_bytes(content)
+            else:
+                shutil.copyfile(content, target)
+        if self.data is not None:
+            self.data.write(folder / values.CARRIED)
+        (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
+        (folder / MAIN).write_text(self.main, encoding="utf-8")
+
+    def describe(self) -> str:
+        """What it carries and why, and its text: what `--dry-run` prints."""
+        parts = [
+            *(str(f) for f in self.findings),
+            *_section("Definitions from the notebook", map(_source_line, self.sources)),
+            *_section("Values from the notebook", map(_value_line, self.values)),
+            *_section("Files", sorted(self.files)),
+            *_section("Requirements", self.requirements),
+            f"{MAIN}:",
+            self.main,
+        ]
+        return "\n".join(parts)
+
+
+def _section(title: str, lines: object) -> list[str]:
+    found = [f"  {line}" for line in lines]  # type: ignore[attr-defined]
+    return [f"{title}:", *found, ""] if found else []
+
+
+def _source_line(source: CarriedSource) -> str:
+    return f"{source.name}: {source.kind} from {source.origin}{_used(source.where)}"
+
+
+def _value_line(value: CarriedValue) -> str:
+    size = f"= {value.literal}" if value.literal is not None else readable_size(value.size)
+    return f"{value.name}: {value.type}, {size}{_used(value.where)}"
+
+
+def _used(where: tuple[str, ...]) -> str:
+    more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+    return f", used at {where[0]}{more}" if where else ""
+
+
+def readable_size(size: int) -> str:
+    """A size in bytes for people: `12 B`, `3.4 KiB`, `64 MiB`."""
+    if size < 1024:
+        return f"{size} B"
+    amount, unit = size / 1024, "KiB"
+    for larger in ("MiB", "GiB"):
+        if amount >= 1024:
+            amount, unit = amount / 1024, larger
+    return f"{amount:.4g} {unit}"

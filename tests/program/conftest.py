@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.program.notebooks import Kernel, Place
+
+
+@pytest.fixture
+def kernel(tmp_path: Path) -> Kernel:
+    folder = tmp_path / "notebook"
+    folder.mkdir()
+    return Kernel(folder)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)

@@ -1,0 +1,88 @@
+"""Notebooks for the tests of capture: cells that really run, and programs that really run."""
+
+from __future__ import annotations
+
+import json
+import linecache
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import distrain_nb
+from distrain_nb.program import Cell, Notebook, Program, capture
+
+REPORT = "\nimport json as _json\nprint('RESULT ' + _json.dumps({}))\n"
+
+
+class Kernel:
+    """Runs cells one after the other in one namespace, as a notebook's kernel does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.namespace: dict[str, Any] = {"__name__": "__main__"}
+        self.cells: list[Cell] = []
+        self.flags = 0
+
+    def run(self, source: str, *, quiet: bool = False) -> None:
+        """Run a cell; with `quiet` a failure leaves the names that it had set."""
+        cell = Cell(f"Cell In[{len(self.cells) + 1}]", source)
+        self.cells.append(cell)
+        linecache.cache[cell.label] = (len(source), None, source.splitlines(True), cell.label)
+        try:
+            code = compile(source, cell.label, "exec", self.flags, dont_inherit=True)
+            self.flags |= code.co_flags & 0x1FF0000
+            exec(code, self.namespace)
+        except Exception:
+            if not quiet:
+                raise
+
+    def notebook(self) -> Notebook:
+        return Notebook(self.namespace, tuple(self.cells), self.folder)
+
+    def capture(self, source: str, **options: Any) -> Program:
+        """Capture the next cell: a magic line, then this source."""
+        cell = Cell(f"Cell In[{len(self.cells) + 1}]", f"%%distrain -n 2\n{source}")
+        return capture(cell, 2, self.notebook(), **options)
+
+
+class Place:
+    """A folder with only the worker on the path, where programs run in a fresh interpreter."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        own = Path(distrain_nb.__file__).parent
+        (folder / "path" / "distrain_nb").mkdir(parents=True)
+        shutil.copy(own / "__init__.py", folder / "path" / "distrain_nb")
+        shutil.copytree(own / "worker", folder / "path" / "distrain_nb" / "worker")
+        self.runs = 0
+
+    def start(self, program: Program) -> subprocess.CompletedProcess[str]:
+        """Write the program and run it; a failure is printed as a rank prints it."""
+        self.runs += 1
+        home = self.folder / f"program-{self.runs}"
+        program.write(home)
+        script = (
+            "import sys\nfrom pathlib import Path\nfrom distrain_nb.worker import program\n"
+            "try:\n    program.run(Path(sys.argv[1]))\n"
+            "except BaseException as error:\n"
+            "    print(program.format_exception(error), file=sys.stderr)\n    sys.exit(1)\n"
+        )
+        return subprocess.run(
+            [sys.executable, "-c", script, str(home)],
+            env={**os.environ, "PYTHONPATH": str(self.folder / "path")},
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def results(self, program: Program) -> Any:
+        """What the program printed behind RESULT, as JSON."""
+        assert not [f for f in program.findings if str(f.severity) == "error"], program.findings
+        done = self.start(program)
+        assert done.returncode == 0, done.stderr + "\n" + program.main
+        line = next(x for x in done.stdout.splitlines() if x.startswith("RESULT "))
+        return json.loads(line[len("RESULT ") :])
