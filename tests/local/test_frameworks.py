@@ -1,0 +1,132 @@
+"""The frameworks' own tutorials run unchanged in the processes that the local backend starts."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from distrain_nb import api
+from distrain_nb.worker.status import State
+from tests.kernels import Kernel
+
+WHO = """
+import json, os
+spec = json.loads(os.environ["CLUSTER_SPEC"])
+tf = json.loads(os.environ.get("TF_CONFIG", "null"))
+print(json.dumps([spec, tf, os.environ.get("RANK")]))
+if spec["task"]["type"] == "workerpool0":
+    import time; time.sleep(1.5)  # the others are stopped when the primary ends
+"""
+
+MULTI_WORKER = """%%distrain --workers 1 --result reduced
+import tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+with strategy.scope():
+    model = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
+
+@tf.function
+def step():
+    def one(): return tf.distribute.get_replica_context().all_reduce("sum", tf.ones(()))
+    return strategy.run(one)
+
+reduced = float(step())
+"""
+
+PARAMETER_SERVER = """%%distrain --workers 2 --servers 1 --evaluators 1 --result total
+import os
+import tensorflow as tf
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+if resolver.task_type in ("worker", "ps"):
+    server = tf.distribute.Server(
+        resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id,
+        protocol=resolver.rpc_layer or "grpc", start=True)
+    server.join()
+elif resolver.task_type == "evaluator":
+    print("evaluating", flush=True)
+    import time; time.sleep(600)
+else:
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        v = tf.Variable(0.0)
+
+    @tf.function
+    def step():
+        def one():
+            v.assign_add(1.0)
+        strategy.run(one)
+
+    for _ in range(20):
+        coordinator.schedule(step)
+    coordinator.join()
+    total = float(v.numpy())
+"""
+
+MPI = """%%distrain -n 3 --result total
+from mpi4py import MPI
+total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
+print("of", MPI.COMM_WORLD.size)
+"""
+
+
+def test_each_replica_is_told_its_role(home: Path) -> None:
+    options = {"workers": "2", "servers": "1", "evaluators": "1"}
+    run = api.submit(WHO, wait=True, **options)
+    told = {line.process: json.loads(line.text) for line in run.lines()}
+    tasks = [
+        (t[0]["task"]["type"], t[0]["task"]["index"], t[1]["task"]["type"])
+        for _, t in sorted(told.items())
+    ]
+    assert tasks == [
+        ("workerpool0", 0, "chief"),
+        ("workerpool1", 0, "worker"),
+        ("workerpool1", 1, "worker"),
+        ("workerpool2", 0, "ps"),
+        ("workerpool3", 0, "evaluator"),
+    ]
+    assert [t[2] for _, t in sorted(told.items())] == ["0", "1", "2", None, None]
+    addresses = [a for pool in told[0][0]["cluster"].values() for a in pool]
+    assert len(set(addresses)) == 5
+    assert all(address.startswith("127.0.0.1:") for address in addresses)
+    assert all(t[0]["cluster"] == told[0][0]["cluster"] for t in told.values())
+    assert told[0][1]["cluster"].keys() == {"chief", "ps", "worker"}
+
+
+def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
+    assert not nb.run(MULTI_WORKER, 240).error
+    assert api.attach().result["reduced"] == 2.0
+
+
+def test_parameter_server_strategy(nb: Kernel) -> None:
+    outcome = nb.run(PARAMETER_SERVER, 240)
+    assert not outcome.error, outcome.traceback
+    run = api.attach()
+    assert run.result["total"] == 20.0
+    assert {p.label: p.outcome for p in run.status.processes} == {
+        "rank 0": "succeeded", "rank 1": "stopped", "rank 2": "stopped", "ps 0": "stopped",
+        "evaluator 0": "stopped",
+    }  # fmt: skip
+
+
+def test_mpirun(nb: Kernel) -> None:
+    outcome = nb.run(MPI)
+    assert not outcome.error, outcome.traceback
+    run = api.attach()
+    assert run.result["total"] == 6
+    assert sorted(line.process for line in run.lines() if line.text == "of 3") == [0, 1, 2]
+
+
+def test_a_failing_mpi_rank_is_named(nb: Kernel) -> None:
+    cell = MPI + "if MPI.COMM_WORLD.rank == 2: raise ValueError('boom')\nMPI.COMM_WORLD.barrier()"
+    outcome = nb.run(cell)
+    assert "rank 2 failed first: ValueError: boom" in outcome.traceback
+    assert api.attach().state is State.FAILED
+
+
+def test_a_cluster_of_pytorch_replicas(home: Path) -> None:
+    code = "import torch, torch.distributed as dist, os\ndist.init_process_group('gloo')\n" \
+           "t = torch.ones(1); dist.all_reduce(t); total = t.item()\n"  # fmt: skip
+    run = api.submit(code, wait=True, workers="1", ranks_per_replica=2, result="total")
+    assert run.result["total"] == 4.0
+    assert os.environ.get("RANK") is None
