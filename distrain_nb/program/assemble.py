@@ -72,13 +72,14 @@ def _definitions(page: _Page, pieces: Iterable[Piece]) -> None:
             page.add()
         if kind == "carried":
             page.add(_carried([piece.name for piece in group]))
+            continue
         for piece in group:
-            if piece.placed is not None:
-                statement = piece.placed.statement
-                page.add(f"\n# {statement.label}")
-                page.quote(statement.text, statement.label, statement.line)
-            else:
+            if piece.placed is None:
                 page.add(f"{piece.name} = {piece.literal}")
+                continue
+            statement = piece.placed.statement
+            page.add(f"\n# {statement.label}")
+            page.quote(statement.text, statement.label, statement.line)
 
 
 def _kind(piece: Piece) -> str:
@@ -108,9 +109,3 @@ def _blank(lines: list[str], node: ast.ImportFrom) -> None:
     lines[first : last + 1] = [""] * (last - first + 1)
     lines[first] = f"{head}pass"
     lines[last] += tail
-
-
-def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
-    """The features that `from __future__` imports name, sorted."""
-    found = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
-    return tuple(sorted({alias.name for node in found for alias in node.names}))

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.arrange import Piece, arrange
-from distrain_nb.program.assemble import Body, assemble, futures_in, without_futures
+from distrain_nb.program.assemble import Body, assemble, without_futures
 from distrain_nb.program.gather import Gathering, Needed
 from distrain_nb.program.history import history
 from distrain_nb.program.imports import Imported, imports_of
 from distrain_nb.program.ipython_syntax import plain
 from distrain_nb.program.local_modules import follow, included
-from distrain_nb.program.names import Names, Use, names_of
+from distrain_nb.program.names import Names, Use, futures_in, names_of
 from distrain_nb.program.portable import Definitions, encode
 from distrain_nb.program.program import (
     CarriedSource,
@@ -76,7 +76,7 @@ def capture(
     local = follow(imported, notebook.folder)
     files, file_findings = _files(local.files, include, notebook.folder)
     data, value_findings = _data(gathering, pieces, limit)
-    futures = _futures(code.tree, notebook.cells)
+    futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, pieces, body)
     unknown = _unknown(local.unknown, imported, cell.label)
@@ -149,12 +149,6 @@ def star_names(module: str) -> Iterable[str]:
 def _awaits(tree: ast.Module) -> bool:
     code = compile(tree, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     return bool(code.co_flags & 0x80)  # CO_COROUTINE
-
-
-def _futures(tree: ast.Module, cells: Iterable[Cell]) -> tuple[str, ...]:
-    """Features switched on by the cell, or by an earlier cell: they stay on in a notebook."""
-    earlier = [s.node for c in cells for s in statements_of(c.label, c.source)]
-    return futures_in([*tree.body, *earlier])
 
 
 def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.ipython_syntax import Note, plain
-from distrain_nb.program.names import Names, has_late_annotations, names_of
+from distrain_nb.program.names import Names, futures_in, names_of
 from distrain_nb.program.scopes import bound_names
 
 if TYPE_CHECKING:
@@ -77,7 +77,11 @@ class History:
     bindings: dict[str, list[Placed]] = field(default_factory=dict)
     changes: dict[str, list[Placed]] = field(default_factory=dict)  # Net.forward = …
     stars: list[Placed] = field(default_factory=list)
-    late_annotations: bool = False
+    futures: set[str] = field(default_factory=set)  # they stay on in later cells
+
+    @property
+    def late_annotations(self) -> bool:
+        return "annotations" in self.futures
 
     def of(self, name: str, before: tuple[int, int] | None = None) -> list[Placed]:
         """The statements that bound a name, latest first."""
@@ -95,8 +99,7 @@ def history(cells: Iterable[Cell]) -> History:
         statements = statements_of(cell.label, cell.source)
         for number, statement in enumerate(statements):
             _add(found, Placed((position, number), statement))
-        if has_late_annotations(s.node for s in statements):
-            found.late_annotations = True
+        found.futures.update(futures_in(s.node for s in statements))
     return found
 
 

@@ -55,19 +55,17 @@ def names_of(
     star: Callable[[str], Iterable[str]] = lambda _: (),
 ) -> Names:
     """Analyse top-level statements. `star` tells which names `from module import *` binds."""
-    walker = _Walker(late_annotations or _LATE_ANNOTATIONS or has_late_annotations(body), star)
+    walker = _Walker(
+        late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body), star
+    )
     walker.block(body)
     return walker.result()
 
 
-def has_late_annotations(body: Iterable[ast.stmt]) -> bool:
-    """Whether `from __future__ import annotations` stands in the code."""
-    return any(
-        isinstance(s, ast.ImportFrom)
-        and s.module == "__future__"
-        and any(a.name == "annotations" for a in s.names)
-        for s in body
-    )
+def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
+    """The features that `from __future__` imports name, sorted."""
+    found = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    return tuple(sorted({alias.name for node in found for alias in node.names}))
 
 
 @dataclass(frozen=True)
