@@ -11,7 +11,7 @@ from distrain_nb.backends.base import Backend, Job, Plan, find
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady
 from distrain_nb.findings import errors
-from distrain_nb.layout import check as check_layout
+from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, Program, capture, of_function
 from distrain_nb.runs import Run, Store
@@ -29,8 +29,8 @@ class Source:
     """A cell to run, from `first_line` (1-based) on, and the notebook that it stands in."""
 
     cell: Cell
-    first_line: int
     notebook: Notebook
+    first_line: int = 1
 
 
 # Gives the notebook that Python runs in, where there is one: set by the IPython extension.
@@ -52,8 +52,8 @@ class Prepared:
         return self.job.waits
 
     def __str__(self) -> str:
-        found = "".join(f"{finding}\n" for finding in self.findings)
-        return f"{found}{self.job.program.describe()}\n\n{self.plan}"
+        other = [str(f) for f in self.findings if f not in self.job.program.findings]
+        return "\n".join([*other, self.job.program.describe(), str(self.plan)])
 
 
 def prepare(code: Any, **options: Any) -> Prepared:
@@ -131,10 +131,9 @@ def _source(code: Any) -> Source:
     if isinstance(code, Source):
         return code
     if callable(code):
-        cell, notebook = of_function(code)
-        return Source(cell, 1, notebook)
+        return Source(*of_function(code))
     here = current_notebook() if current_notebook else Notebook({}, (), Path.cwd())
-    return Source(Cell("submit()", str(code)), 1, here)
+    return Source(Cell("submit()", str(code)), here)
 
 
 def _program(source: Source, options: JobOptions) -> Program:
@@ -149,6 +148,7 @@ def _program(source: Source, options: JobOptions) -> Program:
         include=options.include,
         require=options.require,
         limit=int(Config.load().carry_limit * MIB),
+        results=options.results,
     )
 
 

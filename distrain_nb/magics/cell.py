@@ -26,8 +26,9 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     if options is None:
         return
     api.current_notebook = lambda: notebook(shell)
-    text = f"%%distrain {line}\n{cell}"
-    source = api.Source(Cell(f"Cell In[{shell.execution_count}]", text), 2, notebook(shell))
+    here = notebook(shell)
+    this = _label(len(shell.history_manager.input_hist_raw) - 1)
+    source = api.Source(Cell(this, f"%%distrain {line}\n{cell}"), here, first_line=2)
     prepared = api.prepare(source, **options)
     if prepared.options.dry_run:
         print(prepared)
@@ -51,10 +52,15 @@ def watch(run: Run, waits: bool) -> None:
 
 
 def notebook(shell: InteractiveShell) -> Notebook:
-    """The notebook as capture sees it: the names, and the cells that ran before this one."""
-    sources = shell.history_manager.input_hist_raw[: shell.execution_count]
-    cells = [Cell(f"Cell In[{n}]", source) for n, source in enumerate(sources) if source]
+    """The notebook as capture sees it: the names, and the cells that have been executed."""
+    sources = shell.history_manager.input_hist_raw
+    cells = [Cell(_label(n), source) for n, source in enumerate(sources) if source]
     return Notebook(shell.user_ns, cells, Path.cwd())
+
+
+def _label(number: int) -> str:
+    """What IPython calls a cell in tracebacks."""
+    return f"Cell In[{number}]"
 
 
 def _wait(run: Run, monitor: Monitor) -> None:

@@ -22,7 +22,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
-            values.dump(_pick(namespace, results), folder / RESULTS_FOLDER)
+            _save(namespace, results, folder / RESULTS_FOLDER)
     except SystemExit as exit_request:
         return _requested_exit(exit_request, folder, process)
     except BaseException as error:
@@ -51,13 +51,13 @@ def leave(status: int) -> None:
     os._exit(status)
 
 
-def _pick(namespace: Dict[str, Any], names: Sequence[str]) -> Dict[str, Any]:
+def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:
     missing = [name for name in names if name not in namespace]
     if missing:
-        raise NameError(
-            "--result asks for %s, which the program has not defined" % ", ".join(missing)
-        )
-    return {name: namespace[name] for name in names}
+        raise NameError("--result asks for %s, which was never set" % ", ".join(missing))
+    unsaved = values.dump({name: namespace[name] for name in names}, folder)
+    for name, reason in unsaved.items():
+        print("--result %s could not be saved: %s" % (name, reason), file=sys.stderr)
 
 
 def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
