@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -197,6 +197,14 @@ class _Push:
             new: tuple[Layer | _Bytes, ...] = (*layers.values(), _Bytes(config))
             for ours in new:
                 placing[ours.digest] = pool.submit(self._send, ours)
+            try:
+                done, _ = wait(placing.values(), return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            except BaseException:  # an interrupt too
+                self.meter.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
             return {digest: future.result() for digest, future in placing.items()}
 
     def _send(self, blob: Layer | _Bytes) -> str:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from distrain_nb.errors import ImageError
 from distrain_nb.image import credentials
+from distrain_nb.image.patience import RegistryError
 from distrain_nb.image.reference import is_loopback
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _DEFAULT_LIFE_S = 60.0
 _CHALLENGE = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
-class AuthenticationError(ImageError):
+class AuthenticationError(RegistryError):
     """A registry turned the credentials down, or wants some and there are none."""
 
 

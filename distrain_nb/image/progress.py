@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from distrain_nb.errors import ImageError
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -24,6 +26,10 @@ class Progress:
 Listener = Callable[[Progress], None]
 
 
+class Stopped(ImageError):
+    """The sending of other parts failed, or somebody interrupted it."""
+
+
 class Meter:
     """Adds up bytes that several threads send, and tells the listener after each piece."""
 
@@ -33,6 +39,7 @@ class Meter:
         self._lock = threading.Lock()
         self._done = 0
         self._total = 0
+        self._stopped = False
 
     @property
     def done(self) -> int:
@@ -44,8 +51,17 @@ class Meter:
         self._report(0, more)
 
     def sent(self, more: int) -> None:
-        """`more` bytes have been sent; negative when they must be sent again."""
+        """`more` bytes have been sent; negative when they must be sent again.
+
+        Raises Stopped in the threads that still send after `stop`.
+        """
+        if self._stopped and more > 0:
+            raise Stopped("The image was not sent: its other parts failed.")
         self._report(more, 0)
+
+    def stop(self) -> None:
+        """Let every thread that sends end at its next piece."""
+        self._stopped = True
 
     def _report(self, done: int, total: int) -> None:
         with self._lock:

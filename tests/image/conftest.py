@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .services.bases import BaseImage, big_base, small_base
+from .services.bases import BaseImage, big_base, small_base, tiny_image
 from .services.docker import Docker, docker_daemon
 from .services.registries import registry
 
@@ -36,6 +36,19 @@ def small() -> BaseImage:
 @pytest.fixture(scope="session")
 def big() -> BaseImage:
     return big_base()
+
+
+@pytest.fixture(scope="session")
+def tiny() -> BaseImage:
+    return tiny_image()
+
+
+@pytest.fixture(scope="session")
+def tiny_base(open_registry: str, tiny: BaseImage) -> str:
+    """An image of 2 MB in the open registry."""
+    name = f"{open_registry}/bases/tiny:1"
+    tiny.push(name)
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -14,11 +13,16 @@ import pytest
 from distrain_nb.errors import CheckFailed, ImageError
 from distrain_nb.image.append import build
 from distrain_nb.image.image import Image, Recipe
-from distrain_nb.image.progress import Progress
 
 from .programs import SimpleProgram
-from .services.bases import BaseImage
 from .services.processes import run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.image.progress import Progress
+
+    from .services.bases import BaseImage
 
 
 def inspect(image: Image, *options: str) -> Any:
@@ -123,7 +127,7 @@ def test_a_base_that_is_an_image_index(open_registry: str, small: BaseImage) -> 
         image = build(SimpleProgram(), Recipe(recipe.base, recipe.target, platform=platform))
         assert image.platform == platform
         assert f"linux/{inspect(image, '--config')['architecture']}" == platform
-    with pytest.raises(ImageError, match="no image for linux/s390x. It has: linux/amd64, linux/ar"):
+    with pytest.raises(ImageError, match="no image for linux/s390x"):
         build(SimpleProgram(), Recipe(recipe.base, recipe.target, platform="linux/s390x"))
 
 
@@ -173,7 +177,7 @@ def test_what_is_shown(base: str, open_registry: str) -> None:
 def test_secrets_stay_out(base: str, open_registry: str) -> None:
     target = f"{open_registry}/team/secret:1"
     program = SimpleProgram(files={".env": b"A=1", "data/key.pem": PRIVATE_KEY})
-    with pytest.raises(CheckFailed, match="--allow-secret .env") as caught:
+    with pytest.raises(CheckFailed, match=r"--allow-secret \.env") as caught:
         build(program, Recipe(base, target))
     assert [finding.where for finding in caught.value.findings] == [".env", "data/key.pem"]
     assert httpx.get(f"http://{open_registry}/v2/team/secret/tags/list").status_code == 404

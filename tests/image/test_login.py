@@ -22,14 +22,15 @@ from distrain_nb.image.auth import AuthenticationError
 from distrain_nb.image.image import Recipe
 
 from .programs import SimpleProgram
-from .services.bases import BaseImage
-from .services.docker import Docker
 from .services.processes import run
 from .services.registries import PASSWORD, USER, htpasswd, registry
 from .services.tokens import REFRESH_TOKEN, TokenServer, token_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from .services.bases import BaseImage
+    from .services.docker import Docker
 
 GOOD = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
@@ -188,7 +189,7 @@ def test_a_helper_that_knows_nothing_leaves_it_to_the_file(
 def test_a_helper_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     helper(tmp_path, monkeypatch, "echo your session has expired >&2; exit 1")
     logged_in(tmp_path, credsStore="tests")
-    with pytest.raises(ImageError, match="docker-credential-tests.*session has expired"):
+    with pytest.raises(ImageError, match=r"docker-credential-tests.*session has expired"):
         credentials.find("registry.example.com")
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +18,9 @@ from distrain_nb.image.manifest import (
     digest_of,
     pick_platform,
 )
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DIGEST = "sha256:" + "a" * 64
 
@@ -81,7 +83,7 @@ def test_the_documents_own_type_goes_before_the_header() -> None:
     ],
 )
 def test_what_is_no_image_is_refused(data: bytes, kind: str) -> None:
-    with pytest.raises(ImageError, match="(?i)container image"):
+    with pytest.raises(ImageError, match=r"(?i)container image"):
         Manifest.read(data, kind, "somewhere")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import json
 import random
 import shutil
+import tarfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ _SUITE = "bookworm"
 _PYTHON = ("python3",)
 _BIG_LAYERS = 9
 _BIG_LAYER = 120_000_000
+_TINY_LAYER = 2_000_000
 _TYPES = {
     "docker": (
         "application/vnd.docker.distribution.manifest.v2+json",
@@ -110,7 +113,12 @@ def small_base() -> BaseImage:
 
 def big_base() -> BaseImage:
     """The same with more than 1 GB of data that can't be compressed."""
-    return BaseImage((_debian(), *(_noise(number) for number in range(_BIG_LAYERS))))
+    return BaseImage((_debian(), *(_noise(number, _BIG_LAYER) for number in range(_BIG_LAYERS))))
+
+
+def tiny_image() -> BaseImage:
+    """An image that can't run, for tests that only move it."""
+    return BaseImage((_noise(0, _TINY_LAYER),))
 
 
 def _debian() -> Blob:
@@ -128,19 +136,16 @@ def _debian() -> Blob:
     return _blob(path)
 
 
-def _noise(number: int) -> Blob:
+def _noise(number: int, size: int) -> Blob:
     """A layer with one file of random bytes, stored and not compressed."""
-    path = CACHE / f"noise-{number}-{_BIG_LAYER}.tar.gz"
+    path = CACHE / f"noise-{number}-{size}.tar.gz"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
-        import io
-        import tarfile
-
         draft = path.with_suffix(".draft")
         with tarfile.open(draft, "w:gz", compresslevel=0) as tar:
             entry = tarfile.TarInfo(f"noise/{number}")
-            entry.size = _BIG_LAYER
-            tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(_BIG_LAYER)))
+            entry.size = size
+            tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(size)))
         draft.rename(path)
     return _blob(path)
 

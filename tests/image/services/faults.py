@@ -7,9 +7,12 @@ import http.client
 import re
 import threading
 import time
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 _PIECE = 1 << 14
 
@@ -73,7 +76,7 @@ def faulty(upstream: str, *faults: Fault) -> Iterator[Proxy]:
     """A proxy for the registry `upstream` (`host:port`) that lives as long as the block."""
     proxy = Proxy(upstream)
     proxy.faults.extend(faults)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(proxy))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"proxy": proxy}))
     server.daemon_threads = True
     proxy.host = f"127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -90,77 +93,75 @@ class _Cut(Exception):
     pass
 
 
-def _handler(proxy: Proxy) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
+class _Handler(BaseHTTPRequestHandler):
+    proxy: Proxy
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
-        def relay(self) -> None:
-            fault = proxy.fault_for(self.command, self.path)
-            size = int(self.headers.get("Content-Length") or 0)
-            proxy.seen.append(Seen(self.command, self.path, dict(self.headers), size))
-            try:
-                if fault.status:
-                    self._answer_at_once(fault, size)
-                else:
-                    self._pass_on(fault, size)
-            except (_Cut, OSError, http.client.HTTPException):
-                self.close_connection = True
+    def relay(self) -> None:
+        fault = self.proxy.fault_for(self.command, self.path)
+        size = int(self.headers.get("Content-Length") or 0)
+        self.proxy.seen.append(Seen(self.command, self.path, dict(self.headers), size))
+        try:
+            if fault.status:
+                self._answer_at_once(fault, size)
+            else:
+                self._pass_on(fault, size)
+        except (_Cut, OSError, http.client.HTTPException):
+            self.close_connection = True
 
-        do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = relay  # noqa: N815
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = relay  # noqa: N815
 
-        def log_message(self, *_: object) -> None:
-            pass
+    def log_message(self, *_: object) -> None:
+        pass
 
-        def _answer_at_once(self, fault: Fault, size: int) -> None:
-            while size > 0:
-                size -= len(self.rfile.read(min(size, _PIECE)))
-            self.send_response(fault.status)
-            for name, value in {**fault.headers, "Content-Length": "0"}.items():
+    def _answer_at_once(self, fault: Fault, size: int) -> None:
+        while size > 0:
+            size -= len(self.rfile.read(min(size, _PIECE)))
+        self.send_response(fault.status)
+        for name, value in {**fault.headers, "Content-Length": "0"}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def _pass_on(self, fault: Fault, size: int) -> None:
+        upstream = http.client.HTTPConnection(self.proxy.upstream, timeout=60)
+        try:
+            self._send_up(upstream, fault, size)
+            self._send_down(upstream.getresponse(), fault)
+        finally:
+            upstream.close()
+
+    def _send_up(self, upstream: http.client.HTTPConnection, fault: Fault, size: int) -> None:
+        path = re.sub(r"\?mount=.*", "", self.path) if fault.no_mount else self.path
+        upstream.putrequest(self.command, path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers.items():
+            if not (fault.no_login and name.lower() == "authorization"):
+                upstream.putheader(name, value)
+        upstream.endheaders()
+        done = 0
+        while done < size:
+            if fault.cut_request is not None and done >= fault.cut_request:
+                raise _Cut
+            time.sleep(fault.pause)
+            piece = self.rfile.read(min(size - done, _PIECE))
+            if not piece:
+                raise _Cut
+            upstream.send(_damaged(piece) if fault.damage_request and not done else piece)
+            done += len(piece)
+
+    def _send_down(self, answer: http.client.HTTPResponse, fault: Fault) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("connection", "date", "server"):
                 self.send_header(name, value)
-            self.end_headers()
-
-        def _pass_on(self, fault: Fault, size: int) -> None:
-            upstream = http.client.HTTPConnection(proxy.upstream, timeout=60)
-            try:
-                self._send_up(upstream, fault, size)
-                self._send_down(upstream.getresponse(), fault)
-            finally:
-                upstream.close()
-
-        def _send_up(self, upstream: http.client.HTTPConnection, fault: Fault, size: int) -> None:
-            path = re.sub(r"\?mount=.*", "", self.path) if fault.no_mount else self.path
-            upstream.putrequest(self.command, path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers.items():
-                if not (fault.no_login and name.lower() == "authorization"):
-                    upstream.putheader(name, value)
-            upstream.endheaders()
-            done = 0
-            while done < size:
-                if fault.cut_request is not None and done >= fault.cut_request:
-                    raise _Cut
-                time.sleep(fault.pause)
-                piece = self.rfile.read(min(size - done, _PIECE))
-                if not piece:
-                    raise _Cut
-                upstream.send(_damaged(piece) if fault.damage_request and not done else piece)
-                done += len(piece)
-
-        def _send_down(self, answer: http.client.HTTPResponse, fault: Fault) -> None:
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("connection", "date", "server"):
-                    self.send_header(name, value)
-            self.end_headers()
-            done = 0
-            while piece := answer.read(_PIECE):
-                time.sleep(fault.pause)
-                if fault.cut_answer is not None and done >= fault.cut_answer:
-                    raise _Cut
-                self.wfile.write(_damaged(piece) if fault.damage_answer and not done else piece)
-                done += len(piece)
-
-    return Handler
+        self.end_headers()
+        done = 0
+        while piece := answer.read(_PIECE):
+            time.sleep(fault.pause)
+            if fault.cut_answer is not None and done >= fault.cut_answer:
+                raise _Cut
+            self.wfile.write(_damaged(piece) if fault.damage_answer and not done else piece)
+            done += len(piece)
 
 
 def _damaged(piece: bytes) -> bytes:

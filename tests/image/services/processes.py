@@ -9,11 +9,11 @@ import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
 # The Debian package of each program that these tests need.
 PACKAGES = {
