@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS runs (
     created REAL NOT NULL,
     experiment TEXT NOT NULL,
     line TEXT NOT NULL,
-    handle TEXT NOT NULL
+    handle TEXT
 )
 """
 
@@ -55,22 +55,26 @@ class Store:
         self.folder = folder or home()
 
     def add(self, name: str, backend: str, experiment: str, line: str) -> Record:
-        """A new run with a folder of its own; a name that is not given is made of its number."""
+        """A new run with a folder of its own; a name that is not given is made of its number.
+
+        It is on the list once it has been submitted and has a handle.
+        """
         with self._open() as database:
-            columns = "(name, backend, created, experiment, line, handle)"
             row = database.execute(
-                f"INSERT INTO runs {columns} VALUES (?, ?, ?, ?, ?, '{{}}')",
+                "INSERT INTO runs (name, backend, created, experiment, line)"
+                " VALUES (?, ?, ?, ?, ?)",
                 (name, backend, time.time(), experiment, line),
             )
             number = row.lastrowid
             if not name:
                 database.execute("UPDATE runs SET name = ? WHERE id = ?", (f"run-{number}", number))
-        record = self.get(str(number))
+            added = database.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
+        record = self._record(added)
         record.folder.mkdir(parents=True)
         return record
 
     def set_handle(self, run: Record, handle: Mapping[str, Any]) -> Record:
-        """Remember how the backend finds the run again."""
+        """Remember how the backend finds the run again, which puts it on the list."""
         with self._open() as database:
             database.execute(
                 "UPDATE runs SET handle = ? WHERE id = ?", (json.dumps(dict(handle)), run.id)
@@ -85,7 +89,9 @@ class Store:
         condition, value = _which(run)
         with self._open() as database:
             rows = database.execute(
-                f"SELECT * FROM runs WHERE {condition} ORDER BY id DESC LIMIT 1", value
+                f"SELECT * FROM runs WHERE handle IS NOT NULL AND {condition}"
+                " ORDER BY id DESC LIMIT 1",
+                value,
             ).fetchall()
         if not rows:
             raise RunNotFound(f"no run {run!r}; there {self._present()}")
@@ -94,7 +100,9 @@ class Store:
     def all(self) -> list[Record]:
         """The newest first."""
         with self._open() as database:
-            rows = database.execute("SELECT * FROM runs ORDER BY id DESC").fetchall()
+            rows = database.execute(
+                "SELECT * FROM runs WHERE handle IS NOT NULL ORDER BY id DESC"
+            ).fetchall()
         return [self._record(row) for row in rows]
 
     def delete(self, run: Record) -> None:
@@ -109,7 +117,7 @@ class Store:
 
     def _record(self, row: sqlite3.Row) -> Record:
         fields = dict(row)
-        fields["handle"] = json.loads(fields["handle"])
+        fields["handle"] = json.loads(fields["handle"] or "{}")
         return Record(**fields, folder=self.folder / "runs" / str(fields["id"]))
 
     @contextmanager

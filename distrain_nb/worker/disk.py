@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import List
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -16,3 +17,17 @@ def replace_file(path: Path, data: bytes) -> None:
         if draft.exists():
             draft.unlink()
         raise
+
+
+def reserve(folder: Path, files: int, size: int) -> List[Path]:
+    """Files of `size` bytes each that only take up room, as many as there is room for."""
+    reserved = []
+    for number in range(files):
+        path = folder / ("reserve-%d" % number)
+        try:
+            path.write_bytes(bytes(size))
+        except OSError:
+            path.unlink()
+            break
+        reserved.append(path)
+    return reserved

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,8 +31,12 @@ class Failure:
     traceback: str = ""
 
     def write(self, folder: Path) -> None:
+        """Leave word of it; on a full disk the exit status has to do."""
         text = json.dumps(asdict(self), ensure_ascii=False)
-        replace_file(_file(folder, self.process), text.encode())
+        try:
+            replace_file(_file(folder, self.process), text.encode())
+        except OSError as error:
+            print("can't write %s: %s" % (_file(folder, self.process), error), file=sys.stderr)
 
 
 def read(folder: Path, process: int) -> Optional[Failure]:

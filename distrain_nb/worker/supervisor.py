@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, List, Optional, Tuple
 
-from distrain_nb.worker import failure, system
+from distrain_nb.worker import disk, failure, system
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.log import LogLost
@@ -23,9 +23,9 @@ DRAIN_S = 1.0
 LAST_STATUS_WITHIN_S = 60.0
 NEVER = float("inf")
 
-# Removed at the end, so that a full disk has room for the last status.
-BALLAST_FILE = "ballast"
-BALLAST_BYTES = 128 << 10
+# Files that are given up one by one when the disk is full, for room to say so.
+BALLAST_FILES = 8
+BALLAST_BYTES = 32 << 10
 
 # The job is over when the primary ends, and these don't end by themselves.
 SERVING_ROLES = frozenset(["servers", "reducers", "evaluators"])
@@ -46,12 +46,13 @@ class Supervisor:
         self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
+        self._ballast: List[Path] = []
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
         system.adopt_orphans()
         wakeup = self._listen_for_signals()
-        (self._folder / BALLAST_FILE).write_bytes(bytes(BALLAST_BYTES))
+        self._ballast = disk.reserve(self._folder, BALLAST_FILES, BALLAST_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder)
         output.wake_by(wakeup)
@@ -185,7 +186,6 @@ class Supervisor:
                 child.signal(number)
 
     def _end(self, output: Output) -> None:
-        (self._folder / BALLAST_FILE).unlink()
         state, error = self._ending or (State.FAILED, "")
         lost = output.close()
         if lost:
@@ -197,20 +197,27 @@ class Supervisor:
         while self._status != self._saved and time.monotonic() < give_up_at:
             time.sleep(TURN_S)
             self._save()
+        for reserve in self._ballast:
+            reserve.unlink()
 
     def _enter(self, state: State, phase: str, **changes: Any) -> None:
         self._status = self._status.enter(state, phase, **changes)
         self._save()
 
     def _save(self, **changes: Any) -> None:
-        """Write the status if it has changed; on a full disk the next turn tries again."""
+        """Write the status if it has changed; if the disk won't have it, try again next turn."""
         self._status = replace(self._status, **changes)
-        if self._status != self._saved:
-            try:
-                self._status.write(self._folder)
-                self._saved = self._status
-            except OSError:
-                pass
+        if self._status != self._saved and not self._written() and self._ballast:
+            self._ballast.pop().unlink()
+            self._written()
+
+    def _written(self) -> bool:
+        try:
+            self._status.write(self._folder)
+        except OSError:
+            return False
+        self._saved = self._status
+        return True
 
 
 def _exit_status(wait_status: int) -> int:

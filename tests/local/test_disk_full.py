@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
+from distrain_nb.runs import still
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
 
@@ -32,7 +33,7 @@ def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
     assert eventually(lambda: "No space left" in run.status.note, 20)
     filler.unlink()
     run.wait(60)
-    lines = [line.text.split()[0] for line in run.lines()]
+    lines = [line.text.split()[0] for line in still(run.lines())]
     assert lines == [str(n) for n in range(10_000)] + ["done"]
     assert run.status.note == ""
 
