@@ -18,21 +18,32 @@ def yaml_texts(text: str) -> Any:
         raise OptionError(f"not YAML: {wrong}") from None
 
 
-def plain_yaml(value: object) -> str:
-    """The value as YAML with as few quotes as `yaml_texts` needs to read it back."""
+def plain_yaml(texts: dict[str, str]) -> str:
+    """Texts by name as YAML with as few quotes as `yaml_texts` needs to read them back."""
+    return _dumped(texts, plain=True)
+
+
+def data_yaml(value: object) -> str:
+    """The value as YAML for other programs: numbers are numbers, and `"1.10"` is quoted."""
+    return _dumped(value, plain=False)
+
+
+def _dumped(value: object, *, plain: bool) -> str:
     import yaml
 
-    return yaml.dump(value, Dumper=_plain_dumper(), sort_keys=False, allow_unicode=True, width=1000)
+    dumper = _dumper(plain)
+    return yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True, width=1000)
 
 
-@lru_cache(maxsize=1)
-def _plain_dumper() -> Any:
+@lru_cache(maxsize=2)
+def _dumper(plain: bool) -> Any:
     import yaml
 
-    class Plain(yaml.SafeDumper):
-        yaml_implicit_resolvers = {}  # noqa: RUF012
+    class Dumper(yaml.SafeDumper):
+        if plain:
+            yaml_implicit_resolvers = {}
 
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> Any:  # noqa: ARG002
             return super().increase_indent(flow, False)
 
-    return Plain
+    return Dumper

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from distrain_nb.layout import LAUNCHERS, PLACES, Layout, Pool
 from distrain_nb.layout.catalog import current
 
+examples = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+
 _CATALOG = current()
-_WORD = st.from_regex(r"[A-Za-z][A-Za-z0-9_.-]{0,12}", fullmatch=True)
+_WORD = st.from_regex(r"[a-z][A-Za-z0-9_.-]{0,12}", fullmatch=True)
 _MACHINES = st.one_of(
     st.sampled_from(
         sorted(_CATALOG.machines) + sorted(_CATALOG.instances) + sorted(_CATALOG.legacy_machines)
@@ -65,3 +70,21 @@ def layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]:
         checkpoint=st.none() | st.sampled_from(["s3://bucket/checkpoints", "gs://bucket"]),
         tier=st.none() | st.sampled_from(["CUSTOM", "BASIC_GPU", "STANDARD_1", "ODD"]),
     )
+
+
+def whole_layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]:
+    """Layouts that say what each pool is, though not always something that can be had."""
+    return layouts(places).map(_whole)
+
+
+def _whole(layout: Layout) -> Layout:
+    changes: dict[str, object] = {
+        role.value: replace(
+            pool, replicas=max(pool.replicas, 1), machine=pool.machine or "n1-standard-4"
+        )
+        for role, pool in layout.pools()
+    }
+    changes.setdefault("primary", Pool(1, "n1-standard-4"))
+    if layout.servers:
+        changes["reducers"] = None
+    return layout.edited(changes)

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from layout_strategies import layouts, pools
+from layout_strategies import examples, layouts, pools
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load, save, saved
 from distrain_nb.layout.options import duration, seconds
 
 
+@examples
 @given(pools())
 def test_a_pool_reads_back_equal(pool: Pool) -> None:
     assert Pool.parse(str(pool)) == pool
 
 
+@examples
 @given(layouts())
 def test_a_layout_reads_back_equal_from_its_line(layout: Layout) -> None:
     assert Layout.from_line(str(layout)) == layout
 
 
+@examples
 @given(layouts())
 def test_a_layout_reads_back_equal_from_yaml(layout: Layout) -> None:
     assert Layout.from_yaml(layout.to_yaml()) == layout

@@ -17,8 +17,7 @@ from distrain_nb.layout.catalog.tables import TABLES, Catalog
 
 def overrides_file() -> Path:
     """Where the user's own rows are read from, whether or not the file is there."""
-    home = os.environ.get("DISTRAIN_HOME") or os.path.expanduser("~/.distrain")  # noqa: PTH111
-    return Path(home, "catalog.yaml")
+    return Path(_overrides_path())
 
 
 def current() -> Catalog:
@@ -26,12 +25,22 @@ def current() -> Catalog:
 
     Raises OptionError naming the file and the place, when the file can't be used.
     """
-    path = overrides_file()
+    path = _overrides_path()
     try:
-        changed = path.stat().st_mtime_ns
+        changed = os.stat(path).st_mtime_ns  # noqa: PTH116
     except OSError:
         return _shipped()
     return _overridden(path, changed)
+
+
+def _overrides_path() -> str:
+    home = os.environ.get("DISTRAIN_HOME")
+    return f"{home}/catalog.yaml" if home else _home_path()
+
+
+@lru_cache(maxsize=1)
+def _home_path() -> str:
+    return str(Path.home() / ".distrain" / "catalog.yaml")
 
 
 def accelerator_name(text: str) -> str:
@@ -51,11 +60,11 @@ def _shipped() -> Catalog:
 
 # a file that has changed is another entry: that is what `changed` is for
 @lru_cache(maxsize=1)
-def _overridden(path: Path, changed: int) -> Catalog:  # noqa: ARG001
+def _overridden(path: str, changed: int) -> Catalog:  # noqa: ARG001
     import yaml
 
     try:
-        catalog = Catalog(yaml.safe_load(path.read_text(encoding="utf-8")))
+        catalog = Catalog(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
         for name in TABLES:
             catalog.table(name)
     except (OSError, ValueError, TypeError, yaml.YAMLError) as wrong:

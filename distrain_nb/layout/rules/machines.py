@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import lru_cache, partial
+from os.path import commonpath
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.index import takers
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 CLOUDS = ("vertex", "sagemaker", "ai-platform")
 GOOGLE = ("vertex", "ai-platform")
 
+_ALIKE = 20
 _DEFAULT = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
 
 
@@ -91,7 +93,8 @@ def _unknown(job: Job, placed: Placed) -> str:
 
 def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:
     name = placed.pool.machine or ""
-    near = get_close_matches(name, offered, n=3, cutoff=0.5)
+    alike = sorted(offered, key=lambda other: -len(commonpath([name, other])))[:_ALIKE]
+    near = get_close_matches(name, alike, n=3, cutoff=0.5)
     for machine in near or [_DEFAULT[job.layout.on]]:
         yield repair(f"Use {machine} for the {placed.role}", **at(placed.role, machine=machine))
 

@@ -1,0 +1,126 @@
+"""Layouts in the forms of the clouds: exact texts to copy, and the same forms read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.exchange.ai_platform import training_input
+from distrain_nb.layout.exchange.gcloud import custom_job_command, training_command
+from distrain_nb.layout.exchange.pieces import Imported
+from distrain_nb.layout.exchange.sagemaker import (
+    distribution_argument,
+    estimator_arguments,
+    estimator_text,
+    training_job,
+)
+from distrain_nb.layout.exchange.sniff import read_any
+from distrain_nb.layout.exchange.vertex import custom_job_spec, worker_pool_specs
+from distrain_nb.layout.yamls import data_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from distrain_nb.layout.layout import Layout
+
+__all__ = [
+    "EXPORTS",
+    "Export",
+    "Imported",
+    "custom_job_command",
+    "custom_job_spec",
+    "distribution_argument",
+    "estimator_arguments",
+    "estimator_text",
+    "exports",
+    "left_out",
+    "read_any",
+    "training_command",
+    "training_input",
+    "training_job",
+    "worker_pool_specs",
+]
+
+
+@dataclass(frozen=True)
+class Export:
+    """A form that a layout can be copied in."""
+
+    name: str
+    title: str
+    places: tuple[str, ...]
+    text: Callable[[Layout], str]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+EXPORTS: tuple[Export, ...] = (
+    Export(
+        "vertex-json", "workerPoolSpecs (JSON)", ("vertex",), lambda it: _json(custom_job_spec(it))
+    ),
+    Export(
+        "vertex-yaml",
+        "workerPoolSpecs (YAML)",
+        ("vertex",),
+        lambda it: data_yaml(custom_job_spec(it)),
+    ),
+    Export(
+        "vertex-gcloud",
+        "gcloud ai custom-jobs create",
+        ("vertex",),
+        lambda it: custom_job_command(it) + "\n",
+    ),
+    Export(
+        "ai-platform-yaml",
+        "config.yaml",
+        ("ai-platform",),
+        lambda it: data_yaml(training_input(it)),
+    ),
+    Export(
+        "ai-platform-gcloud",
+        "gcloud ai-platform jobs submit training",
+        ("ai-platform",),
+        lambda it: training_command(it) + "\n",
+    ),
+    Export("sagemaker-python", "Estimator (Python SDK 2)", ("sagemaker",), estimator_text),
+    Export(
+        "sagemaker-json",
+        "CreateTrainingJob (JSON)",
+        ("sagemaker",),
+        lambda it: _json(training_job(it)),
+    ),
+    Export(
+        "options",
+        "%%distrain",
+        ("local", "vertex", "sagemaker", "ai-platform"),
+        lambda it: f"%%distrain {it}\n",
+    ),
+    Export(
+        "yaml",
+        "layouts/NAME.yaml",
+        ("local", "vertex", "sagemaker", "ai-platform"),
+        lambda it: it.to_yaml(),
+    ),
+)
+
+
+def exports(layout: Layout) -> dict[str, str]:
+    """Every form of a layout by the form's name, as text to copy."""
+    return {form.name: form.text(layout) for form in EXPORTS if layout.on in form.places}
+
+
+def left_out(imported: Imported) -> tuple[Finding, ...]:
+    """A finding for everything in the imported text that a layout has no place for."""
+    return tuple(
+        Finding(
+            "import-left-out",
+            Severity.INFO,
+            path,
+            f"{path} is not part of a layout and was left out.",
+        )
+        for path in imported.left_out
+    )

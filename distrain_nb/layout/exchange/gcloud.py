@@ -1,0 +1,243 @@
+"""The `gcloud` commands that create a Vertex AI job or submit an AI Platform one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.exchange.ai_platform import from_training_input, training_input
+from distrain_nb.layout.exchange.pieces import Imported, chosen, whole
+from distrain_nb.layout.exchange.vertex import custom_job_spec, from_specs, worker_pool_specs
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.yamls import data_yaml, yaml_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from distrain_nb.layout.layout import Layout
+
+VERTEX = "gcloud ai custom-jobs create"
+AI_PLATFORM = "gcloud ai-platform jobs submit training"
+
+_FILE = "config.yaml"
+_HEREDOC = re.compile(r"<<\s*'?(\w+)'?\n(.*?)\n\1\s*(?:\n|$)", re.DOTALL)
+_FLAGS = {
+    Role.PRIMARY: "master",
+    Role.WORKERS: "worker",
+    Role.SERVERS: "parameter-server",
+}
+_SPEC = {
+    "machine-type": ("machineSpec", "machineType"),
+    "accelerator-type": ("machineSpec", "acceleratorType"),
+    "accelerator-count": ("machineSpec", "acceleratorCount"),
+    "container-image-uri": ("containerSpec", "imageUri"),
+}
+
+
+def custom_job_command(layout: Layout, name: str = "JOB_NAME") -> str:
+    """`gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
+    head = [f"--region={layout.region or 'LOCATION'}", f"--display-name={name}"]
+    if _needs_file(layout):
+        return _with_file(VERTEX, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
+    specs = [f"--worker-pool-spec={_flag(spec)}" for spec in worker_pool_specs(layout)]
+    return _lines(VERTEX, [*head, *specs], "  ")
+
+
+def _needs_file(layout: Layout) -> bool:
+    return any(
+        pool.disk_type or pool.disk_gb is not None or pool.topology for _, pool in layout.pools()
+    ) or any(value is not None for value in (layout.scheduling, layout.timeout, layout.max_wait))
+
+
+def _flag(spec: dict[str, Any]) -> str:
+    if not spec:
+        return ""
+    machine, container = spec["machineSpec"], spec["containerSpec"]
+    pairs = {
+        "machine-type": machine.get("machineType"),
+        "replica-count": spec["replicaCount"],
+        "accelerator-type": machine.get("acceleratorType"),
+        "accelerator-count": machine.get("acceleratorCount"),
+        "container-image-uri": container["imageUri"],
+    }
+    return ",".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
+
+
+def training_command(layout: Layout, name: str = "$JOB_NAME", args: Sequence[str] = ()) -> str:
+    """`gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
+
+    `args` are the program's own, a line each.
+    """
+    head = [
+        *(() if layout.image else ("--package-path $APP_PACKAGE_PATH",)),
+        *(() if layout.image else ("--module-name $MAIN_APP_MODULE",)),
+        "--job-dir $JOB_DIR",
+        f"--region {layout.region or '$REGION'}",
+    ]
+    tail = ["--", *args] if args else []
+    start = f"{AI_PLATFORM} {name}"
+    if _needs_config(layout):
+        return _with_file(
+            start, [*head, f"--config {_FILE}", *tail], training_input(layout), " " * 8
+        )
+    tier = f"--scale-tier {(layout.tier or 'custom').lower().replace('_', '-')}"
+    return _lines(start, [*head, tier, *_role_flags(layout), *tail], " " * 8)
+
+
+def _needs_config(layout: Layout) -> bool:
+    return (
+        layout.evaluators is not None
+        or layout.timeout is not None
+        or any(pool.disk_type or pool.disk_gb is not None for _, pool in layout.pools())
+        or (layout.primary is not None and layout.primary.replicas != 1)
+        or any(pool.accelerator_count and not pool.accelerator for _, pool in layout.pools())
+    )
+
+
+def _role_flags(layout: Layout) -> Iterator[str]:
+    for role, flag in _FLAGS.items():
+        pool = layout.pool(role)
+        if pool is None:
+            continue
+        if role is not Role.PRIMARY:
+            yield f"--{flag}-count {pool.replicas}"
+        if pool.machine:
+            yield f"--{flag}-machine-type {pool.machine}"
+        if pool.accelerator:
+            kind = pool.accelerator.lower().replace("_", "-")
+            yield f"--{flag}-accelerator count={pool.accelerator_count},type={kind}"
+        if pool.image or layout.image:
+            yield f"--{flag}-image-uri {pool.image or layout.image}"
+
+
+def _lines(start: str, flags: Sequence[str], indent: str) -> str:
+    return f" \\\n{indent}".join([start, *flags])
+
+
+def _with_file(start: str, flags: Sequence[str], content: object, indent: str) -> str:
+    command = _lines(start, flags, indent)
+    return f"cat > {_FILE} <<'EOF'\n{data_yaml(content)}EOF\n{command}"
+
+
+def from_command(text: str) -> Imported:
+    """Reads either command, with the file that a here-document writes before it.
+
+    Raises OptionError naming what can't be read.
+    """
+    files = _HEREDOC.search(text)
+    config = yaml_texts(files[2]) if files else None
+    command = _HEREDOC.sub("", text)
+    if "custom-jobs create" in command:
+        return _from_custom_job(_words(command), config)
+    if "jobs submit training" in command:
+        return _from_training(_words(command), config)
+    raise OptionError(f"only `{VERTEX}` and `{AI_PLATFORM}` can be read")
+
+
+def _words(command: str) -> list[str]:
+    try:
+        words = shlex.split(command[command.index("gcloud") :].replace("\\\n", " "))
+    except ValueError as wrong:
+        raise OptionError(f"can't read the command: {wrong}") from None
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The flags with their values, whether `--flag=value` or `--flag value`."""
+    rest = iter(words)
+    for word in rest:
+        if word.startswith("--"):
+            name, equals, value = word[2:].partition("=")
+            yield name, value if equals else next(rest, "")
+
+
+def _from_custom_job(words: Sequence[str], config: object) -> Imported:
+    region, specs, left = None, [], []
+    for name, value in _flags(words):
+        if name == "region":
+            region = chosen(value)
+        elif name == "worker-pool-spec":
+            specs.append(_spec(value))
+        elif name not in ("display-name", "config"):
+            left.append(f"--{name}")
+    spec = dict(config) if isinstance(config, dict) else {}
+    if specs or not spec:
+        spec["workerPoolSpecs"] = specs
+    found = from_specs(spec)
+    layout = _near_image(replace(found.layout, region=region))
+    return Imported(VERTEX, layout, (*found.left_out, *left))
+
+
+def _near_image(layout: Layout) -> Layout:
+    from distrain_nb.layout.sizing import reduction_image
+
+    pool = layout.reducers
+    if pool and pool.image is None:
+        pool = replace(pool, image=reduction_image(current(), None))
+    if pool and pool.image == reduction_image(current(), layout.region):
+        pool = replace(pool, image=None)
+    return replace(layout, reducers=pool)
+
+
+def _spec(text: str) -> dict[str, Any]:
+    spec: dict[str, Any] = {}
+    for pair in filter(None, text.split(",")):
+        key, _, value = pair.partition("=")
+        if key == "replica-count":
+            spec["replicaCount"] = whole(value, key)
+        elif key in _SPEC:
+            part, name = _SPEC[key]
+            spec.setdefault(part, {})[name] = value
+        else:
+            spec[key] = value
+    if "acceleratorType" in spec.get("machineSpec", {}):
+        spec["machineSpec"].setdefault("acceleratorCount", "1")
+    return spec
+
+
+def _from_training(words: Sequence[str], config: object) -> Imported:
+    found = from_training_input(config or {"trainingInput": {}})
+    layout, left = found.layout, list(found.left_out)
+    for name, value in _flags(words):
+        role, field = _target(name)
+        if role:
+            layout = _with_flag(layout, role, field, value)
+        elif name == "region":
+            layout = replace(layout, region=chosen(value))
+        elif name == "scale-tier":
+            tier = value.upper().replace("-", "_")
+            layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
+        elif name not in ("config", "package-path", "module-name", "job-dir"):
+            left.append(f"--{name}")
+    from distrain_nb.layout.exchange.vertex import shared_image
+
+    return Imported(AI_PLATFORM, shared_image(layout), tuple(left))
+
+
+def _target(name: str) -> tuple[Role | None, str]:
+    for role, flag in _FLAGS.items():
+        if name.startswith(f"{flag}-"):
+            return role, name.removeprefix(f"{flag}-")
+    return None, ""
+
+
+def _with_flag(layout: Layout, role: Role, field: str, value: str) -> Layout:
+    pool = layout.pool(role) or Pool()
+    if field == "count":
+        pool = replace(pool, replicas=whole(value, f"--{_FLAGS[role]}-count"))
+    elif field == "machine-type":
+        pool = replace(pool, machine=chosen(value))
+    elif field == "image-uri":
+        pool = replace(pool, image=chosen(value))
+    elif field == "accelerator":
+        parts = dict(part.partition("=")[::2] for part in value.split(","))
+        pool = replace(
+            pool,
+            accelerator=parts.get("type"),
+            accelerator_count=whole(parts.get("count", 1), f"--{_FLAGS[role]}-accelerator"),
+        )
+    return layout.edited({role.value: pool})

@@ -1,0 +1,89 @@
+"""What the forms have in common: placeholders, durations, and reading that forgets nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from distrain_nb.layout.layout import Layout
+
+_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|[A-Z][A-Z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A layout read from another form, and the paths of what a layout has no place for."""
+
+    form: str
+    layout: Layout
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass
+class Given:
+    """A mapping that is taken apart key by key, so that what nobody took can be told."""
+
+    values: dict[str, Any]
+    path: str = ""
+
+    @classmethod
+    def of(cls, value: object, path: str) -> Given:
+        """Raises OptionError, naming the path, if the value is no mapping."""
+        if not isinstance(value, dict):
+            raise OptionError(f"{path or 'the text'} is {value!r}; it has to be a mapping")
+        return cls(dict(value), path)
+
+    def text(self, key: str) -> str | None:
+        """A text, or None if it is not there or only a placeholder."""
+        value = self.values.pop(key, None)
+        return None if value in (None, "") else chosen(str(value))
+
+    def word(self, key: str) -> str | None:
+        """A text that is written like a placeholder without being one, such as SPOT."""
+        value = self.values.pop(key, None)
+        return None if value in (None, "") else str(value)
+
+    def number(self, key: str) -> int | None:
+        """A whole number. Raises OptionError, naming its path, if it is none."""
+        value = self.values.pop(key, None)
+        return None if value is None else whole(value, self.at(key))
+
+    def below(self, key: str) -> Given:
+        """The mapping at a key, empty if there is none."""
+        return Given.of(self.values.pop(key, None) or {}, self.at(key))
+
+    def done(self, *parts: Given) -> tuple[str, ...]:
+        """The paths that nobody took here and in the parts below."""
+        below = [path for part in parts for path in part.done()]
+        return (*(self.at(key) for key in self.values), *below)
+
+    def at(self, key: str) -> str:
+        """The path of a key."""
+        return f"{self.path}.{key}" if self.path else key
+
+
+def chosen(text: str) -> str | None:
+    """The text, or None if it stands for something to be filled in, as LOCATION or $JOB_NAME."""
+    return None if _PLACEHOLDER.fullmatch(text) else text
+
+
+def whole(value: object, path: str) -> int:
+    """A whole number from a number or its text. Raises OptionError, naming the path."""
+    try:
+        return int(str(value))
+    except ValueError:
+        raise OptionError(f"{path} is {value!r}; it has to be a whole number") from None
+
+
+def seconds_of(value: str | None, path: str) -> int | None:
+    """3600 of `3600s`. Raises OptionError, naming the path."""
+    return None if value is None else whole(value.removesuffix("s"), path)
+
+
+def present(**values: object) -> dict[str, Any]:
+    """The values that are there."""
+    return {key: value for key, value in values.items() if value not in (None, {}, [])}

@@ -1,0 +1,74 @@
+"""Reads a layout from whatever was pasted, telling the form by its looks."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.exchange.ai_platform import from_training_input
+from distrain_nb.layout.exchange.gcloud import from_command
+from distrain_nb.layout.exchange.pieces import Imported
+from distrain_nb.layout.exchange.sagemaker import from_python, from_training_job
+from distrain_nb.layout.exchange.vertex import from_specs
+from distrain_nb.layout.files import read
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.yamls import yaml_texts
+
+FORMS = (
+    "workerPoolSpecs in JSON or YAML, `gcloud ai custom-jobs create`, AI Platform's config.yaml, "
+    "`gcloud ai-platform jobs submit training`, a SageMaker estimator in Python, a "
+    "CreateTrainingJob request in JSON, a layout's own YAML, or the options of %%distrain"
+)
+
+_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
+_ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count)\s*=")
+_OPTIONS = re.compile(r"%%distrain|--\w")
+
+
+def read_any(text: str) -> Imported:
+    """The layout in a pasted text, and what of the text it has no place for.
+
+    Raises OptionError naming what is wrong, or the forms that can be read.
+    """
+    text = text.strip()
+    if "gcloud " in text:
+        return from_command(text)
+    if text.startswith(("{", "[")):
+        return _from_json(text)
+    if _OPTIONS.match(text):
+        return Imported("options", Layout.from_line(text.removeprefix("%%distrain")))
+    if _ESTIMATOR.search(text):
+        return from_python(text)
+    return _from_mapping(yaml_texts(text), text)
+
+
+def _from_json(text: str) -> Imported:
+    try:
+        value = json.loads(_tidied(text))
+    except ValueError as wrong:
+        raise OptionError(f"not JSON: {wrong}") from None
+    return _from_mapping(value, text)
+
+
+def _tidied(text: str) -> str:
+    """JSON without what documents put into it: comments, `...`, and the commas these leave."""
+    text = _STRINGS_AND_COMMENTS.sub(lambda found: "" if found[0][0] == "/" else found[0], text)
+    text = re.sub(r"\.\.\.", "", text)
+    return re.sub(r",(\s*[}\]])", r"\1", text)
+
+
+def _from_mapping(value: Any, text: str) -> Imported:
+    if isinstance(value, list):
+        return from_specs(value)
+    if isinstance(value, dict):
+        if "workerPoolSpecs" in value or "jobSpec" in value:
+            return from_specs(value)
+        if "trainingInput" in value:
+            return from_training_input(value)
+        if "ResourceConfig" in value:
+            return from_training_job(value)
+        if "on" in value:
+            return Imported("layout", read(text))
+    raise OptionError(f"this is no layout in a form that can be read; paste {FORMS}")

@@ -1,0 +1,191 @@
+"""The forms of the clouds: the documents' examples go in and come out, and so does all else."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+
+import documents
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from layout_strategies import examples, layouts, whole_layouts
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.layout.exchange import (
+    EXPORTS,
+    Export,
+    exports,
+    left_out,
+    read_any,
+    worker_pool_specs,
+)
+from distrain_nb.layout.exchange.gcloud import custom_job_command, training_command
+from distrain_nb.layout.exchange.sagemaker import estimator_arguments
+from distrain_nb.layout.rules import check
+
+K80S = Layout.of(
+    "ai-platform",
+    primary="n1-highcpu-16+4*K80",
+    workers="9*n1-highcpu-16+4*K80",
+    servers="3*n1-highmem-8",
+)
+V100S = Layout.of(
+    "vertex",
+    primary="n1-highmem-96+8*V100",
+    workers="4*n1-highmem-96+8*V100",
+    reducers="16*n1-highcpu-16",
+)
+
+
+def test_the_reduction_server_command_goes_in_and_comes_out_as_it_was() -> None:
+    assert read_any(documents.VERTEX_COMMAND).layout == V100S
+    assert custom_job_command(V100S) + "\n" == documents.VERTEX_COMMAND
+
+
+def test_the_json_layouts_keep_positions_and_empty_pools() -> None:
+    first = read_any(documents.VERTEX_PRIMARY).layout
+    assert first == Layout("vertex", primary=Pool())
+    second = read_any(documents.VERTEX_SERVERS).layout
+    assert second == Layout("vertex", primary=Pool(), servers=Pool())
+    specs = worker_pool_specs(second)
+    assert [spec.get("replicaCount") for spec in specs] == [1, None, 1]
+    assert specs[1] == {}
+    assert {f.code for f in check(second)} == {"machine-missing"}
+
+
+@pytest.mark.parametrize("text", [documents.CONFIG, documents.CONFIG_LEGACY])
+def test_config_yaml_goes_in_and_comes_out_equal(text: str) -> None:
+    layout = read_any(text).layout
+    assert yaml.safe_load(exports(layout)["ai-platform-yaml"]) == yaml.safe_load(text)
+    assert list(yaml.safe_load(exports(layout)["ai-platform-yaml"])["trainingInput"]) == list(
+        yaml.safe_load(text)["trainingInput"]
+    )
+    assert check(layout)[0].code == "accelerator-ending" and len(check(layout)) == 2
+
+
+def test_both_config_files_ask_for_the_same_accelerators() -> None:
+    assert read_any(documents.CONFIG).layout == K80S
+    legacy = read_any(documents.CONFIG_LEGACY).layout
+    assert legacy.workers == Pool(9, "complex_model_m_gpu")
+
+
+def test_the_submit_command_goes_in_and_comes_out_as_it_was() -> None:
+    found = read_any(documents.SUBMIT).layout
+    assert found == Layout.of(
+        "ai-platform", primary=K80S.primary, workers=K80S.workers, servers=K80S.servers,
+        region="us-central1",
+    )  # fmt: skip
+    text = training_command(found, args=["--user_arg_1 value_1", "--user_arg_n value_n"])
+    given = documents.SUBMIT.replace("         ...\n", "")
+    assert shlex.split(text) == shlex.split(given)
+    assert text + "\n" == given
+
+
+def test_the_submit_command_with_a_file_reads_the_region() -> None:
+    found = read_any(documents.SUBMIT_WITH_CONFIG)
+    assert found.layout.region == "us-central1"
+    assert found.left_out == ()
+    both = f"cat > config.yaml <<'EOF'\n{documents.CONFIG}EOF\n{documents.SUBMIT_WITH_CONFIG}"
+    assert read_any(both).layout == read_any(documents.SUBMIT).layout
+
+
+def test_flags_win_over_the_file() -> None:
+    command = documents.SUBMIT_WITH_CONFIG.replace("--config", "--worker-count 2 \\\n --config")
+    both = f"cat > config.yaml <<'EOF'\n{documents.CONFIG}EOF\n{command}"
+    assert read_any(both).layout.replicas(Role.WORKERS) == 2
+
+
+def test_the_estimators_go_in_and_come_out_in_the_names_of_version_2() -> None:
+    servers = read_any(documents.ESTIMATOR_SERVERS).layout
+    assert servers == Layout.of(
+        "sagemaker", workers="2*ml.p3.2xlarge", framework="tensorflow-1.13",
+        launcher="parameter-server",
+    )  # fmt: skip
+    assert estimator_arguments(servers)["distribution"] == {"parameter_server": {"enabled": True}}
+    horovod = read_any(documents.ESTIMATOR_HOROVOD).layout
+    assert horovod.launcher == "mpi" and horovod.ranks_per_replica == 1
+    assert estimator_arguments(horovod)["distribution"] == {
+        "mpi": {
+            "enabled": True,
+            "processes_per_host": 1,
+            "custom_mpi_options": "-verbose --NCCL_DEBUG=INFO "
+            "-x OMPI_MCA_btl_vader_single_copy_mechanism=none",
+        }
+    }
+    assert check(servers) == check(horovod) == ()
+
+
+@pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
+@examples
+@given(data=st.data())
+def test_what_an_export_says_is_read_back_and_said_again(form: Export, data: st.DataObject) -> None:
+    text = form.text(data.draw(whole_layouts(form.places)))
+    found = read_any(text)
+    assert found.left_out == ()
+    assert form.text(found.layout) == text
+
+
+@examples
+@given(whole_layouts(("vertex", "ai-platform")))
+def test_pools_come_back_whole(layout: Layout) -> None:
+    for form, text in exports(layout).items():
+        found = read_any(text).layout
+        for role, pool in layout.pools():
+            if role is Role.REDUCERS and form.startswith("ai-platform"):
+                continue
+            again = found.pool(role)
+            assert again is not None
+            assert (again.replicas, again.machine, again.accelerator, again.accelerator_count) == (
+                pool.replicas, pool.machine, pool.accelerator, pool.accelerator_count,
+            )  # fmt: skip
+
+
+@examples
+@given(layouts())
+def test_no_export_raises_and_what_cannot_be_read_back_is_said(layout: Layout) -> None:
+    for text in exports(layout).values():
+        with contextlib.suppress(OptionError):
+            read_any(text)
+
+
+def test_what_has_no_place_is_told() -> None:
+    spec = {
+        "workerPoolSpecs": [
+            {
+                "machineSpec": {"machineType": "n1-standard-4"},
+                "containerSpec": {"imageUri": "gcr.io/p/i", "env": []},
+            }
+        ],
+        "serviceAccount": "me",
+    }
+    found = read_any(json.dumps(spec))
+    assert set(found.left_out) == {"serviceAccount", "workerPoolSpecs[0].containerSpec.env"}
+    assert {finding.code for finding in left_out(found)} == {"import-left-out"}
+    assert found.layout == Layout.of("vertex", primary="n1-standard-4", image="gcr.io/p/i")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("hello", "no layout in a form that can be read"),
+        ("{", "not JSON"),
+        ('{"workerPoolSpecs": 4}', "list of up to 4 pools"),
+        ('{"workerPoolSpecs": [{"replicaCount": "many"}]}', r"workerPoolSpecs\[0\].replicaCount"),
+        ("gcloud compute instances list", "only `gcloud ai custom-jobs create`"),
+        ("f(instance_type=", "not Python"),
+        ("trainingInput: 4", "trainingInput is '4'"),
+    ],
+)
+def test_what_can_not_be_read_is_said(text: str, says: str) -> None:
+    with pytest.raises(OptionError, match=says):
+        read_any(text)
+
+
+def test_the_nearest_image_follows_the_region() -> None:
+    layout = V100S.edited({"region": "asia-northeast1"})
+    assert worker_pool_specs(layout)[2]["containerSpec"]["imageUri"].startswith("asia-docker")
+    assert read_any(custom_job_command(layout)).layout == layout
