@@ -87,15 +87,16 @@ def scalars(path: Path) -> Mapping[Key, Points]:
 def table(path: Path) -> pd.DataFrame:
     """All scalars below a folder: a row for each series and step, a column for each tag.
 
-    Rows are sorted by series and step. The column `series` is there only where there is more than one. Of several values for one
-    step the last counts.
+    Rows are sorted by series and step. The column `series` is there only where there is more
+    than one. Of several values for one step the last counts.
     """
     import pandas as pd
 
     lines = scalars(path)
     tables = [_series_table(name, lines) for name in sorted({key.series for key in lines})]
     if not tables:
-        return pd.DataFrame({"step": pd.Series(dtype="int64")})
+        none: pd.DataFrame = pd.DataFrame({"step": pd.Series(dtype="int64")})
+        return none
     whole: pd.DataFrame = pd.concat(tables, ignore_index=True)
     if len(tables) == 1:
         del whole["series"]
@@ -106,13 +107,17 @@ def _series_table(series: str, lines: Mapping[Key, Points]) -> pd.DataFrame:
     import pandas as pd
 
     columns = {
-        key.tag: pd.Series(points["value"], index=points["step"]).groupby(level=0).last()
+        key.tag: _last_of_each_step(pd.Series(points["value"], index=points["step"]))
         for key, points in lines.items()
         if key.series == series
     }
     rows: pd.DataFrame = pd.DataFrame(columns).rename_axis("step").reset_index()
     rows.insert(1, "series", series)
     return rows
+
+
+def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
+    return values[~values.index.duplicated(keep="last")].sort_index()
 
 
 def _event_files(path: Path) -> Iterator[Path]:

@@ -64,6 +64,11 @@ class EventLayout:
     slots: tuple[Slot, ...]
     restarts: bool = False
 
+    @property
+    def tells(self) -> bool:
+        """Whether there is something in it for the charts."""
+        return bool(self.slots) or self.restarts
+
 
 Field = tuple[int, int, int, int]
 

@@ -57,8 +57,9 @@ def read_stretch(buffer: bytes) -> Stretch:
     starts, lengths, consumed, broken = _find_records(buffer)
     parser = _Parser(buffer, starts, lengths)
     parser.parse()
-    points = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
-    points = {tag: array for tag, array in points.items() if len(array)}
+    kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
+    appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
+    points = {tag: kept[tag][1] for tag in appeared}
     return Stretch(consumed, broken, parser.corrupt, points, parser.restarts)
 
 
@@ -150,9 +151,9 @@ class _Parser:
 
     def _parse_one(self, record: int) -> None:
         layout = self._layout(record)
-        if layout is not None and not layout.slots and not layout.restarts:
-            return
         data = self._data(record)
+        if layout is not None and not layout.tells and len(data) > _LONGEST_IN_BULK:
+            return  # an image, a graph: its checksum would cost more than it is worth
         foot = self._starts[record] + len(data)
         stored = int.from_bytes(self._buffer[foot : foot + _FOOT], "little")
         if layout is None or masked(crc32c(data)) != stored:
@@ -269,19 +270,16 @@ def _inverse(tags: NDArray[np.bytes_]) -> tuple[list[bytes], NDArray[np.int64]]:
     return list(numbers), np.array(members, dtype=np.int64)
 
 
-def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Points:
-    """The points of one tag in order of the file, less those that a restart takes back."""
-    if len(pieces) == 1:
-        records, points = pieces[0]
-    else:
-        records = np.concatenate([records for records, _ in pieces])
-        points = np.concatenate([points for _, points in pieces])
-        order = np.argsort(records, kind="stable")
-        records, points = records[order], points[order]
+def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
+    """One tag's points in order of the file, less those that a restart takes back."""
+    records = np.concatenate([records for records, _ in pieces])
+    points = np.concatenate([points for _, points in pieces])
+    order = np.argsort(records, kind="stable")
+    records, points = records[order], points[order]
     for record, step in restarts:
         kept = (records > record) | (points["step"] < step)
         records, points = records[kept], points[kept]
-    return points
+    return records, points
 
 
 def _text(tag: bytes) -> str:

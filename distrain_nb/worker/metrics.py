@@ -71,7 +71,7 @@ def _number(name: str, value: Any) -> float:
     """`value` as a float. A dimensionless array of any framework is a number, others are not."""
     if isinstance(value, (bool, int, float)) or _dimensions(value) == ():
         try:
-            return float(value)
+            return float(value.detach() if hasattr(value, "detach") else value)
         except OverflowError:
             return float("inf") if value > 0 else float("-inf")
         except (TypeError, ValueError):
@@ -148,7 +148,7 @@ class _Reports:
 
 
 _reports = _Reports()
-os.register_at_fork(after_in_child=_reports.forget_files)
+os.register_at_fork(after_in_child=lambda: _reports.forget_files())
 
 
 def _report(
