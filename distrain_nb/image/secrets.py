@@ -41,7 +41,12 @@ _NAMES = {
     ".pgpass": "logins",
 }
 _CONTENT = (
-    (re.compile(rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----\s*\S"), "a private key"),
+    (
+        re.compile(
+            rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\n)+[A-Za-z0-9+/=]{4}"
+        ),
+        "a private key",
+    ),
     (re.compile(rb'"type"\s*:\s*"service_account"'), "a Google service account key"),
     (re.compile(rb'"type"\s*:\s*"authorized_user"'), "Google credentials"),
     (re.compile(rb"(?i)aws_secret_access_key\W{1,6}[A-Za-z0-9/+]{40}\b"), "AWS credentials"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ _NO_WHEEL = re.compile(
     r"Wheels are required for `([^`]+)`|([\w.-]+)(?:==\S+)? has no (?:usable )?wheels|"
     r"([\w.-]+)(?:==\S+)? has no wheels"
 )
-# How pip's settings are called by uv; a list of places is separated by spaces in both.
+# How pip's settings are called by uv.
 _PIP_TO_UV = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
@@ -64,11 +65,12 @@ def resolve(
         for name, version in installed.items():
             _write_empty_wheel(Path(folder), name, version)
         text = _run(
-            ["pip", "compile", str(wanted), f"--constraint={kept}", f"--find-links={folder}"]
+            ["pip", "compile", str(wanted), f"--constraint={kept}", "--no-header"]
             + [f"--no-emit-package={name}" for name in installed]
-            + ["--no-header", "--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
+            + ["--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
             + python.options(),
             installed,
+            shelf=folder,
         )
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(sorted(line for line in lines if line and not line.startswith("-")))
@@ -78,23 +80,17 @@ def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
     """Lay the packages of `resolved` down in `folder`. Raises ImageError if one can't be had."""
     with tempfile.TemporaryDirectory(prefix="distrain-uv-") as drafts:
         wanted = _lines(Path(drafts, "requirements.txt"), resolved)
-        _run(
-            [
-                "pip",
-                "install",
-                f"--requirement={wanted}",
-                f"--target={folder}",
-                "--no-deps",
-                *python.options(),
-            ],
-            {},
-        )
+        what = [f"--requirement={wanted}", f"--target={folder}", "--no-deps"]
+        _run(["pip", "install", *what, *python.options()], {})
 
 
-def _run(arguments: list[str], installed: Mapping[str, str]) -> str:
+def _run(arguments: list[str], installed: Mapping[str, str], shelf: str = "") -> str:
+    """Run uv; `shelf` is one more place for wheels."""
+    env = {**_index_settings(), **os.environ}
+    env["UV_FIND_LINKS"] = ",".join(filter(None, [env.get("UV_FIND_LINKS"), shelf]))
     done = subprocess.run(
         [_program(), *arguments, "--quiet", "--color=never"],
-        env={**os.environ, **_pip_settings()},
+        env=env,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -128,11 +124,17 @@ def _program() -> str:
     return found
 
 
-def _pip_settings() -> dict[str, str]:
-    """pip's indexes in uv's words, for people who have set up pip and not uv."""
+def _index_settings() -> dict[str, str]:
+    """pip's indexes, for people who have set up pip and not uv."""
     own = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config", "uv", "uv.toml")
     if own.exists() or any(name in os.environ for name in ("UV_INDEX", "UV_DEFAULT_INDEX")):
         return {}
+    return pip_settings()
+
+
+@functools.cache
+def pip_settings() -> dict[str, str]:
+    """What pip is told of indexes, in uv's words."""
     said = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )
@@ -140,8 +142,9 @@ def _pip_settings() -> dict[str, str]:
     for line in said.stdout.splitlines():
         key, equals, value = line.partition("=")
         name = _PIP_TO_UV.get(key.rpartition(".")[2].lower().replace("_", "-"))
-        if equals and name and name not in os.environ:
-            found[name] = " ".join(str(ast.literal_eval(value)).split())
+        if equals and name:
+            between = "," if name == "UV_FIND_LINKS" else " "
+            found[name] = between.join(str(ast.literal_eval(value)).split())
     if "UV_INDEX" in found:
         found.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")  # which is how pip chooses
     return found
