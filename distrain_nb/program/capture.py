@@ -15,9 +15,9 @@ from distrain_nb.program.assemble import Body, assemble, without_futures
 from distrain_nb.program.gather import Gathering, Needed
 from distrain_nb.program.history import history
 from distrain_nb.program.imports import Imported, imports_of
-from distrain_nb.program.ipython_syntax import plain
+from distrain_nb.program.ipython_syntax import PlainCell, plain
 from distrain_nb.program.local_modules import follow, included
-from distrain_nb.program.names import Names, Use, futures_in, names_of
+from distrain_nb.program.names import Names, futures_in, names_of
 from distrain_nb.program.portable import Definitions, encode
 from distrain_nb.program.program import (
     CarriedSource,
@@ -105,7 +105,7 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
         Finding("capture.ipython-syntax", n.severity, f"{cell.label}, line {n.line}", n.message)
         for n in code.notes
     ]
-    tree, broken = _parse(code.text, cell.label)
+    tree, broken = _checked(code, cell.label)
     for found in imports_of(tree):
         if found.relative:
             where = f"{cell.label}, line {found.line}"
@@ -115,17 +115,19 @@ def _read(cell: Cell, first_line: int, *, late_annotations: bool) -> _Code:
     return _Code("\n".join(text), tree, names, (*findings, *broken))
 
 
-def _parse(text: str, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
+def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ...]]:
+    """The cell's tree; empty, with a finding, where Python refuses it."""
+    error = code.error
     try:
-        tree = ast.parse(text, label)
-        compile(tree, label, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None) or 1
-        message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
-        where = f"{label}, line {line}"
-        broken = Finding("capture.syntax-error", Severity.ERROR, where, message.rstrip(": "))
-        return ast.Module([], []), (broken,)
-    return tree, ()
+        if code.tree is not None:
+            compile(code.tree, label, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            return code.tree, ()
+    except (SyntaxError, ValueError) as refused:  # `return` outside a function, and the like
+        error = refused
+    where = f"{label}, line {getattr(error, 'lineno', None) or 1}"
+    message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
+    broken = Finding("capture.syntax-error", Severity.ERROR, where, message.rstrip(": "))
+    return ast.Module([], []), (broken,)
 
 
 def _relative_import(where: str) -> Finding:
@@ -156,7 +158,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> 
         if name in code.names.binds:
             continue
         if name in gathering.notebook.namespace:
-            gathering.want([Use(name, 1, at_once=True, certain=True)], "--result")
+            gathering.want_result(name)
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
@@ -174,10 +176,10 @@ def _import_lines(found: Mapping[str, Needed]) -> list[str]:
 def _imported(
     found: Mapping[str, Needed], pieces: Iterable[Piece], lines: Iterable[str]
 ) -> tuple[Imported, ...]:
-    nodes: list[ast.AST] = [ast.parse(line) for line in lines]
-    nodes += [piece.placed.statement.node for piece in pieces if piece.placed]
+    repeated = imports_of(ast.parse("\n".join(lines)))
+    placed = [i for piece in pieces if piece.placed for i in piece.placed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
-    return (*imports_of(nodes), *[Imported(m, (), 0) for m in sorted(modules)])
+    return (*repeated, *placed, *[Imported(m, (), 0) for m in sorted(modules)])
 
 
 def _files(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import difflib
 from collections import deque
 from dataclasses import dataclass, field, replace
@@ -83,6 +84,10 @@ class Gathering:
             self._waiting.append(
                 Wanted(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
             )
+
+    def want_result(self, name: str) -> None:
+        """Ask for a name that the program is to give back."""
+        self._waiting.append(Wanted(name, "--result", required=True))
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
@@ -233,7 +238,9 @@ class Gathering:
         self._settled.add(wanted.name)
         if not wanted.required:
             return
-        close = difflib.get_close_matches(wanted.name, list(self.notebook.namespace), 1, 0.75)
+        close = difflib.get_close_matches(
+            wanted.name, {*self.notebook.namespace, *dir(builtins)}, 1, 0.75
+        )
         hint = f": did you mean `{close[0]}`?" if close else ": define it before, or in the cell"
         self.say(
             "undefined-name",

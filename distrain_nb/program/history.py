@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.imports import Imported, imports_of
 from distrain_nb.program.ipython_syntax import Note, plain
 from distrain_nb.program.names import Names, futures_in, names_of
 from distrain_nb.program.scopes import bound_names
@@ -43,6 +44,11 @@ class Statement:
     def names(self, late_annotations: bool = False) -> Names:
         """What the statement needs and binds."""
         return names_of([self.node], late_annotations=late_annotations)
+
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def imports(self) -> tuple[Imported, ...]:
+        """The modules that the statement imports, inside functions too."""
+        return imports_of(self.node)
 
     @property
     def is_definition(self) -> bool:
@@ -128,14 +134,10 @@ def _changed(node: ast.stmt) -> set[str]:
 @lru_cache(maxsize=4096)
 def statements_of(label: str, source: str) -> tuple[Statement, ...]:
     """The top-level statements of a cell; none of one that can't be parsed or ran elsewhere."""
-    text = _body(source)
-    cell = plain(text)
-    try:
-        tree = ast.parse(cell.text)
-    except (SyntaxError, ValueError):
-        return ()
+    cell = plain(_body(source))
     lines = cell.text.split("\n")
-    return tuple(_statement(label, node, lines, cell.refused) for node in tree.body)
+    nodes = cell.tree.body if cell.tree else []
+    return tuple(_statement(label, node, lines, cell.refused) for node in nodes)
 
 
 def _body(source: str) -> str:

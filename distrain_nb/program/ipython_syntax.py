@@ -51,10 +51,15 @@ class Note:
 
 @dataclass(frozen=True)
 class PlainCell:
-    """A cell as plain Python, line for line. `refused` are lines that have no plain meaning."""
+    """A cell as plain Python, line for line. `refused` are lines that have no plain meaning.
+
+    `tree` is the parsed text, or `error` says why there is none.
+    """
 
     text: str
     notes: tuple[Note, ...]
+    tree: ast.Module | None
+    error: SyntaxError | ValueError | None = None
 
     @property
     def refused(self) -> tuple[Note, ...]:
@@ -64,11 +69,23 @@ class PlainCell:
 @lru_cache(maxsize=4096)
 def plain(source: str) -> PlainCell:
     """A cell with IPython's syntax translated, dropped or refused."""
-    if _parses(source):
-        return PlainCell(source, ())
-    lines = source.split("\n")
-    notes = []
-    position = 0
+    tree, error = _parse(source)
+    if tree is not None:
+        return PlainCell(source, (), tree)
+    lines, notes = _replaced(source.split("\n"))
+    text = "\n".join(lines)
+    return PlainCell(text, tuple(notes), *(_parse(text) if notes else (None, error)))
+
+
+def _parse(source: str) -> tuple[ast.Module | None, SyntaxError | ValueError | None]:
+    try:
+        return ast.parse(source), None
+    except (SyntaxError, ValueError) as error:
+        return None, error
+
+
+def _replaced(lines: list[str]) -> tuple[list[str], list[Note]]:
+    lines, notes, position = [*lines], [], 0
     while position < len(lines):
         end = position + 1
         if _is_special(lines[position]):
@@ -76,19 +93,13 @@ def plain(source: str) -> PlainCell:
                 end += 1
             replacement, severity, message = _replace(lines[position:end])
             notes.append(Note(position + 1, severity, message))
+            if lines[position].startswith("%%") and severity is Severity.ERROR:
+                end = len(lines)  # the rest is not Python
             lines[position:end] = [replacement, *[""] * (end - position - 1)]
         else:
             end = _end_of_statement(lines, position)
         position = end
-    return PlainCell("\n".join(lines), tuple(notes))
-
-
-def _parses(source: str) -> bool:
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError):
-        return False
-    return True
+    return lines, notes
 
 
 def _is_special(line: str) -> bool:

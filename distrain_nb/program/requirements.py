@@ -41,27 +41,29 @@ def _version(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _distributions(root: str, modules: frozenset[str]) -> frozenset[str]:
-    """Names of the distributions that these modules come from."""
+    """Names of the distributions that these modules of one top-level name come from."""
     try:
-        own = metadata.distribution(root)
+        return frozenset({metadata.distribution(root).name})
     except metadata.PackageNotFoundError:
         pass
-    else:
-        return frozenset({own.name})
-    candidates = sorted(set(_by_module().get(root, ())))
-    if len(candidates) < 2:
-        return frozenset(candidates)
-    folders = {m.replace(".", "/") for m in modules if "." in m}
-    return frozenset(name for name in candidates if _has(name, folders)) or frozenset(candidates)
+    found = [name for name, files in _files().items() if _has(files, root)]
+    if len(found) < 2:
+        return frozenset(found)
+    # a namespace such as `google`: those that have one of the modules, or the package itself
+    paths = {m.replace(".", "/") for m in modules}
+    return frozenset(n for n in found if any(_is_module(_files()[n], path) for path in paths))
 
 
-def _has(distribution: str, folders: set[str]) -> bool:
-    """Whether a distribution has a file of one of these modules."""
-    files = metadata.distribution(distribution).files or ()
-    paths = {f.as_posix() for f in files}
-    return any(f"{f}.py" in paths or f"{f}/__init__.py" in paths for f in folders)
+def _has(files: str, root: str) -> bool:
+    return f"\n{root}/" in files or f"\n{root}.py" in files or f"\n{root}." in files
+
+
+def _is_module(files: str, path: str) -> bool:
+    return f"\n{path}.py" in files or f"\n{path}/__init__.py" in files
 
 
 @lru_cache(maxsize=1)
-def _by_module() -> dict[str, list[str]]:
-    return dict(metadata.packages_distributions())
+def _files() -> dict[str, str]:
+    """The list of installed files of each distribution, as text, a file a line."""
+    every = ((d.name, d.read_text("RECORD") or "") for d in metadata.distributions())
+    return {name: f"\n{text}" for name, text in every}

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from distrain_nb.program import Cell
+
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Place
 
@@ -63,7 +65,8 @@ CASES = [
         "dataclass with a default from the notebook",
         (
             "from dataclasses import dataclass, field\nlr = 0.5",
-            "@dataclass\nclass Conf:\n    lr: float = lr\n    xs: list = field(default_factory=list)",
+            "@dataclass\nclass Conf:\n    lr: float = lr\n"
+            "    xs: list = field(default_factory=list)",
             "conf = Conf(xs=[1])",
         ),
         "out = [conf.lr, conf.xs, Conf().xs, isinstance(conf, Conf)]",
@@ -259,8 +262,10 @@ CASES = [
     ),
     Case(
         "a method and a bound method",
-        ("class A:\n    def __init__(self, n): self.n = n\n    def get(self): return self.n",)
-        + ("get = A(3).get",),
+        (
+            "class A:\n    def __init__(self, n): self.n = n\n    def get(self): return self.n",
+            "get = A(3).get",
+        ),
         "out = get()",
         3,
     ),
@@ -376,14 +381,12 @@ def test_value_set_since_a_default_was_made_is_told(kernel: Kernel) -> None:
 
 def test_earlier_distrain_cells_ran_elsewhere(kernel: Kernel, place: Place) -> None:
     kernel.run("def f(): return 1")
-    kernel.run("'%%distrain'")
-    cells = (*kernel.cells[:-1], type(kernel.cells[0])("Cell In[2]", "%%distrain\ndef f(): return 2"))
-    kernel.cells[:] = cells
+    kernel.cells.append(Cell("Cell In[2]", "%%distrain\ndef f(): return 2"))
     assert place.results(kernel.capture("print('RESULT', f())")) == 1
 
 
 def test_source_that_follows_a_cell_magic(kernel: Kernel, place: Place) -> None:
     kernel.run("\ndef f(): raise ValueError('here')")
-    kernel.cells[0] = type(kernel.cells[0])("Cell In[1]", "%%time\n" + kernel.cells[0].source[1:])
+    kernel.cells[0] = Cell("Cell In[1]", "%%time\n" + kernel.cells[0].source[1:])
     done = place.start(kernel.capture("f()"))
     assert "Cell In[1], line 2, in f" in done.stderr
