@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import ctypes
 import io
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Dict, Sequence, TextIO
@@ -31,17 +34,18 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
 
 
 def leave(status: int) -> None:
-    """End the process as the interpreter would, but without tearing the frameworks down."""
-    import atexit
-    import threading
-
+    """End the process as the interpreter would, but without the half second in which it takes
+    PyTorch apart. TensorFlow's peers fail without a goodbye, which it says when it is taken apart.
+    """
+    if "tensorflow" in sys.modules:
+        ctypes.pythonapi.Py_Exit(status)
     for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
-        if finish is not None:
-            try:
+        try:
+            if finish is not None:
                 finish()
-            except BaseException:
-                sys.excepthook(*sys.exc_info())
-                status = status or FAILED
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            status = status or FAILED
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
