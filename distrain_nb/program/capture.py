@@ -70,6 +70,7 @@ def capture(
     gathering.want(code.names.needs.values(), cell.label)
     _want_results(results, code, gathering)
     gathering.run()
+    _tell_unused(code, gathering)
     pieces = arrange(gathering.found, past)
     imports = _import_lines(gathering.found)
     imported = (*imports_of(code.tree), *_imported(gathering.found, pieces, imports))
@@ -163,6 +164,14 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> 
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         gathering.say("unknown-result", Severity.ERROR, "--result", message)
+
+
+def _tell_unused(code: _Code, gathering: Gathering) -> None:
+    for name in gathering.notebook.given:
+        if name not in gathering.found:
+            why = "sets itself" if name in code.names.binds else "never reads"
+            message = f"`{name}` has no effect: it is a name that the cell {why}"
+            gathering.say("unused-name", Severity.WARNING, name, message)
 
 
 # -- imports and files ----------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -24,8 +24,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Notebook:
-    """What a cell may need: names, the executed cells (oldest first), and the folder of modules."""
+    """What a cell may need: names, the executed cells (oldest first), and the folder of modules.
+
+    `given` are values that take the place of the notebook's: those that options set.
+    """
 
     namespace: Mapping[str, Any]
     cells: Sequence[Cell]
     folder: Path
+    given: Mapping[str, Any] = field(default_factory=dict)

@@ -35,4 +35,4 @@ def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tupl
     cells = [Cell(str(path), "".join(linecache.getlines(str(path))))] if main else []
     call = "*args, **kwargs" if given else ""
     cell = Cell(f"{name}()", f"result = {name}({call})")
-    return cell, Notebook({**own, **given}, cells, path.absolute().parent)
+    return cell, Notebook(own, cells, path.absolute().parent, given)

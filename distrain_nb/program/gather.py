@@ -17,6 +17,7 @@ from distrain_nb.program.resolve import (
     NoSource,
     Source,
     Value,
+    as_data,
     by_statement,
     is_builtin,
     resolve,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.cells import Notebook
     from distrain_nb.program.history import History, Placed
-    from distrain_nb.program.names import Use
+    from distrain_nb.program.reads import Use
 
 _MODULE_NAMES = {
     *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
@@ -110,7 +111,9 @@ class Gathering:
         if name in _MODULE_NAMES:
             return
         value = namespace.get(name)
-        if name == "display" and (name not in namespace or is_builtin("exit", value)):
+        if name in self.notebook.given:
+            self._carry(wanted, self.notebook.given[name])
+        elif name == "display" and (name not in namespace or is_builtin("exit", value)):
             self.found[name] = Needed(name, value, Import((_DISPLAY,)), (wanted.where,))
         elif name in _PROMPT:
             self._prompt(wanted)
@@ -122,17 +125,22 @@ class Gathering:
 
     def _travel(self, wanted: Wanted, value: Any) -> None:
         how = resolve(wanted.name, value, self.history, self.definitions)
-        if wanted.deleted:
-            how = Literal("None")
+        if isinstance(how, NoSource):
+            self._no_source(wanted, value)
+        elif isinstance(how, (Literal, Value)):
+            self._carry(wanted, None if wanted.deleted else value)
+        else:
+            self.found[wanted.name] = Needed(wanted.name, value, how, (wanted.where,))
+            if isinstance(how, Source):
+                self._source(wanted, how)
+
+    def _carry(self, wanted: Wanted, value: Any) -> None:
+        how = as_data(value)
         needed = Needed(wanted.name, value, how, (wanted.where,))
         if isinstance(how, Value):
             self._value(wanted, needed)
-        elif isinstance(how, NoSource):
-            self._no_source(wanted, value)
         else:
             self.found[wanted.name] = needed
-            if isinstance(how, Source):
-                self._source(wanted, how)
 
     # -- source -------------------------------------------------------------------------------
 

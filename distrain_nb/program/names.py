@@ -8,36 +8,18 @@ unless the code itself binds it before the function can be called.
 from __future__ import annotations
 
 import ast
-import re
 import sys
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.reads import ExpressionWalker, Read, Use
 from distrain_nb.program.scopes import Scope, bound_names, class_scope, function_scope
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_IN_QUERY = re.compile(r"@([^\W\d]\w*)")  # pandas: df.query("age > @limit")
 _CATCH_NAME_ERRORS = {"NameError", "Exception", "BaseException"}
 _LATE_ANNOTATIONS = sys.version_info >= (3, 14)
-
-
-@dataclass(frozen=True)
-class Use:
-    """The first place where a name is needed.
-
-    `at_once`: it is read while the code runs from top to bottom, not in a function's body.
-    `certain`: nothing in the code can have bound it by then.
-    `deleted`: it is not read there, but removed with `del`.
-    """
-
-    name: str
-    line: int
-    at_once: bool
-    certain: bool
-    deleted: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,9 +37,8 @@ def names_of(
     star: Callable[[str], Iterable[str]] = lambda _: (),
 ) -> Names:
     """Analyse top-level statements. `star` tells which names `from module import *` binds."""
-    walker = _Walker(
-        late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body), star
-    )
+    late = late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body)
+    walker = _Walker(late_annotations=late, star=star)
     walker.block(body)
     return walker.result()
 
@@ -68,87 +49,17 @@ def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
     return tuple(sorted({alias.name for node in found for alias in node.names}))
 
 
-@dataclass(frozen=True)
-class _Read:
-    name: str
-    line: int
-
-
 @dataclass
-class _Walker(ast.NodeVisitor):
-    late_annotations: bool
-    star: Callable[[str], Iterable[str]]
-    needs: dict[str, Use] = field(default_factory=dict)
-    later: list[_Read] = field(default_factory=list)  # what bodies of functions read
-    bodies: dict[str, list[_Read]] = field(default_factory=dict)  # the same by function's name
-    bound_inside: set[str] = field(default_factory=set)  # by functions that declare `global`
-    scopes: list[Scope] = field(default_factory=lambda: [Scope("module")])
-    guarded: int = 0  # inside a try that catches NameError
+class _Walker(ExpressionWalker, ast.NodeVisitor):
+    late_annotations: bool = False
+    star: Callable[[str], Iterable[str]] = lambda _: ()
 
     def result(self) -> Names:
         module = self.scopes[0]
         for read in self.later:
             if read.name not in module.possibly:
-                self._need(read, at_once=False, certain=read.name not in self.bound_inside)
+                self.need(read, at_once=False, certain=read.name not in self.bound_inside)
         return Names(self.needs, frozenset(module.possibly | self.bound_inside))
-
-    # -- reading and binding ------------------------------------------------------------------
-
-    def read(self, name: str, line: int) -> None:
-        deferred = False
-        innermost = True
-        for scope in reversed(self.scopes):
-            if scope.holds(name, innermost=innermost):
-                return
-            deferred = deferred or scope.kind == "function"
-            if name in scope.declared_global:
-                deferred = deferred or any(s.kind == "function" for s in self.scopes)
-                break
-            innermost = innermost and scope.kind == "comprehension" and not scope.hides_class
-        if name == "__class__":
-            return
-        if deferred:
-            self.later.append(_Read(name, line))
-        else:
-            self._read_now(_Read(name, line), certain=True)
-
-    def _read_now(self, read: _Read, *, certain: bool) -> None:
-        module = self.scopes[0]
-        if module.alive and read.name not in module.surely:
-            sure = certain and not self.guarded and read.name not in module.possibly
-            self._need(read, at_once=True, certain=sure)
-        for inner in self.bodies.pop(read.name, ()):  # the function may be called from here on
-            self._read_now(inner, certain=False)
-
-    def _need(self, read: _Read, *, at_once: bool, certain: bool, deleted: bool = False) -> None:
-        known = self.needs.get(read.name)
-        if known is None or (known.deleted and not deleted):
-            self.needs[read.name] = Use(read.name, read.line, at_once, certain, deleted)
-
-    def bind(self, name: str) -> None:
-        scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
-        if name in scope.declared_global:
-            self.bound_inside.add(name)
-        elif scope.kind != "function":
-            scope.bind(name)
-            if scope.kind == "module":
-                self.bodies.pop(name, None)
-
-    @contextmanager
-    def inside(self, scope: Scope) -> Iterator[None]:
-        self.scopes.append(scope)
-        yield
-        self.scopes.pop()
-
-    def alternatives(self, *paths: Callable[[], None]) -> None:
-        """Paths of which one is taken: sure afterwards is what all of them bind."""
-        scope = self.scopes[-1]
-        start, ends = scope.mark(), []
-        for path in paths:
-            scope.reset(start)
-            path()
-            ends.append(scope.mark())
-        scope.join(ends)
 
     # -- statements ---------------------------------------------------------------------------
 
@@ -159,16 +70,11 @@ class _Walker(ast.NodeVisitor):
     def statement(self, node: ast.AST) -> None:
         start = len(self.later)
         self.visit(node)
-        if len(self.scopes) > 1:
-            return
         late = self.later[start:]
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             self.bodies[node.name] = late
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
             self.bodies.update(dict.fromkeys(bound_names([node]), late))
-        elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.Expr, ast.AugAssign)):
-            for read in late:  # sorted(xs, key=lambda x: …) calls at once
-                self._read_now(read, certain=False)
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
@@ -251,7 +157,10 @@ class _Walker(ast.NodeVisitor):
     visit_Raise = visit_Break = visit_Continue = _leave  # noqa: N815
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        self.visit(node.value)
+        if isinstance(node.value, ast.Lambda):
+            self.function(node.value)
+        else:
+            self.visit(node.value)
         for target in node.targets:
             self.visit(target)
 
@@ -279,8 +188,8 @@ class _Walker(ast.NodeVisitor):
     def _delete(self, target: ast.Name) -> None:
         scope = self.scopes[-1]
         if scope.kind == "module" and scope.alive and target.id not in scope.surely:
-            read = _Read(target.id, target.lineno)
-            self._need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
+            read = Read(target.id, target.lineno)
+            self.need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
         scope.unbind(target.id)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -297,7 +206,7 @@ class _Walker(ast.NodeVisitor):
 
     def visit_TypeAlias(self, node: ast.AST) -> None:  # type X = …, Python 3.12
         self.later.extend(
-            _Read(n.id, n.lineno)
+            Read(n.id, n.lineno)
             for n in ast.walk(node.value)  # type: ignore[attr-defined]
             if isinstance(n, ast.Name)
         )
@@ -308,7 +217,7 @@ class _Walker(ast.NodeVisitor):
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         for decorator in node.decorator_list:
             self.visit(decorator)
-        self._defaults(node.args)
+        self.defaults(node.args)
         with self.inside(_type_parameters(node)):
             for annotation in [*_argument_annotations(node.args), node.returns]:
                 if annotation:
@@ -318,11 +227,6 @@ class _Walker(ast.NodeVisitor):
         self.bind(node.name)
 
     visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._defaults(node.args)
-        with self.inside(function_scope(node.args, [node.body])):
-            self.visit(node.body)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         for decorator in node.decorator_list:
@@ -334,78 +238,13 @@ class _Walker(ast.NodeVisitor):
                 self.block(node.body)
         self.bind(node.name)
 
-    def _defaults(self, arguments: ast.arguments) -> None:
-        for default in [*arguments.defaults, *arguments.kw_defaults]:
-            if default:
-                self.visit(default)
-
     def _annotation(self, node: ast.expr) -> None:
         if self.late_annotations:
             self.later.extend(
-                _Read(n.id, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Name)
+                Read(n.id, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Name)
             )
         else:
             self.visit(node)
-
-    # -- expressions --------------------------------------------------------------------------
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Store):
-            self.bind(node.id)
-        elif isinstance(node.ctx, ast.Load):
-            self.read(node.id, node.lineno)
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        self.visit(node.value)
-        if self.scopes[-1].kind == "comprehension":  # may run no round at all
-            scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
-            scope.possibly.add(node.target.id)
-        else:
-            self.bind(node.target.id)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        self.visit(node.values[0])
-        self.alternatives(lambda: self._each(node.values[1:]), lambda: None)
-
-    def _each(self, nodes: Iterable[ast.AST]) -> None:
-        for node in nodes:
-            self.visit(node)
-
-    def visit_IfExp(self, node: ast.IfExp) -> None:
-        self.visit(node.test)
-        self.alternatives(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
-
-    def visit_Call(self, node: ast.Call) -> None:
-        self.generic_visit(node)
-        if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):
-            self.guarded += 1
-            for text in [a for a in node.args if isinstance(a, ast.Constant)]:
-                for name in _IN_QUERY.findall(str(text.value)):
-                    self.read(name, node.lineno)
-            self.guarded -= 1
-
-    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
-        self._comprehension(node.generators, [node.elt])
-
-    visit_SetComp = visit_ListComp  # noqa: N815
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self.guarded += 1  # it may run after what it reads is bound
-        self._comprehension(node.generators, [node.elt])
-        self.guarded -= 1
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self._comprehension(node.generators, [node.key, node.value])
-
-    def _comprehension(self, loops: list[ast.comprehension], results: list[ast.expr]) -> None:
-        self.visit(loops[0].iter)
-        local = frozenset(bound_names([loop.target for loop in loops]))
-        with self.inside(Scope("comprehension", local=local)):
-            for loop in loops:
-                for part in [*([] if loop is loops[0] else [loop.iter]), *loop.ifs]:
-                    self.visit(part)
-            for result in results:
-                self.visit(result)
 
 
 def _catches_name_errors(handler: ast.ExceptHandler) -> bool:

@@ -87,6 +87,11 @@ def resolve(name: str, value: Any, history: History, definitions: Definitions) -
         made = by_statement(name, history)
         if made:
             return made
+    return as_data(value)
+
+
+def as_data(value: Any) -> Literal | Value:
+    """A value that travels as data: written out where it is short."""
     text = _literal(value)
     return Literal(text) if text else Value(value)
 
