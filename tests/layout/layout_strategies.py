@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 
 from distrain_nb.layout import LAUNCHERS, PLACES, Layout, Pool
 from distrain_nb.layout.catalog import current
 
-examples = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+examples = settings(
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
 
 _CATALOG = current()
 _WORD = st.from_regex(r"[a-z][A-Za-z0-9_.-]{0,12}", fullmatch=True)
 _MACHINES = st.one_of(
     st.sampled_from(
-        sorted(_CATALOG.machines) + sorted(_CATALOG.instances) + sorted(_CATALOG.legacy_machines)
+        [
+            *_CATALOG.machines,
+            *_CATALOG.instances,
+            *(row.name for row in _CATALOG.legacy_machines.values() if row.kind == "machine"),
+        ]
     ),
     _WORD,
 )
@@ -78,13 +87,19 @@ def whole_layouts(places: tuple[str, ...] = PLACES) -> st.SearchStrategy[Layout]
 
 
 def _whole(layout: Layout) -> Layout:
-    changes: dict[str, object] = {
-        role.value: replace(
-            pool, replicas=max(pool.replicas, 1), machine=pool.machine or "n1-standard-4"
-        )
-        for role, pool in layout.pools()
-    }
+    changes: dict[str, object] = {role.value: _known(pool) for role, pool in layout.pools()}
     changes.setdefault("primary", Pool(1, "n1-standard-4"))
     if layout.servers:
-        changes["reducers"] = None
+        changes |= {"reducers": None, "servers.image": None}
+    elif layout.reducers:
+        changes["reducers.image"] = None
     return layout.edited(changes)
+
+
+def _known(pool: Pool) -> Pool:
+    return replace(
+        pool,
+        replicas=max(pool.replicas, 1),
+        machine=pool.machine or "n1-standard-4",
+        accelerator=pool.accelerator if pool.accelerator in _CATALOG.accelerators else None,
+    )

@@ -25,6 +25,7 @@ AI_PLATFORM = "gcloud ai-platform jobs submit training"
 
 _FILE = "config.yaml"
 _HEREDOC = re.compile(r"<<\s*'?(\w+)'?\n(.*?)\n\1\s*(?:\n|$)", re.DOTALL)
+_PACKAGE = ("--package-path $APP_PACKAGE_PATH", "--module-name $MAIN_APP_MODULE")
 _FLAGS = {
     Role.PRIMARY: "master",
     Role.WORKERS: "worker",
@@ -73,8 +74,7 @@ def training_command(layout: Layout, name: str = "$JOB_NAME", args: Sequence[str
     `args` are the program's own, a line each.
     """
     head = [
-        *(() if layout.image else ("--package-path $APP_PACKAGE_PATH",)),
-        *(() if layout.image else ("--module-name $MAIN_APP_MODULE",)),
+        *(() if _has_images(layout) else _PACKAGE),
         "--job-dir $JOB_DIR",
         f"--region {layout.region or '$REGION'}",
     ]
@@ -88,13 +88,24 @@ def training_command(layout: Layout, name: str = "$JOB_NAME", args: Sequence[str
     return _lines(start, [*head, tier, *_role_flags(layout), *tail], " " * 8)
 
 
+def _has_images(layout: Layout) -> bool:
+    return any(pool.image or layout.image for _, pool in layout.pools())
+
+
 def _needs_config(layout: Layout) -> bool:
     return (
         layout.evaluators is not None
         or layout.timeout is not None
-        or any(pool.disk_type or pool.disk_gb is not None for _, pool in layout.pools())
         or (layout.primary is not None and layout.primary.replicas != 1)
-        or any(pool.accelerator_count and not pool.accelerator for _, pool in layout.pools())
+        or any(map(_beyond_flags, map(layout.pool, _FLAGS)))
+    )
+
+
+def _beyond_flags(pool: Pool | None) -> bool:
+    return pool is not None and bool(
+        pool.disk_type
+        or pool.disk_gb is not None
+        or (pool.accelerator_count and not pool.accelerator)
     )
 
 

@@ -134,9 +134,7 @@ def _role(position: int, pool: Pool) -> Role:
 
 def shared_image(layout: Layout) -> Layout:
     """The layout with an image that all its pools share as its own, and no needless images."""
-    images = {
-        pool.image for role, pool in layout.pools() if role is not Role.REDUCERS and pool.image
-    }
+    images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
     image = images.pop() if len(images) == 1 else None
     changes: dict[str, Any] = {"image": image} if image else {}
     for role, pool in layout.pools():
