@@ -1,4 +1,8 @@
-"""Which machines a job gets: layouts, the facts about machines, and the rules between them."""
+"""Which machines a job gets: layouts, the facts about machines, and the rules between them.
+
+Beside the values here: `rules.check` gives findings, `exchange` the clouds' own forms, `catalog`
+the facts, `choices` and `totals` what a form shows, `sizing` and `traffic` the Reduction Server.
+"""
 
 from __future__ import annotations
 

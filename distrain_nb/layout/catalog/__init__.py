@@ -2,7 +2,23 @@
 
 from __future__ import annotations
 
-from distrain_nb.layout.catalog.active import accelerator_name, current, overrides_file, short_name
+from distrain_nb.layout.catalog.active import (
+    accelerator_name,
+    current,
+    overrides_file,
+    short_name,
+)
+from distrain_nb.layout.catalog.lookup import Answer, Grid, query
 from distrain_nb.layout.catalog.tables import TABLES, Catalog
 
-__all__ = ["TABLES", "Catalog", "accelerator_name", "current", "overrides_file", "short_name"]
+__all__ = [
+    "TABLES",
+    "Answer",
+    "Catalog",
+    "Grid",
+    "accelerator_name",
+    "current",
+    "overrides_file",
+    "query",
+    "short_name",
+]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.layout.placed import Job
 
-_ROLES = {
+ROLES = {
     "local": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
     "vertex": tuple(Role),
     "sagemaker": (Role.PRIMARY, Role.WORKERS),
@@ -74,7 +74,7 @@ def _one_primary(job: Job, primary: Pool) -> Iterator[Repair]:
 
 @rule("role-not-here", "The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
 def role_not_here(job: Job) -> Iterator[Problem]:
-    roles = _ROLES.get(job.layout.on, tuple(Role))
+    roles = ROLES.get(job.layout.on, tuple(Role))
     for placed in job.pools:
         if placed.role not in roles:
             yield Problem(

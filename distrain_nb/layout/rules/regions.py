@@ -68,7 +68,14 @@ def common_regions(catalog: Catalog, place: str, accelerators: frozenset[str]) -
     return tuple(sorted(set.intersection(*sets))) if sets else ()
 
 
-def _wanted(job: Job) -> frozenset[str]:
+@lru_cache(maxsize=8)
+def regions_known(catalog: Catalog, place: str) -> tuple[str, ...]:
+    """The regions that the table has for a place, sorted."""
+    return tuple(sorted({region for here in offers(catalog, place).values() for region in here}))
+
+
+def wanted(job: Job) -> frozenset[str]:
+    """The accelerators of a job, as the table of regions names them."""
     names = (_offered(placed) for placed in job.pools)
     return frozenset(name for name in names if name and _regions(job.catalog, job.layout.on, name))
 
@@ -110,7 +117,7 @@ def _list(regions: tuple[str, ...]) -> str:
 
 def _elsewhere(job: Job, placed: Placed) -> Iterator[Repair]:
     region = job.layout.region or ""
-    common = common_regions(job.catalog, job.layout.on, _wanted(job))
+    common = common_regions(job.catalog, job.layout.on, wanted(job))
     near = sorted(
         common, key=lambda name: (name.partition("-")[0] != region.partition("-")[0], name)
     )
@@ -151,11 +158,11 @@ def accelerator_on_allowlist(job: Job) -> Iterator[Problem]:
     on=GOOGLE,
 )
 def no_common_region(job: Job) -> Iterator[Problem]:
-    wanted = _wanted(job)
-    if len(wanted) > 1 and not common_regions(job.catalog, job.layout.on, wanted):
+    names = wanted(job)
+    if len(names) > 1 and not common_regions(job.catalog, job.layout.on, names):
         yield Problem(
             "region",
-            f"No region offers {' and '.join(map(short_name, sorted(wanted)))} together.",
+            f"No region offers {' and '.join(map(short_name, sorted(names)))} together.",
             partial(_alike, job),
         )
 
@@ -168,7 +175,7 @@ def no_common_region(job: Job) -> Iterator[Problem]:
 )
 def accelerators_in_one_zone(job: Job) -> Iterator[Problem]:
     region, *apart = limit(job.catalog, "ai-platform", "never_in_one_zone")
-    if job.layout.region == region and set(apart) <= _wanted(job):
+    if job.layout.region == region and set(apart) <= wanted(job):
         yield Problem(
             "region",
             f"No zone of {region} has {', '.join(map(short_name, apart))} together.",

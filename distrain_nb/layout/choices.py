@@ -1,0 +1,191 @@
+"""What fits in a field of a layout, given the rest of it: what a form offers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.catalog.active import current, short_name
+from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
+from distrain_nb.layout.layout import LAUNCHERS, PLACES
+from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.rules.machines import machines_of
+from distrain_nb.layout.rules.positions import ROLES
+from distrain_nb.layout.rules.regions import common_regions, regions_known, wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.pool import Pool, Role
+
+_SINGLE, _POD = 8, 32
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A value that a field can take, how a list shows it, and whether the rest lets it fit."""
+
+    value: str | int | None
+    label: str
+    fits: bool = True
+
+
+def roles(place: str) -> tuple[Role, ...]:
+    """The roles that a place has pools for, in the order of their positions."""
+    return ROLES[place]
+
+
+def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
+    """What a field can take, such as `region` or `workers.accelerator_count`.
+
+    What fits the rest of the layout comes first. Empty for fields that take any text or number.
+    """
+    name, _, field = path.partition(".")
+    if field:
+        pool_choices = _POOL.get(field)
+        pool = getattr(layout, name)
+        found = pool_choices(layout, pool) if pool_choices and pool else ()
+    else:
+        found = _WHOLE[name](layout) if name in _WHOLE else ()
+    return tuple(sorted(found, key=lambda choice: not choice.fits))
+
+
+def _machines(layout: Layout, pool: Pool) -> Iterator[Choice]:
+    here = takers(current(), layout.on).get(pool.accelerator or "") if _google(layout) else None
+    for name in machines_of(current(), layout.on) if layout.on != "local" else ():
+        fits = here is None or pool.accelerator_count in here.get(name, ())
+        yield Choice(name, f"{name} · {_size(name)}", fits)
+
+
+def _size(machine: str) -> str:
+    catalog = current()
+    legacy = catalog.legacy_machines.get(machine)
+    if legacy:
+        has = f"{legacy.accelerator_count} × {short_name(legacy.accelerator)}"
+        return has if legacy.accelerator else f"about {legacy.approx_machine_type}"
+    instance = catalog.instances.get(machine)
+    row = instance or catalog.machines[machine]
+    parts = [
+        f"{row.vcpu} vCPU" if row.vcpu else "",
+        f"{row.memory_gb:g} GB" if row.memory_gb else "",
+    ]
+    if instance and instance.gpu_count:
+        parts.append(f"{instance.gpu_count} × {instance.gpu_name}")
+    return ", ".join(filter(None, parts)) or "size not published"
+
+
+def _accelerators(layout: Layout, pool: Pool) -> Iterator[Choice]:
+    if not _google(layout):
+        return
+    fitting = _takes(layout, pool.machine)
+    yield Choice(None, "none", not _required(pool.machine))
+    for name in dict.fromkeys([*takers(current(), layout.on), *fitting]):
+        yield Choice(name, short_name(name), name in fitting)
+
+
+def _counts(layout: Layout, pool: Pool) -> Iterator[Choice]:
+    for count in _takes(layout, pool.machine).get(pool.accelerator or "", ()):
+        yield Choice(count, str(count))
+
+
+def _takes(layout: Layout, machine: str | None) -> Mapping[str, tuple[int, ...]]:
+    if layout.on == "vertex" and machine == "cloud-tpu":
+        return {"TPU_V2": (_SINGLE, _POD, 2 * _POD), "TPU_V3": (_SINGLE, _POD, 2 * _POD)}
+    return counts(current(), layout.on).get(machine or "", {}) if _google(layout) else {}
+
+
+def _required(machine: str | None) -> bool:
+    row = current().machines.get(machine or "")
+    return row is not None and row.accelerator_required
+
+
+def _topologies(layout: Layout, pool: Pool) -> Iterator[Choice]:
+    rows = topologies(current()).get(pool.machine or "", ()) if layout.on == "vertex" else ()
+    for row in rows:
+        yield Choice(row.topology, f"{row.topology} · {row.chips} chips, {row.scope}")
+
+
+def _disks(layout: Layout, _: Pool) -> Iterator[Choice]:
+    if _google(layout):
+        yield Choice(None, "default")
+        for name in limit(current(), layout.on, "boot_disk_types"):
+            yield Choice(name, name)
+
+
+def _regions(layout: Layout) -> Iterator[Choice]:
+    if not _google(layout):
+        return
+    wants = wanted(job_of(layout))
+    fitting = common_regions(current(), layout.on, wants)
+    for name in regions_known(current(), layout.on):
+        yield Choice(name, name, not wants or name in fitting)
+
+
+def _frameworks(layout: Layout) -> Iterator[Choice]:
+    if layout.on == "sagemaker":
+        names: Iterable[str] = reversed(limit(current(), "sagemaker", "framework_versions"))
+    else:
+        rows = current().containers.values()
+        names = (
+            f"{row.framework}-{row.framework_version}" for row in rows if row.framework_version
+        )
+    for name in dict.fromkeys(names):
+        yield Choice(name, name)
+
+
+def _images(layout: Layout) -> Iterator[Choice]:
+    if layout.on == "vertex":
+        for row in current().containers.values():
+            if row.framework_version:
+                label = f"{row.framework} {row.framework_version}, Python {row.python_version}, "
+                fits = layout.framework in (None, f"{row.framework}-{row.framework_version}")
+                yield Choice(row.image_uri, label + row.accelerator.replace(";", " or "), fits)
+
+
+def _strategies(layout: Layout) -> Iterator[Choice]:
+    names = {
+        "vertex": limit(current(), "vertex", "scheduling_strategies"),
+        "sagemaker": ("STANDARD", "SPOT"),
+    }
+    for name in names.get(layout.on, ()):
+        yield Choice(name, name)
+
+
+def _tiers(layout: Layout) -> Iterator[Choice]:
+    if layout.on == "ai-platform":
+        for row in current().legacy_machines.values():
+            if row.kind == "scale_tier":
+                yield Choice(row.name, f"{row.name} · {row.note}" if row.note else row.name)
+
+
+def _distributions(layout: Layout) -> Iterator[Choice]:
+    if layout.on == "sagemaker":
+        for row in current().distributions.values():
+            if not row.launcher:
+                fits = layout.framework_name in (None, *row.frameworks)
+                yield Choice(row.distribution, row.distribution, fits)
+
+
+def _google(layout: Layout) -> bool:
+    return layout.on in ("vertex", "ai-platform")
+
+
+_POOL: dict[str, Callable[[Layout, Pool], Iterable[Choice]]] = {
+    "machine": _machines,
+    "accelerator": _accelerators,
+    "accelerator_count": _counts,
+    "topology": _topologies,
+    "disk_type": _disks,
+}
+
+_WHOLE: dict[str, Callable[[Layout], Iterable[Choice]]] = {
+    "on": lambda _: [Choice(name, name) for name in PLACES],
+    "region": _regions,
+    "framework": _frameworks,
+    "image": _images,
+    "launcher": lambda _: [Choice(name, name) for name in LAUNCHERS],
+    "scheduling": _strategies,
+    "distribution": _distributions,
+    "tier": _tiers,
+}

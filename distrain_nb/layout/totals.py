@@ -1,0 +1,81 @@
+"""What a layout adds up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.pool import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.placed import Placed
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What a layout adds up to; machines that no table has count as nothing and are named.
+
+    `training_gbps` is what the primary and the workers send at most, Gbit/s, and `reduction_gbps`
+    what the Reduction Server takes in and gives back. `memory_gb` is GB, on SageMaker GiB.
+    `bare` are the machines, or the roles without one, of which some figure is not known.
+    """
+
+    replicas: int
+    accelerators: int
+    vcpu: int
+    memory_gb: float
+    training_gbps: float
+    reduction_gbps: float
+    bare: tuple[str, ...]
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.replicas} replica{'s' if self.replicas != 1 else ''}",
+            f"{self.accelerators} accelerators",
+            f"{self.vcpu} vCPU",
+            f"{self.memory_gb:,.6g} GB",
+            f"{self.training_gbps:g} Gbit/s between workers",
+        ]
+        if self.reduction_gbps:
+            parts.append(f"{self.reduction_gbps:g} Gbit/s into reducers")
+        if self.bare:
+            parts.append(f"not counted: {', '.join(self.bare)}")
+        return " · ".join(parts)
+
+
+def totals(layout: Layout) -> Totals:
+    """The sums over all pools of a layout. On `local` only replicas are counted."""
+    pools = job_of(layout).pools
+    known = [placed for placed in pools if placed.known and placed.pool.replicas > 0]
+    return Totals(
+        replicas=sum(max(placed.pool.replicas, 0) for placed in pools),
+        accelerators=sum(placed.pool.replicas * placed.accelerators for placed in known),
+        vcpu=sum(placed.pool.replicas * (placed.vcpu or 0) for placed in known),
+        memory_gb=sum(placed.pool.replicas * (placed.memory_gb or 0) for placed in known),
+        training_gbps=_gbps(known, (Role.PRIMARY, Role.WORKERS)),
+        reduction_gbps=_gbps(known, (Role.REDUCERS,)),
+        bare=() if layout.on == "local" else _bare(pools),
+    )
+
+
+def _gbps(pools: Iterable[Placed], roles: tuple[Role, ...]) -> float:
+    return sum(
+        placed.pool.replicas * (placed.bandwidth_gbps or 0)
+        for placed in pools
+        if placed.role in roles
+    )
+
+
+def _bare(pools: Iterable[Placed]) -> tuple[str, ...]:
+    """The machines of which the vCPUs or the bandwidth are not known."""
+    return tuple(
+        dict.fromkeys(
+            placed.pool.machine or str(placed.role)
+            for placed in pools
+            if placed.vcpu is None or placed.bandwidth_gbps is None
+        )
+    )
