@@ -55,7 +55,9 @@ def notebook(shell: InteractiveShell) -> Notebook:
     """The notebook as capture sees it: the names, and the cells that have been executed."""
     sources = shell.history_manager.input_hist_raw
     cells = [Cell(_label(n), source) for n, source in enumerate(sources) if source]
-    return Notebook(shell.user_ns, cells, Path.cwd())
+    hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
+    names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
+    return Notebook(names, cells, Path.cwd())
 
 
 def _label(number: int) -> str:
