@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,9 +26,10 @@ from distrain_nb.image.image import (
 )
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.manifest import Manifest, Settings, digest_of
+from distrain_nb.image.payload import worker_files
 from distrain_nb.image.progress import Listener, Meter, tell
 from distrain_nb.image.reference import Reference
-from distrain_nb.image.registry import Registry, RegistryBlob
+from distrain_nb.image.registry import Registry, RegistryBlob, open_registries
 from distrain_nb.image.secrets import refuse_secrets
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
         raise ImageError("The append builder can't run commands: choose --builder docker.")
     where, target = Reference.parse(recipe.base), _target(recipe.target)
     with ExitStack() as stack:
-        source, sink = stack.enter_context(_registries(where, target))
+        source, sink = stack.enter_context(open_registries(where, target))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-image-")))
         tell(progress, "reading the base")
         base = read_base(source, where, recipe.platform)
@@ -67,26 +68,6 @@ def _target(name: str) -> Reference:
     if target.digest:
         raise ImageError(f"{name!r} has a digest; an image is pushed to a tag, or to no tag.")
     return target
-
-
-@contextmanager
-def _registries(where: Reference, target: Reference) -> Iterator[tuple[Registry, Registry]]:
-    """The base's registry and the target's: one and the same, where it is one."""
-    pull = f"repository:{where.repository}:pull"
-    push = f"repository:{target.repository}:pull,push"
-    if where.name == target.name:
-        scopes: tuple[str, ...] = (push,)
-    elif where.registry == target.registry:
-        scopes = (push, pull)
-    else:
-        with (
-            closing(Registry(where.registry, [pull])) as source,
-            closing(Registry(target.registry, [push])) as sink,
-        ):
-            yield source, sink
-        return
-    with closing(Registry(target.registry, scopes)) as both:
-        yield both, both
 
 
 def _layers(
@@ -110,15 +91,6 @@ def _layers(
 def worker_layer(path: Path) -> Layer:
     """The part of this package that starts ranks, as a layer in the file `path`."""
     return write_layer(path, {f"{WORKER}/{name}": file for name, file in worker_files().items()})
-
-
-def worker_files() -> dict[str, Path]:
-    """What travels into an image of this package itself, by its place below PYTHONPATH."""
-    package = Path(distrain_nb.__file__).parent
-    return {
-        "distrain_nb/__init__.py": package / "__init__.py",
-        "distrain_nb/worker": package / "worker",
-    }
 
 
 @dataclass(frozen=True)

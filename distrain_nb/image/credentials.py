@@ -50,7 +50,8 @@ def find(registry: str) -> Credentials | None:
     """
     found = _from_docker(registry)
     if found is None and _GOOGLE.fullmatch(registry):
-        found = _from_google()
+        token = google_token()
+        found = Credentials("oauth2accesstoken", token) if token else None
     if found is None and (match := _AMAZON.fullmatch(registry)):
         found = _from_amazon(match[1])
     return found
@@ -129,7 +130,8 @@ def _ask_helper(name: str, registry: str) -> Credentials | None:
     return Credentials(found["Username"], found["Secret"], identity_token=token)
 
 
-def _from_google() -> Credentials | None:
+def google_token() -> str | None:
+    """An access token from Google's default credentials; None if nobody is logged in."""
     try:
         auth = importlib.import_module("google.auth")
         transport = importlib.import_module("google.auth.transport.requests")
@@ -144,7 +146,7 @@ def _from_google() -> Credentials | None:
         chain.refresh(transport.Request())
     except Exception as error:
         raise ImageError(f"Google's default credentials can't be used: {error}") from None
-    return Credentials("oauth2accesstoken", chain.token)
+    return str(chain.token)
 
 
 def _from_amazon(region: str) -> Credentials | None:

@@ -17,7 +17,7 @@ from distrain_nb.image.cache import cache_folder, draft_of
 from distrain_nb.image.contents import Contents, contents_of
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
-from distrain_nb.image.names import requirement_name
+from distrain_nb.image.names import requirement_name, without_local_version
 from distrain_nb.image.progress import Listener, tell
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # Part of every key: a new number when the same packages are to be packed in another way.
 _FORMAT = "1"
-_LOCAL_VERSION = re.compile(r"(==[^;+\s]+)\+[^;\s]+")
 _SHEBANG = re.compile(rb"#!.*python[\d.]*")
 
 
@@ -104,7 +103,7 @@ def wanted_of(
         if name in wanted:
             continue
         if has is None:
-            wanted[name] = _LOCAL_VERSION.sub(r"\1", line)
+            wanted[name] = without_local_version(line)
         elif here and has != here:
             notes.append(f"{name} is the base's {has}; the notebook has {here}")
     return tuple(wanted.values()), tuple(notes)

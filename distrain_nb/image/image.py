@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.image.progress import size
+from distrain_nb.image.secrets import is_secret_name
+from distrain_nb.program.program import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -80,7 +81,7 @@ class ImageLayer:
 
 @dataclass(frozen=True)
 class Image:
-    """An image in a registry. `reference` has its digest; `sent` is in bytes."""
+    """An image in a registry. `reference` has its digest; `sent` is in bytes, where it is known."""
 
     reference: Reference
     base: Reference
@@ -90,7 +91,7 @@ class Image:
     environment: Mapping[str, str]
     labels: Mapping[str, str]
     notes: tuple[str, ...]
-    sent: int
+    sent: int | None
     seconds: float
 
     @property
@@ -104,7 +105,7 @@ class Image:
         return f"docker run --rm {self.uri}"
 
     def __str__(self) -> str:
-        table = [(x.purpose, size(x.size), x.how, x.digest[7:19]) for x in self.layers]
+        table = [(x.purpose, readable_size(x.size), x.how, x.digest[7:19]) for x in self.layers]
         lines = [
             f"{self.reference.name}:{self.reference.tag or 'latest'}  ({self.platform})",
             f"  on {self.base}",
@@ -116,7 +117,7 @@ class Image:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td>{escape(x.purpose)}</td><td style='text-align:right'>{size(x.size)}</td>"
+            f"<tr><td>{escape(x.purpose)}</td><td>{readable_size(x.size)}</td>"
             f"<td>{escape(x.how)}</td><td><code>{x.digest[7:19]}</code></td></tr>"
             for x in self.layers
         )
@@ -134,8 +135,16 @@ class Image:
     def _facts(self) -> list[tuple[str, str]]:
         return [
             ("entry point", " ".join(self.entrypoint)),
-            *(("environment", f"{name}={value}") for name, value in self.environment.items()),
+            *(("environment", f"{name}={shown}") for name, shown in self._variables()),
             ("digest", self.reference.digest or "not known"),
             ("run it", self.by_hand),
-            ("sent", f"{size(self.sent)} in {self.seconds:.1f} s"),
+            ("took", f"{self.seconds:.1f} s{self._sent()}"),
         ]
+
+    def _variables(self) -> list[tuple[str, str]]:
+        """The new variables; a secret that was let in is not shown."""
+        pairs = self.environment.items()
+        return [(name, "(hidden)" if is_secret_name(name) else value) for name, value in pairs]
+
+    def _sent(self) -> str:
+        return "" if self.sent is None else f", {readable_size(self.sent)} sent"

@@ -14,6 +14,11 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
+def without_local_version(requirement: str) -> str:
+    """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""
+    return re.sub(r"(==[^;+\s]+)\+[^;\s]+", r"\1", requirement)
+
+
 def requirement_name(line: str) -> str:
     """The package that a requirement such as `numpy>=2` is about. Raises ImageError for none."""
     if match := _REQUIREMENT.match(line):

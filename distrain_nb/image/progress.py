@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from distrain_nb.errors import ImageError
+from distrain_nb.program.program import readable_size
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class Progress:
     def __str__(self) -> str:
         if not self.total:
             return self.phase
-        return f"{self.phase}: {size(self.done)} of {size(self.total)}"
+        return f"{self.phase}: {readable_size(self.done)} of {readable_size(self.total)}"
 
 
 Listener = Callable[[Progress], None]
@@ -75,13 +76,3 @@ def tell(listener: Listener | None, phase: str) -> None:
     """Announce a phase."""
     if listener is not None:
         listener(Progress(phase))
-
-
-def size(count: int) -> str:
-    """A number of bytes for people: `0 B`, `12.3 kB`, `1.2 GB`."""
-    if count < 1000:
-        return f"{count} B"
-    for power, unit in ((1, "kB"), (2, "MB")):
-        if count < 1000 ** (power + 1):
-            return f"{count / 1000**power:.1f} {unit}"
-    return f"{count / 1e9:.1f} GB"

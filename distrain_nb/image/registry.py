@@ -7,6 +7,7 @@ which every registry takes; Google's Artifact Registry refuses uploads in severa
 from __future__ import annotations
 
 import hashlib
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -191,6 +192,26 @@ class Registry:
         if response.status_code in (400, 404, 416):  # damaged on its way, or the upload is lost
             raise TryAgain(f"{what}: {_reason(response)}", response.status_code)
         _check(response, what, (201,), self.name)
+
+
+@contextmanager
+def open_registries(where: Reference, target: Reference) -> Iterator[tuple[Registry, Registry]]:
+    """The base's registry and the target's: one and the same, where it is one."""
+    pull = f"repository:{where.repository}:pull"
+    push = f"repository:{target.repository}:pull,push"
+    if where.name == target.name:
+        scopes: tuple[str, ...] = (push,)
+    elif where.registry == target.registry:
+        scopes = (push, pull)
+    else:
+        with (
+            closing(Registry(where.registry, [pull])) as source,
+            closing(Registry(target.registry, [push])) as sink,
+        ):
+            yield source, sink
+        return
+    with closing(Registry(target.registry, scopes)) as both:
+        yield both, both
 
 
 @dataclass(frozen=True)

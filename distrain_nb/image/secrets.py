@@ -74,6 +74,11 @@ def refuse_secrets(
         raise CheckFailed(findings)
 
 
+def is_secret_name(variable: str) -> bool:
+    """Whether a variable of this name usually holds a secret."""
+    return _SECRET_NAME.fullmatch(variable) is not None
+
+
 def _in_files(folder: Path) -> Iterator[tuple[str, str]]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -102,7 +107,7 @@ def _in_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: "a secret in a variable"
         for name, value in environment.items()
-        if value and _SECRET_NAME.fullmatch(name)
+        if value and is_secret_name(name)
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import tarfile
-import zipfile
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -20,6 +19,7 @@ from distrain_nb.image.names import normal, requirement_name
 
 from .programs import SimpleProgram
 from .services.faults import faulty
+from .wheels import wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,24 +54,6 @@ def _read(tar: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
     file = tar.extractfile(entry)
     assert file is not None
     return file.read()
-
-
-def wheel(folder: Path, name: str, version: str, needs: tuple[str, ...] = (), **more: str) -> None:
-    """A wheel in a folder that uv is told to look in."""
-    info = f"{name}-{version}.dist-info"
-    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    metadata += "".join(f"Requires-Dist: {line}\n" for line in needs)
-    files = {
-        f"{name}/__init__.py": f"version = {version!r}\n",
-        f"{info}/METADATA": metadata,
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        **more,
-    }
-    record = "".join(f"{path},,\n" for path in files) + f"{info}/RECORD,,\n"
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
-        for path, text in {**files, f"{info}/RECORD": record}.items():
-            archive.writestr(path, text)
 
 
 @pytest.fixture
@@ -146,7 +128,7 @@ def test_what_the_base_has_is_neither_added_nor_upgraded(
     assert image.labels["distrain-nb.packages"] == "tool==1.0"
     assert image.notes == ("framework is the base's 1.0+cu121; the notebook has 2.0",)
     assert {name.partition("/")[0] for name in files_in(image)} == {"tool", "tool-1.0.dist-info"}
-    with pytest.raises(ImageError, match=r"framework(.|\n)*What the base has isn't changed") as caught:
+    with pytest.raises(ImageError, match="What the base has isn't changed") as caught:
         build_with(base, (), ("tool==2.0",))
     assert "framework==1.0+cu121" in str(caught.value)
 

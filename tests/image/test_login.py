@@ -5,15 +5,11 @@ from __future__ import annotations
 import base64
 import json
 import os
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image import credentials
@@ -22,6 +18,7 @@ from distrain_nb.image.auth import AuthenticationError
 from distrain_nb.image.image import Recipe
 
 from .programs import SimpleProgram
+from .services.google import token_endpoint, write_key
 from .services.processes import run
 from .services.registries import PASSWORD, USER, htpasswd, registry
 from .services.tokens import REFRESH_TOKEN, TokenServer, token_server
@@ -203,47 +200,9 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
         credentials.find("registry.example.com")
 
 
-@contextmanager
-def token_endpoint(answer: dict[str, object]) -> Iterator[str]:
-    """What Google's token endpoint is to a key: an address that gives an access token."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            data = json.dumps(answer).encode()
-            self.send_response(200 if "access_token" in answer else 400)
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("Content-Type", "application/json")
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/token"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
 def google_login(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str) -> None:
-    """A service account's key, named in the variable that Google's libraries read."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path = tmp_path / "key.json"
-    account = {"client_email": "me@p.example", "private_key": pem.decode(), "project_id": "p"}
-    path.write_text(
-        json.dumps(
-            {"type": "service_account", "token_uri": endpoint, "private_key_id": "1", **account}
-        )
-    )
-    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(path))
-    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    write_key(tmp_path / "key.json", endpoint)
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "key.json"))
 
 
 @pytest.mark.parametrize("host", ["europe-docker.pkg.dev", "gcr.io", "eu.gcr.io"])

@@ -20,7 +20,7 @@ from .processes import run
 CACHE = Path(__file__).resolve().parents[3] / ".cache" / "images"
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUITE = "bookworm"
-_PYTHON = ("python3",)
+_PYTHON = ("python3", "libstdc++6", "libgomp1", "dash")
 _BIG_LAYERS = 9
 _BIG_LAYER = 120_000_000
 _TINY_LAYER = 2_000_000
