@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.layout.catalog.active import current, short_name
+from distrain_nb.layout.catalog.index import offers
 from distrain_nb.layout.catalog.tables import TABLES
 
 if TYPE_CHECKING:
@@ -70,19 +71,31 @@ def query(*words: str) -> Answer:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is shown of a table: a title, the columns, and how a row fills them."""
+    """What is shown of a table: a title, the columns, and how a row fills them.
+
+    `place` is where the row's accelerator is looked up, so that its regions are found as well.
+    """
 
     title: str
     table: str
     head: tuple[str, ...]
     cells: Callable[[Any], Iterable[object]]
+    place: str = ""
 
 
 def _grid(subject: _Subject, catalog: Catalog, words: Sequence[str]) -> Grid:
-    rows = catalog.table(subject.table).values()
-    lines = (tuple(map(_text, subject.cells(row))) for row in rows)
-    found = tuple(line for line in lines if _has(line, words))
-    return Grid(subject.head, found, subject.title)
+    found = []
+    for row in catalog.table(subject.table).values():
+        line = tuple(map(_text, subject.cells(row)))
+        regions = _regions(catalog, subject.place, row.accelerator) if subject.place else ()
+        if _has((*line, *regions), words):
+            found.append(line)
+    return Grid(subject.head, tuple(found), subject.title)
+
+
+def _regions(catalog: Catalog, place: str, accelerator: str) -> Iterator[str]:
+    offered = offers(catalog, place).get(accelerator, {})
+    return (region for region, training in offered.items() if training != "no")
 
 
 def _has(line: Sequence[str], words: Iterable[str]) -> bool:
@@ -137,20 +150,16 @@ _SUBJECTS = (
     _Subject(
         "Accelerators",
         "accelerators",
-        ("accelerator", "short", "GB", "status", "note"),
-        lambda row: (
-            row.accelerator,
-            short_name(row.accelerator),
-            row.memory_gb,
-            row.status,
-            row.note,
-        ),
+        ("accelerator", "short", "GB", "status"),
+        lambda row: (row.accelerator, short_name(row.accelerator), row.memory_gb, row.status),
+        "vertex",
     ),
     _Subject(
         "Counts on Vertex AI",
         "vertex_counts",
         ("machine type", "accelerator", "counts"),
         lambda row: (row.machine_type, row.accelerator, row.counts),
+        "vertex",
     ),
     _Subject(
         "Counts on AI Platform",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 from functools import lru_cache, partial
-from os.path import commonpath
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.index import takers
@@ -93,10 +93,15 @@ def _unknown(job: Job, placed: Placed) -> str:
 
 def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:
     name = placed.pool.machine or ""
-    alike = sorted(offered, key=lambda other: -len(commonpath([name, other])))[:_ALIKE]
-    near = get_close_matches(name, alike, n=3, cutoff=0.5)
+    near_by = sorted(offered, key=lambda other: -_alike(name, other))[:_ALIKE]
+    near = get_close_matches(name, near_by, n=3, cutoff=0.5)
     for machine in near or [_DEFAULT[job.layout.on]]:
         yield repair(f"Use {machine} for the {placed.role}", **at(placed.role, machine=machine))
+
+
+def _alike(one: str, other: str) -> int:
+    """How many letters two names begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 @rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")

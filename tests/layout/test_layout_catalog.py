@@ -1,0 +1,129 @@
+"""The tables: whole, in step with the packages that know the same, and open to the user's rows."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+import refresh_catalog
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Pool
+from distrain_nb.layout.catalog import TABLES, Catalog, current, query, short_name
+from distrain_nb.layout.catalog.index import bandwidth
+from distrain_nb.layout.catalog.reading import DATA
+from distrain_nb.layout.rules import check
+
+
+def test_every_row_of_every_file_is_in_its_table() -> None:
+    for name, table in TABLES.items():
+        with (DATA / f"{table.file}.csv").open(encoding="utf-8", newline="") as file:
+            assert len(current().table(name)) == sum(1 for _ in csv.reader(file)) - 1
+
+
+def test_every_source_key_is_explained() -> None:
+    catalog = current()
+    for name, table in TABLES.items():
+        if "source" in table.kind._fields:
+            for row in catalog.table(name).values():
+                for key in filter(None, row.source.split(";")):
+                    assert key in catalog.sources or key.endswith(".csv"), (name, row)
+
+
+def test_every_short_name_reads_back() -> None:
+    for name in current().accelerators:
+        assert Pool(1, "m", short_name(name), 1).accelerator == name
+    assert short_name("NVIDIA_TESLA_V100") == "V100"
+    assert short_name("NVIDIA_A100_80GB") == "A100_80GB"
+
+
+@pytest.mark.parametrize("difference", refresh_catalog.DIFFERENCES, ids=lambda d: d.__name__)
+def test_tables_agree_with_installed_packages(difference: refresh_catalog.Difference) -> None:
+    if not refresh_catalog.available(difference):
+        pytest.skip(f"{difference.__name__}: its package is not installed")
+    assert difference() == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "accelerator", "count", "gbps"),
+    [
+        ("n1-highmem-96", "NVIDIA_TESLA_V100", 8, 100),
+        ("n1-highcpu-16", None, 0, 32),
+        ("n1-standard-4", None, 0, 10),
+        ("n1-standard-4", "NVIDIA_TESLA_T4", 1, 10),
+        ("a2-megagpu-16g", "NVIDIA_TESLA_A100", 16, 100),
+        ("a3-highgpu-8g", "NVIDIA_H100_80GB", 8, 1000),
+        ("ml.p4d.24xlarge", None, 0, 400),
+        ("ct5lp-hightpu-1t", None, 0, None),
+        ("no-such-machine", None, 0, None),
+    ],
+)
+def test_bandwidth(machine: str, accelerator: str | None, count: int, gbps: float | None) -> None:
+    assert bandwidth(current(), machine, accelerator, count) == gbps
+
+
+def test_a_user_adds_and_changes_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path))
+    layout = Layout.of("vertex", primary="n9-standard-4+2*X900")
+    assert {f.code for f in check(layout)} == {"machine-unknown", "accelerator-unknown"}
+    file = tmp_path / "catalog.yaml"
+    file.write_text(
+        """
+machines:
+- {machine_type: n9-standard-4, vcpu: 4, memory_gb: 16, egress_gbps: 20, vertex_training: yes}
+- {machine_type: n1-standard-4, memory_gb: 99}
+accelerators:
+- {accelerator: NVIDIA_X900, kind: gpu, status: active}
+vertex_counts:
+- {machine_type: n9-standard-4, accelerator: NVIDIA_X900, counts: [1, 2]}
+"""
+    )
+    layout = Layout.of("vertex", primary="n9-standard-4+2*X900")
+    assert layout.primary == Pool(1, "n9-standard-4", "NVIDIA_X900", 2)
+    assert check(layout) == ()
+    assert str(layout.primary) == "n9-standard-4+2*X900"
+    assert current().machines["n1-standard-4"].memory_gb == 99
+    assert current().machines["n1-standard-4"].vcpu == 4
+    file.unlink()
+    assert current().machines["n1-standard-4"].memory_gb == 15
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("robots: []", r"catalog\.yaml: no table 'robots'; the tables are machines"),
+        ("machines: [{vcpu: 4}]", "table machines, row 1: it needs the column 'machine_type'"),
+        ("machines: [{machine_type: x, arms: 2}]", "row 1: no column 'arms'"),
+        ("machines: [{machine_type: x, vcpu: many}]", "column 'vcpu' can't be 'many'"),
+        ("machines: [x]", "'x' is not a mapping"),
+        ("{", r"catalog\.yaml"),
+        ("- 1", r"catalog\.yaml"),
+    ],
+)
+def test_a_bad_file_is_refused_by_place(
+    text: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path))
+    (tmp_path / "catalog.yaml").write_text(text)
+    with pytest.raises(OptionError, match=says):
+        current()
+
+
+def test_overrides_do_not_touch_the_shipped_tables() -> None:
+    changed = Catalog({"machines": [{"machine_type": "n1-standard-4", "vcpu": 5}]})
+    assert changed.machines["n1-standard-4"].vcpu == 5
+    assert Catalog().machines["n1-standard-4"].vcpu == 4
+
+
+def test_look_up_finds_all_words_and_an_accelerators_regions() -> None:
+    found = {grid.title: grid for grid in query("V100", "us-central1").grids}
+    assert found["Regions"].rows == (("vertex", "NVIDIA_TESLA_V100", "us-central1", "yes", ""),)
+    counts = found["Counts on Vertex AI"].rows
+    assert ("n1-highmem-96", "NVIDIA_TESLA_V100", "8") in counts
+    assert len(counts) == 17
+    assert "Counts on Vertex AI" not in {g.title for g in query("v100", "europe-west1").grids}
+    assert "n1-highmem-96" in str(query("v100", "us-central1"))
+    assert "<td>n1-highmem-96</td>" in query("v100")._repr_html_()
+    assert "Nothing in the catalog" in str(query("no-such-thing"))
+    assert "machines" in str(query())

@@ -1,0 +1,330 @@
+"""The rules: every cell of the tables, every repair, and the documents' own sentences."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from layout_strategies import examples, layouts
+
+from distrain_nb.findings import Severity, errors
+from distrain_nb.layout import Layout, Pool
+from distrain_nb.layout.catalog import Catalog, current
+from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.rules import RULES, check
+from distrain_nb.layout.rules.engine import verdict
+
+CATALOG = current()
+ABOUT_ACCELERATORS = {
+    "accelerator-unknown", "accelerator-retired", "accelerator-without-count",
+    "count-without-accelerator", "accelerator-not-on-machine", "accelerator-count",
+    "accelerator-required", "tpu-accelerator", "tpu-cores",
+}  # fmt: skip
+
+
+def refused(place: str, machine: str, accelerator: str | None, count: int) -> bool:
+    """Whether a primary of such machines gets an error about its accelerators."""
+    layout = Layout(place, primary=Pool(1, machine, accelerator, count))
+    return any(
+        rule.code in ABOUT_ACCELERATORS for rule, _ in verdict(job_of(layout, catalog=CATALOG))
+    )
+
+
+@pytest.mark.parametrize("place", ["vertex", "ai-platform"])
+def test_every_machine_accelerator_and_count_is_decided_as_the_tables_say(place: str) -> None:
+    offered = [
+        row for row in CATALOG.machines.values()
+        if (row.vertex_training if place == "vertex" else row.aiplatform_training)
+        and not row.builtin_accelerator.startswith("TPU") and row.series != "cloud-tpu"
+    ]  # fmt: skip
+    table = CATALOG.vertex_counts if place == "vertex" else CATALOG.ai_platform_counts
+    gpus = [name for name in CATALOG.accelerators if not name.startswith("TPU")]
+    allowed = 0
+    for machine, gpu, count in itertools.product(offered, gpus, range(17)):
+        row = table.get((machine.machine_type, gpu))
+        fits = row is not None and count in row.counts
+        allowed += fits
+        assert refused(place, machine.machine_type, gpu, count) != fits, (machine, gpu, count)
+    assert allowed == sum(len(row.counts) for row in table.values())
+    for machine, count in itertools.product(offered, range(17)):
+        fits = count == 0 and not machine.accelerator_required
+        assert refused(place, machine.machine_type, None, count) != fits, (machine, count)
+
+
+def test_legacy_machines_take_no_accelerators_of_their_own() -> None:
+    for row in CATALOG.legacy_machines.values():
+        if row.kind != "machine" or row.name == "cloud_tpu":
+            continue
+        bare = Layout("ai-platform", primary=Pool(1, row.name))
+        assert errors(check(bare)) == ()
+        added = Layout("ai-platform", primary=Pool(1, row.name, "NVIDIA_TESLA_K80", 1))
+        assert [f.code for f in errors(check(added))] == ["legacy-accelerator"]
+
+
+def test_basic_gpu_is_a_whole_job() -> None:
+    assert check(Layout("ai-platform", tier="BASIC_GPU")) == ()
+    both = Layout("ai-platform", tier="BASIC_GPU", primary=Pool(1, "n1-standard-4"))
+    assert [f.code for f in check(both)] == ["tier-with-pools"]
+
+
+def test_every_tpu_slice_of_the_table_is_allowed_and_no_other() -> None:
+    rows = [row for row in CATALOG.topologies.values() if row.topology]
+    named = {row.topology for row in rows}
+    slices = {(row.machine_type, row.topology) for row in rows}
+    for machine, topology in itertools.product({row.machine_type for row in rows}, named):
+        layout = Layout("vertex", primary=Pool(1, machine, topology=topology))
+        assert (errors(check(layout)) == ()) == ((machine, topology) in slices)
+
+
+@pytest.mark.parametrize("cores", range(130))
+@pytest.mark.parametrize("tpu", ["TPU_V2", "TPU_V3"])
+def test_cores_of_cloud_tpu(tpu: str, cores: int) -> None:
+    fits = cores == 8 or (cores >= 32 and (tpu == "TPU_V3" or cores % 32 == 0))
+    assert refused("vertex", "cloud-tpu", tpu, cores) != fits
+
+
+@examples
+@given(layouts())
+def test_no_layout_raises_and_every_repair_repairs(layout: Layout) -> None:
+    for finding in check(layout, ("train", "a b")):
+        assert finding.code in RULES and finding.message
+        for fix in finding.fixes:
+            after = check(fix.apply(layout), ("train", "a b"))
+            assert (finding.code, finding.where) not in {(f.code, f.where) for f in after}
+
+
+@examples
+@given(layouts())
+def test_findings_and_the_ranking_of_their_repairs_are_stable(layout: Layout) -> None:
+    def told(layout: Layout) -> list[tuple[str, list[str]]]:
+        return [(str(f), [fix.label for fix in f.fixes]) for f in check(layout)]
+
+    assert told(layout) == told(layout) == told(Layout.from_line(str(layout)))
+
+
+@examples
+@given(layouts())
+def test_errors_come_first_and_places_are_fields(layout: Layout) -> None:
+    found = check(layout)
+    order = [list(Severity).index(finding.severity) for finding in found]
+    assert order == sorted(order)
+    for finding in found:
+        name, _, field = finding.where.partition(".")
+        value = getattr(layout, name)
+        assert not field or value is None or hasattr(value, field)
+
+
+DOCUMENTS_JOB = Layout.of(
+    "vertex",
+    primary="n1-highmem-96+8*V100",
+    workers="4*n1-highmem-96+8*V100",
+    reducers="auto",
+    region="us-central1",
+    framework="pytorch-2.4",
+)
+
+CASES = {
+    "machine-missing": {"workers.machine": None},
+    "machine-unknown": {"workers.machine": "n1-highmem-95"},
+    "replicas-positive": {"workers.replicas": 0},
+    "ranks-positive": {"ranks_per_replica": 0},
+    "accelerator-unknown": {"workers.accelerator": "NVIDIA_V1000"},
+    "accelerator-retired": {"workers.accelerator": "NVIDIA_TESLA_K80"},
+    "accelerator-ending": {
+        "workers.machine": "n1-highcpu-64",
+        "workers.accelerator": "NVIDIA_TESLA_P100",
+        "workers.accelerator_count": 4,
+    },
+    "accelerator-without-count": {"workers.accelerator_count": 0},
+    "count-without-accelerator": {"workers.accelerator": None},
+    "accelerator-not-on-machine": {"workers.machine": "n2-standard-8"},
+    "accelerator-count": {"workers.accelerator_count": 3},
+    "accelerator-required": {
+        "workers.machine": "g2-standard-12",
+        "workers.accelerator": None,
+        "workers.accelerator_count": 0,
+    },
+    "primary-missing": {"primary": None},
+    "primary-one-replica": {"primary.replicas": 2},
+    "servers-and-reducers": {"servers": Pool(1, "n1-standard-4")},
+    "evaluators-many": {
+        "framework": "tensorflow-2.17",
+        "evaluators": Pool(2, "n1-standard-4"),
+    },
+    "servers-missing": {"launcher": "parameter-server"},
+    "tpu-one-pool": {
+        "primary": Pool(1, "ct5lp-hightpu-1t", topology="1x1"),
+        "workers": Pool(1, "ct5lp-hightpu-1t", topology="1x1"),
+    },
+    "tpu-one-replica": {"workers": Pool(2, "ct5lp-hightpu-1t", topology="1x1")},
+    "tpu-topology": {"workers": Pool(1, "ct5lp-hightpu-4t", topology="2x4x2")},
+    "topology-without-tpu": {"workers.topology": "2x2"},
+    "tpu-accelerator": {"workers": Pool(1, "ct5lp-hightpu-1t", "TPU_V2", 8, topology="1x1")},
+    "tpu-cores": {"workers": Pool(1, "cloud-tpu", "TPU_V2", 33)},
+    "reducers-need-gpu-workers": {
+        "workers.accelerator": None,
+        "workers.accelerator_count": 0,
+    },
+    "reducers-with-accelerator": {
+        "reducers.accelerator": "NVIDIA_TESLA_T4",
+        "reducers.accelerator_count": 1,
+    },
+    "reducers-bandwidth": {"reducers.replicas": 15},
+    "reducers-image": {"reducers.image": "gcr.io/project/train"},
+    "reducers-image-far": {
+        "reducers.image": "asia-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+    },
+    "reducers-container": {
+        "image": "us-docker.pkg.dev/vertex-ai/training/pytorch-xla.2-1.py310:latest",
+        "framework": "pytorch-1.3",
+    },
+    "reducers-framework": {"framework": "jax-0.4"},
+    "reducers-custom-container": {"image": "gcr.io/project/train"},
+    "reducers-flex-start": {"scheduling": "FLEX_START"},
+    "region-form": {"region": "us-east-1"},
+    "accelerator-not-in-region": {"region": "europe-west1"},
+    "no-common-region": {
+        "workers": Pool(1, "a4x-highgpu-4g", "NVIDIA_GB200", 4),
+        "evaluators": Pool(1, "cloud-tpu", "TPU_V3", 32),
+    },
+    "disk-type": {"workers.disk_type": "floppy"},
+    "disk-size": {"workers.disk_gb": 99},
+    "strategy-unknown": {"scheduling": "SOMETIMES"},
+    "strategy-deprecated": {"scheduling": "ON_DEMAND"},
+    "flex-start-accelerator": {"scheduling": "FLEX_START"},
+    "flex-start-same-machines": {"scheduling": "FLEX_START"},
+    "flex-start-timeout": {"scheduling": "FLEX_START", "timeout": 8 * 86400},
+    "spot-tpu-pod": {
+        "scheduling": "SPOT",
+        "workers": Pool(1, "ct5lp-hightpu-4t", topology="4x4"),
+    },
+    "reservation-needed": {"workers": Pool(1, "a4x-highgpu-4g", "NVIDIA_GB200", 4)},
+    "timeout-positive": {"timeout": 0},
+    "max-wait-ignored": {"max_wait": 60},
+    "tier-elsewhere": {"tier": "BASIC"},
+    "distribution-elsewhere": {"distribution": "mpi"},
+    "mpi-options-without-mpi": {"mpi_options": "-verbose"},
+}
+
+SAGEMAKER_JOB = Layout.of(
+    "sagemaker", workers="2*ml.p4d.24xlarge", framework="pytorch-2.2.0", launcher="torchrun"
+)
+
+SAGEMAKER_CASES = {
+    "role-not-here": {"servers": Pool(1, "ml.m5.xlarge")},
+    "instances-missing": {"workers": None},
+    "instances-differ": {"primary": Pool(1, "ml.m5.xlarge")},
+    "instance-accelerator": {"workers.accelerator": "NVIDIA_TESLA_A100"},
+    "machine-unknown": {"workers.machine": "ml.p4d.25xlarge"},
+    "processes-per-host": {"ranks_per_replica": 9},
+    "distribution-unknown": {"distribution": "gossip"},
+    "distribution-framework": {"launcher": "tensorflow"},
+    "distribution-version": {"framework": "pytorch-2.2.9"},
+    "distribution-instance": {"workers.machine": "ml.m5.xlarge"},
+    "distribution-launcher": {"distribution": "smdistributed.modelparallel", "launcher": "auto"},
+    "trainium-distribution": {"workers.machine": "ml.trn1.32xlarge", "launcher": "mpi"},
+    "parameter-server-gpus": {"launcher": "parameter-server", "framework": "tensorflow-2.9.2"},
+    "framework-version": {"framework": "pytorch-9.9"},
+    "volume-size": {"workers.disk_gb": 0},
+    "volume-fixed": {"workers.disk_gb": 100},
+    "volume-type": {"workers.disk_type": "pd-ssd"},
+    "run-time": {"timeout": 29 * 86400},
+    "wait-shorter-than-run": {"scheduling": "SPOT", "max_wait": 60},
+    "wait-without-spot": {"max_wait": 60},
+    "spot-without-checkpoint": {"scheduling": "SPOT"},
+    "checkpoint-place": {"checkpoint": "gs://bucket"},
+    "scheduling-ignored": {"scheduling": "FLEX_START"},
+    "region-form": {"region": "us-central1"},
+}
+
+AI_PLATFORM_JOB = Layout.of(
+    "ai-platform", primary="n1-highcpu-16+4*K80", workers="9*n1-highcpu-16+4*K80",
+    servers="3*n1-highmem-8", region="us-central1",
+)  # fmt: skip
+
+AI_PLATFORM_CASES = {
+    "tier-unknown": {"tier": "LARGE"},
+    "tier-with-pools": {"tier": "BASIC_GPU"},
+    "custom-without-primary": {"tier": "CUSTOM", "primary": None},
+    "machine-categories": {"servers.machine": "large_model"},
+    "legacy-accelerator": {"servers": Pool(1, "large_model", "NVIDIA_TESLA_K80", 1)},
+    "accelerators-in-one-zone": {
+        "primary": Pool(1, "n1-standard-4", "NVIDIA_TESLA_T4", 1),
+        "servers": Pool(1, "n1-standard-4", "NVIDIA_TESLA_P100", 1),
+    },
+    "accelerator-not-in-region": {"region": "europe-north1"},
+    "role-not-here": {"reducers": Pool(1, "n1-highcpu-16")},
+}
+
+ALL_CASES = [
+    *((DOCUMENTS_JOB, code, changes) for code, changes in CASES.items()),
+    *((SAGEMAKER_JOB, code, changes) for code, changes in SAGEMAKER_CASES.items()),
+    *((AI_PLATFORM_JOB, code, changes) for code, changes in AI_PLATFORM_CASES.items()),
+    (Layout.of(workers=2), "machine-ignored", {"workers.machine": "n1-standard-4"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("job", "code", "changes"), ALL_CASES, ids=[f"{j.on}:{c}" for j, c, _ in ALL_CASES]
+)
+def test_each_rule_sees_what_it_is_for(job: Layout, code: str, changes: dict[str, object]) -> None:
+    assert code not in {finding.code for finding in check(job)}
+    assert code in {finding.code for finding in check(job.edited(changes))}
+
+
+def test_every_rule_has_a_case() -> None:
+    tested = {code for _, code, _ in ALL_CASES} | {"channels", "accelerator-on-allowlist"}
+    assert set(RULES) == tested
+
+
+def test_channels() -> None:
+    assert check(SAGEMAKER_JOB, [f"c{n}" for n in range(20)]) == ()
+    assert [f.where for f in check(SAGEMAKER_JOB, [f"c{n}" for n in range(21)])] == ["data"]
+    assert [f.where for f in check(SAGEMAKER_JOB, ["train", "a b", "x" * 65])] == [
+        "data.a b", "data." + "x" * 65,
+    ]  # fmt: skip
+
+
+def test_an_allowlist_is_a_warning() -> None:
+    row = {"service": "vertex", "accelerator": "NVIDIA_TESLA_V100", "region": "us-central1"}
+    catalog = Catalog({"regions": [{**row, "training": "allowlist"}]})
+    found = [(rule.code, p.where) for rule, p in verdict(job_of(DOCUMENTS_JOB, catalog=catalog))]
+    assert found == [
+        ("accelerator-on-allowlist", "primary.accelerator"),
+        ("accelerator-on-allowlist", "workers.accelerator"),
+    ]
+
+
+def test_sources_of_rules_are_in_the_table_of_sources() -> None:
+    for rule in RULES.values():
+        for key in filter(None, rule.source.split(";")):
+            assert key in CATALOG.sources, rule.code
+
+
+def test_the_smallest_change_comes_first() -> None:
+    bad = DOCUMENTS_JOB.edited({"workers.accelerator_count": 3, "workers.machine": "n1-highmem-32"})
+    (finding,) = [f for f in check(bad) if f.code == "accelerator-count"]
+    assert finding.where == "workers.accelerator_count"
+    assert [fix.label for fix in finding.fixes][:2] == ["Use 4 x V100", "Use 8 x V100"]
+    assert "n1-highmem-32 takes 4 or 8" in finding.message
+
+
+def test_a_typo_is_put_right() -> None:
+    (finding,) = [
+        f for f in check(DOCUMENTS_JOB.edited({"workers.machine": "n1-highmem-9"})) if f.fixes
+    ]
+    assert finding.fixes[0].label == "Use n1-highmem-96 for the workers"
+    assert finding.fixes[0].apply(DOCUMENTS_JOB) == DOCUMENTS_JOB
+
+
+def test_workers_without_a_primary_give_one_up() -> None:
+    bad = DOCUMENTS_JOB.edited({"primary": None, "workers.replicas": 5})
+    (finding,) = [f for f in check(bad) if f.code == "primary-missing"]
+    assert finding.fixes[0].apply(bad) == DOCUMENTS_JOB
+
+
+def test_the_documents_job_has_nothing_wrong() -> None:
+    assert check(DOCUMENTS_JOB) == ()
+    assert check(SAGEMAKER_JOB) == ()
+    assert check(Layout.of(workers=2, servers=1, evaluators=1)) == ()
