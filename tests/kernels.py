@@ -81,6 +81,11 @@ class Kernel:
             if message["parent_header"].get("msg_id") == sent and _take(message, outcome):
                 return outcome
 
+    def complete(self, code: str) -> list[str]:
+        """What Tab offers at the end of `code`."""
+        reply = self._client.complete(code, reply=True, timeout=30)
+        return list(reply["content"]["matches"])
+
     def _connect(self) -> None:
         self._client: BlockingKernelClient = self.manager.blocking_client()
         self._client.start_channels()

@@ -1,0 +1,118 @@
+"""A warm start is as clean as a cold one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from distrain_nb import api
+from tests.conftest import eventually
+
+LOOK = """
+import os, random, sys, threading
+import numpy, torch
+state = {
+    "folder": os.getcwd(),
+    "environment": dict(os.environ),
+    "own modules": sorted(m for m in sys.modules if m in ("mine", "sitecustom")),
+    "draws": (random.random(), float(numpy.random.rand()), float(torch.rand(()))),
+    "threads": threading.active_count(),
+    "path": list(sys.path),
+    "main": sorted(n for n in vars(sys.modules["__main__"]) if not n.startswith("__")),
+    "parent": os.getppid(),
+}
+"""
+SPOIL = """
+import os, sys, threading, time
+import mine
+os.environ["SPOILT"] = "yes"
+os.chdir("/")
+sys.path.append("/spoilt")
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+"""
+
+
+def server_of(run: api.Run) -> psutil.Process:
+    """The fork server that the run's supervisor came from, asked while the run is alive."""
+    supervisor = run.status.supervisor
+    assert supervisor is not None
+    parent = psutil.Process(supervisor.pid).parent()
+    assert parent is not None
+    return parent
+
+
+def test_nothing_is_left_of_the_run_before(
+    home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notebook_folder / "mine.py").write_text("value = 1\n")
+    monkeypatch.chdir(notebook_folder)
+    before = api.submit(LOOK, wait=True, result="state").result["state"]
+    api.submit(SPOIL, wait=True)
+    after = api.submit(LOOK, wait=True, result="state").result["state"]
+    assert after["folder"] == before["folder"] == str(notebook_folder)
+    assert after["own modules"] == []
+    assert "SPOILT" not in after["environment"]
+    assert "/spoilt" not in after["path"]
+    assert after["threads"] == 1
+    assert after["main"] == before["main"]
+
+
+def test_random_numbers_are_those_of_a_fresh_process(home: Path) -> None:
+    code = LOOK + "\nprint(*state['draws'])"
+    one, two = (api.submit(code, wait=True, ranks_per_replica=2) for _ in range(2))
+    drawn = [line.text.split() for run in (one, two) for line in run.lines()]
+    python, numpy, torch = (set(column) for column in zip(*drawn, strict=True))
+    assert len(python) == len(numpy) == 4, "seeded from the system, so never alike"
+    assert len(torch) == 1, "PyTorch starts from a fixed seed in every process"
+
+
+def test_runs_share_a_server_and_another_environment_gets_another(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def server() -> int:
+        run = api.submit("import time; time.sleep(30)")
+        assert eventually(lambda: str(run.state) == "running")
+        found = server_of(run).pid
+        run.cancel()
+        return found
+
+    first, second = server(), server()
+    monkeypatch.setenv("MY_SETTING", "1")
+    assert first == second
+    assert server() != first
+
+
+def test_a_changed_local_module_is_seen(
+    home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(notebook_folder)
+    for value in (1, 2):
+        (notebook_folder / "mine.py").write_text(f"value = {value}\n")
+        run = api.submit("import mine\nvalue = mine.value", wait=True, result="value")
+        assert run.result["value"] == value
+
+
+def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANOTHER_SERVER", "1")
+    api.Config(idle=1.0).save()
+    run = api.submit("import time; time.sleep(1)")
+    assert eventually(lambda: str(run.state) == "running")
+    server = server_of(run)
+    assert eventually(lambda: not server.is_running() or server.status() == "zombie", 15)
+
+
+def test_frameworks_start_no_thread_when_they_are_imported() -> None:
+    import subprocess
+    import sys
+
+    from distrain_nb.backends.local.plan import FORK_SAFE
+
+    look = "import os, {0}; print(len(os.listdir('/proc/self/task')))"
+    single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    for name in FORK_SAFE:
+        command = [sys.executable, "-c", look.format(name)]
+        printed = subprocess.run(command, capture_output=True, text=True, env=single, check=True)
+        assert printed.stdout.strip() == "1", name

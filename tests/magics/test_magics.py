@@ -1,0 +1,143 @@
+"""The magics in a real kernel: options, verbs, errors, completion."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.errors import OptionError, RunCancelled
+from distrain_nb.magics.command_line import cell_options
+from tests.kernels import Kernel, kernel
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """One kernel for all that is refused before anything starts."""
+    folder = tmp_path_factory.mktemp("patient")
+    with kernel(folder, {**os.environ, "DISTRAIN_HOME": str(folder / "home")}) as started:
+        yield started
+
+
+def test_the_extension_is_there_without_load_ext(nb: Kernel) -> None:
+    nb.restart()
+    assert not nb.run("%%distrain\nprint('hello')").error
+    assert api.attach().logs() == "[rank 0] hello"
+
+
+def test_a_result_comes_into_the_namespace(nb: Kernel) -> None:
+    nb.run("scale = 3")
+    nb.run("%%distrain -n 2 --name mine --result total,table\n"
+           "total = 14 * scale\ntable = {'a': [1, 2]}")  # fmt: skip
+    assert nb.run("%distrain result mine --into").text.startswith("from run 1 (mine): total, table")
+    assert nb.run("print(total, table)").text == "42 {'a': [1, 2]}\n"
+    assert (
+        nb.run("import distrain_nb; print(distrain_nb.attach('mine').result['total'])").text
+        == "42\n"
+    )
+
+
+def test_param_and_data_give_names_other_values(nb: Kernel, notebook_folder: Path) -> None:
+    (notebook_folder / "digits").mkdir()
+    nb.run("lr = 0.1")
+    nb.run("%%distrain --param lr=0.5 --data digits=digits\nprint(lr, digits)")
+    assert api.attach().logs() == f"[rank 0] 0.5 {notebook_folder / 'digits'}"
+    assert "there is no" in nb.run("%%distrain --data x=nowhere\nprint(x)").error
+
+
+def test_dry_run_shows_and_starts_nothing(nb: Kernel) -> None:
+    nb.run("def helper(): return 7")
+    shown = nb.run("%%distrain -n 2 --dry-run\nimport torch\nprint(helper())").text
+    assert "def helper(): return 7" in shown
+    assert "launcher torchrun: the program imports torch" in shown
+    assert "WORLD_SIZE=2" in shown
+    assert api.runs() == []
+
+
+def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
+    shown = nb.run("%%distrain --help\nprint(1)")
+    assert not shown.error
+    for part in ("usage: %%distrain", "--workers", "--result", "examples:"):
+        assert part in shown.text
+    assert "usage: %distrain logs" in nb.run("%distrain logs --help").text
+    assert api.runs() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("%%distrain --wrokers 2\n1", "--wrokers"),
+        ("%%distrain -n two\n1", "'two'"),
+        ("%%distrain --on mars\n1", "local|vertex"),
+        ("%%distrain --launcher bash\n1", "torchrun"),
+        ("%%distrain --workers 2*\n1", "[REPLICAS*]MACHINE"),
+        ("%%distrain --param lr\n1", "NAME=VALUE"),
+        ("%%distrain --name 'open\n1", "No closing quotation"),
+        ("%%distrain --layout nowhere\n1", "nowhere"),
+        ("%%distrain --result nothing\nx = 1", "nothing"),
+        ("%distrain show nobody", "no run 'nobody'; there are none yet"),
+        ("%distrain lgos", "lgos"),
+        ("%distrain config idel 3", "carry_limit, grace, idle"),
+        ("%distrain config idle soon", "'soon'"),
+    ],
+)
+def test_bad_input_is_named_with_what_is_allowed(patient: Kernel, line: str, says: str) -> None:
+    outcome = patient.run(line)
+    assert says in outcome.traceback
+    assert "magics" not in outcome.traceback, "our own frames say nothing to a user"
+    assert patient.run("%distrain").displays[0]["text/plain"].startswith("no runs")
+
+
+def test_runs_can_be_listed_read_stopped_and_deleted(nb: Kernel) -> None:
+    nb.run("%%distrain --name first\nprint('one')")
+    nb.run(
+        "%%distrain --name second --no-wait\nimport time; print('two', flush=True); time.sleep(600)"
+    )
+    listed = nb.run("%distrain").displays[0]["text/plain"]
+    assert listed.index("second") < listed.index("first")
+    assert nb.run("%distrain logs first").text == "[rank 0] one\n"
+    assert not nb.run("%distrain cancel second").error
+    with pytest.raises(RunCancelled):
+        api.attach("second").wait(10)
+    assert "has ended already: cancelled" in nb.run("%distrain cancel second").text
+    nb.run("%distrain delete second")
+    assert [run.name for run in api.runs()] == ["first"]
+
+
+def test_settings_are_kept(nb: Kernel, home: Path) -> None:
+    assert "carry_limit = 64" in nb.run("%distrain config").text
+    nb.run("%distrain config carry_limit 0.01")
+    nb.run("big = list(range(100_000))")
+    outcome = nb.run("%%distrain\nprint(len(big))")
+    assert "`big`" in outcome.traceback and "--data" in outcome.traceback
+    assert (home / "config.yaml").exists()
+
+
+def test_tab_completes_options_verbs_and_runs(nb: Kernel) -> None:
+    nb.run("%%distrain --name quick\n1")
+    assert "--workers" in nb.complete("%%distrain --wo")
+    assert "torchrun" in nb.complete("%%distrain --launcher to")
+    assert "cancel" in nb.complete("%distrain ca")
+    assert "quick" in nb.complete("%distrain logs qu")
+    assert "--rank" in nb.complete("%distrain logs --r")
+    assert "torch" not in nb.complete("%distrain logs --r")
+
+
+def test_options_have_one_spelling_in_magic_and_python() -> None:
+    words = ["-n", "2", "--no-wait", "--result", "a,b", "--result", "c", "--dry-run"]
+    assert cell_options(words) == {
+        "ranks_per_replica": "2",
+        "wait": False,
+        "result": ["a,b", "c"],
+        "dry_run": True,
+    }
+    with pytest.raises(OptionError, match="did you mean ranks_per_replica"):
+        api.check("1", ranks_per_replcia=2)
+
+
+def test_a_function_can_be_submitted_from_python(home: Path) -> None:
+    run = api.submit(__import__("tests.magics.training", fromlist=["train"]).train, wait=True)
+    assert "trained" in run.logs()
