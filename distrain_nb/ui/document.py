@@ -1,0 +1,180 @@
+"""What stays of a run in a saved notebook: HTML without scripts, and text with the same facts."""
+
+from __future__ import annotations
+
+import html
+import time
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.ui import ansi, drawing, figure
+from distrain_nb.ui.facts import Facts, duration, plural
+from distrain_nb.ui.report import report_html
+from distrain_nb.ui.tail import Tail, shown_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.runs.log import Line
+    from distrain_nb.ui.lines import Metrics
+
+LINES, LINE_CHARACTERS = 200, 60_000
+TEXT_LINES = 30
+FIGURE_POINTS = 12_000
+COLOURS = 8
+SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
+
+
+def run_bundle(facts: Facts, tail: Tail, metrics: Metrics) -> dict[str, str]:
+    """State, error and the end of the log, by MIME type."""
+    return {"text/html": _run_html(facts, tail), "text/plain": run_text(facts, tail, metrics)}
+
+
+def chart_bundle(metrics: Metrics) -> dict[str, Any]:
+    """The charts, by MIME type: interactive where plotly is, a drawing elsewhere."""
+    if not metrics.keys:
+        return {"text/plain": ""}
+    points = max(50, min(1_000, FIGURE_POINTS // len(metrics.keys)))
+    traces, layout = figure.whole(metrics, points)
+    from plotly.graph_objects import Figure
+
+    plotly = Figure(data=traces, layout=layout).to_plotly_json()
+    return {
+        "application/vnd.plotly.v1+json": {**_plain(plotly), "config": figure.CONFIG},
+        "text/html": f'{style()}<div class="distrain">{drawing.charts(metrics)}</div>',
+        "text/plain": "\n".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items()),
+    }
+
+
+def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:
+    """The same in plain text."""
+    lines = tail.last(TEXT_LINES, LINE_CHARACTERS)
+    parts = [facts.line(time.time()), *_notes(facts, metrics)]
+    parts += ["  ".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items())]
+    if len(lines) < tail.total:
+        parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {facts.id}")
+    parts += [f"[{label(facts, line)}] {ansi.strip(shown_text(line))}" for line in lines]
+    return "\n".join(part for part in [*parts, facts.error] if part)
+
+
+def label(facts: Facts, line: Line) -> str:
+    """What the process that wrote the line is called."""
+    return facts.labels.get(line.process, str(line.process))
+
+
+def _run_html(facts: Facts, tail: Tail) -> str:
+    return "".join(
+        [
+            style(),
+            f'<section class="distrain" data-state="{facts.state}"',
+            f' aria-label="run {facts.id}" style="--dn-tags:{_tag_width(facts)}ch">',
+            _head(facts),
+            f'<div class="dn-note">{html.escape(facts.note)}</div>' if facts.note else "",
+            report_html(facts.error),
+            _log(facts, tail),
+            "</section>",
+        ]
+    )
+
+
+def _head(facts: Facts) -> str:
+    steps = "".join(
+        f"<span>{html.escape(step.label)}{_took(step.begin, step.end)}</span>"
+        for step in facts.steps
+    )
+    where = " · ".join(filter(None, (facts.where, facts.size)))
+    return (
+        '<div class="dn-head"><span class="dn-badge">'
+        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(facts.state, "●")}</span>'
+        f"<span>{facts.state}</span></span>"
+        f'<span class="dn-time">{duration(facts.elapsed(time.time()))}</span>'
+        f'<span class="dn-name">{html.escape(facts.name)} #{facts.id}</span>'
+        f'<span class="dn-soft">{html.escape(where)}</span>'
+        f'<span class="dn-steps">{steps}</span></div>'
+    )
+
+
+def _took(begin: float | None, end: float | None) -> str:
+    return "" if begin is None or end is None or end == begin else f" {duration(end - begin)}"
+
+
+def _log(facts: Facts, tail: Tail) -> str:
+    lines = tail.last(LINES, LINE_CHARACTERS)
+    if not lines:
+        return ""
+    processes = sorted({line.process for line in lines})
+    chooser = _chooser(facts, processes) if len(processes) > 1 else ("", "", "<span>log</span>")
+    rules, inputs, chips = chooser
+    count = plural(tail.total, "line")
+    if len(lines) < tail.total:
+        count = f"the last {len(lines)} of {count} · %distrain logs {facts.id}"
+    rows = "".join(_row(facts, line) for line in lines)
+    return (
+        f'{rules}{inputs}<div class="dn-bar">{chips}<span class="dn-soft">{count}</span></div>'
+        f'<div class="dn-log" role="log" tabindex="0" aria-label="log">{rows}</div>'
+    )
+
+
+def _row(facts: Facts, line: Line) -> str:
+    return (
+        f'<div class="dn-line dn-{line.stream} dn-p{line.process % COLOURS} dn-n{line.process}">'
+        f'<span class="dn-tag">{html.escape(label(facts, line))}</span>'
+        f"<span>{ansi.to_html(shown_text(line))}</span></div>"
+    )
+
+
+def _chooser(facts: Facts, processes: list[int]) -> tuple[str, str, str]:
+    """(style rules, radio buttons, their labels): a filter that needs no script."""
+    name = f"dn-{facts.id}-{int(facts.begin)}"
+    choices = [("all", "all", ""), *_process_choices(facts, processes)]
+    inputs = "".join(
+        f'<input class="dn-pick" type="radio" name="{name}" id="{name}-{key}"'
+        f"{' checked' if key == 'all' else ''}>"
+        for key, _, _ in choices
+    )
+    chips = "".join(
+        f'<label class="dn-chip{colour}" for="{name}-{key}">{html.escape(text)}</label>'
+        for key, text, colour in choices
+    )
+    rules = "".join(_rules(name, key) for key, _, _ in choices)
+    return f"<style>{rules}</style>", inputs, chips
+
+
+def _process_choices(facts: Facts, processes: list[int]) -> Iterator[tuple[str, str, str]]:
+    for process in processes:
+        text = facts.labels.get(process, str(process))
+        yield str(process), text, f" dn-p{process % COLOURS}"
+
+
+def _rules(name: str, key: str) -> str:
+    chosen = (
+        f'#{name}-{key}:checked~.dn-bar label[for="{name}-{key}"]'
+        "{border-color:currentColor;background:var(--dn-paper);font-weight:600}"
+    )
+    if key == "all":
+        return chosen
+    return chosen + f"#{name}-{key}:checked~.dn-log .dn-line:not(.dn-n{key}){{display:none}}"
+
+
+def _notes(facts: Facts, metrics: Metrics) -> list[str]:
+    return [f"note: {note}" for note in (facts.note, *metrics.notes) if note]
+
+
+def _tag_width(facts: Facts) -> int:
+    return min(24, max([4, *map(len, facts.labels.values())]) + 1)
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    css = (Path(__file__).parent / "static" / "monitor.css").read_text(encoding="utf-8")
+    return f"<style>{' '.join(css.split())}</style>"
+
+
+def _plain(value: Any) -> Any:
+    """Arrays in the compact form that plotly reads, and all else as JSON has it."""
+    if isinstance(value, dict):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value

@@ -1,0 +1,138 @@
+"""What a monitor says about a run, whatever it draws it with: pure, from a run's status."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from distrain_nb.worker.status import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.worker.status import Status
+
+_WHERE = {
+    "local": "this machine",
+    "vertex": "Vertex AI",
+    "sagemaker": "SageMaker",
+    "ai-platform": "AI Platform",
+}
+
+
+class Watched(Protocol):
+    """What a monitor needs of a run."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def created(self) -> float: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def status(self) -> Status: ...
+    def cancel(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stretch of a run's life, in seconds since the epoch; `end` is None while it lasts."""
+
+    label: str
+    begin: float | None
+    end: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A run at a glance. `labels` names its processes, by their index in the log."""
+
+    id: int
+    name: str
+    state: str
+    final: bool
+    phase: str
+    where: str
+    size: str
+    steps: tuple[Step, ...]
+    labels: dict[int, str]
+    begin: float
+    end: float | None
+    note: str
+    error: str
+
+    def elapsed(self, now: float) -> float:
+        """Seconds since it was submitted, until it ended."""
+        return max(0.0, (self.end or now) - self.begin)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def line(self, now: float) -> str:
+        """All of it in one line of text."""
+        size = f", {self.size}" if self.size else ""
+        time = ("after " if self.final else "for ") + duration(self.elapsed(now))
+        phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
+        return f"run {self.id} ({self.name}): {self.state}{phase} {time} on {self.where}{size}"
+
+
+def facts(run: Watched) -> Facts:
+    """The run as it is now."""
+    status = run.status
+    state = status.state
+    end = status.times.get(str(state), run.created) if state.final else None
+    return Facts(
+        id=run.id,
+        name=run.name,
+        state=str(state),
+        final=state.final,
+        phase=status.phase,
+        where=_WHERE.get(run.backend, run.backend),
+        size=_size(status),
+        steps=_steps(run.created, status, end),
+        labels={process.index: process.label for process in status.processes},
+        begin=run.created,
+        end=end,
+        note=status.note,
+        error=status.error,
+    )
+
+
+def _size(status: Status) -> str:
+    ranks = [process for process in status.processes if process.rank is not None]
+    if ranks:
+        return plural(len(ranks), "rank")
+    return plural(len(status.processes), "process") if status.processes else ""
+
+
+def _steps(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
+    running = status.times.get(str(State.RUNNING))
+    started = running or end
+    steps = [Step("captured", None, created), Step("start", created, started)]
+    if running is not None:
+        steps.append(Step("running", running, end))
+    if end is not None:
+        steps.append(Step(str(status.state), end, end))
+    return tuple(steps)
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`, `3 processes`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60:02d} min"

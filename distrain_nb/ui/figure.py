@@ -1,0 +1,121 @@
+"""A plotly figure with a subplot for each metric and a line for each series."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrain_nb.runs.events import Key
+    from distrain_nb.ui.lines import ChartLine, Metrics
+
+COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")
+ROW_PX = 220
+ONLY_ROW_PX = 260
+DOTS_UP_TO = 24
+CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}
+_GAP_X, _GAP_PX = 0.07, 64
+_GREY = "#808080"
+
+
+def columns_for(count: int) -> int:
+    return min(count, 2) if count <= 4 else 3
+
+
+def trace(key: Key, place: int, series: Sequence[str], line: ChartLine) -> dict[str, Any]:
+    """The line of one series in the subplot at `place`, counted from 0."""
+    number = series.index(key.series)
+    return {
+        "type": "scatter",
+        "name": key.series or "run",
+        "legendgroup": key.series,
+        "showlegend": place == 0,
+        "xaxis": f"x{place + 1}",
+        "yaxis": f"y{place + 1}",
+        "line": {"color": COLOURS[number % len(COLOURS)], "width": 2},
+        "marker": {"size": 5},
+        **moving_parts(line),
+    }
+
+
+def moving_parts(line: ChartLine) -> dict[str, Any]:
+    """What changes in a trace when points come."""
+    return {
+        "x": line.x,
+        "y": line.y,
+        "mode": "lines+markers" if len(line.x) <= DOTS_UP_TO else "lines",
+    }
+
+
+def layout(tags: Sequence[str], last: dict[str, float], several: bool) -> dict[str, Any]:
+    """The subplots in a grid; `several` series ask for a legend."""
+    columns = columns_for(len(tags))
+    rows = -(-len(tags) // columns)
+    height = ONLY_ROW_PX if rows == 1 else rows * ROW_PX
+    top = 60 if several else 34
+    shape: dict[str, Any] = {
+        "template": {},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "font": {"color": _GREY, "size": 11},
+        "margin": {"l": 48, "r": 16, "t": top, "b": 36},
+        "height": height + top,
+        "autosize": True,
+        "hovermode": "x unified",
+        "hoverlabel": {"font": {"size": 11}, "bgcolor": "#ffffff", "bordercolor": "#c0c8d0"},
+        "showlegend": several,
+        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top"},
+        "annotations": titles(tags, last),
+    }
+    for place in range(len(tags)):
+        shape |= _axes(place, columns, rows, height)
+    return shape
+
+
+def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
+    """Above each subplot, its metric and the newest value."""
+    return [
+        {
+            "text": f"<b>{html.escape(tag)}</b>  {last.get(tag, float('nan')):.4g}",
+            "xref": f"x{place + 1} domain",
+            "yref": f"y{place + 1} domain",
+            "x": 0,
+            "y": 1,
+            "yshift": 20,
+            "xanchor": "left",
+            "yanchor": "top",
+            "showarrow": False,
+            "font": {"size": 12},
+        }
+        for place, tag in enumerate(tags)
+    ]
+
+
+def _axes(place: int, columns: int, rows: int, height: int) -> dict[str, Any]:
+    row, column = divmod(place, columns)
+    width = (1 - _GAP_X * (columns - 1)) / columns
+    gap = _GAP_PX / height
+    tall = (1 - gap * (rows - 1)) / rows
+    left, bottom = column * (width + _GAP_X), 1 - row * (tall + gap) - tall
+    common = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": False}
+    x = {**common, "anchor": f"y{place + 1}", "showgrid": False, "nticks": 6}
+    x |= {"domain": [left, min(1.0, left + width)], "showline": True, "linecolor": _GREY}
+    y = {**common, "anchor": f"x{place + 1}", "nticks": 5}
+    y |= {"domain": [max(0.0, bottom), min(1.0, bottom + tall)]}
+    return {f"xaxis{place + 1}": x, f"yaxis{place + 1}": y}
+
+
+def whole(metrics: Metrics, points: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """(traces, layout) of everything that there is, at most `points` points a line."""
+    tags, series = metrics.tags, series_of(metrics.keys)
+    traces = [
+        trace(key, tags.index(key.tag), series, metrics.line(key, points)) for key in metrics.keys
+    ]
+    return traces, layout(tags, metrics.last(), len(series) > 1)
+
+
+def series_of(keys: Sequence[Key]) -> list[str]:
+    """The series in order of first appearance."""
+    return list(dict.fromkeys(key.series for key in keys))

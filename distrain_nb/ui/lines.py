@@ -1,0 +1,97 @@
+"""The metrics of a run as the lines of its charts: at most so many points each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distrain_nb.runs.events import EventFolder, Key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from distrain_nb.runs.records import Points
+
+METRICS_FOLDER = "tensorboard"
+POINTS_SHOWN = 1_000
+_EXACT_IN_FLOAT32 = 1 << 24
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """One series of one metric: `x` is the step, `last` the newest value of all."""
+
+    x: NDArray[Any]
+    y: NDArray[np.float32]
+    last: float
+
+
+class Metrics:
+    """What a run's event files have so far."""
+
+    def __init__(self, folder: Path) -> None:
+        self._events = EventFolder(folder / METRICS_FOLDER)
+
+    def read(self) -> tuple[Key, ...]:
+        """Read what is new, and name the lines that have changed."""
+        return tuple(self._events.read())
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Every metric, in order of first appearance."""
+        return tuple(dict.fromkeys(key.tag for key in self._events.keys))
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        return tuple(self._events.keys)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self._events.notes
+
+    def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
+        """The line thinned so that its peaks stay, to `points` points at most."""
+        return thin(self._events.points(key), points)
+
+    def last(self) -> dict[str, float]:
+        """The newest value of each metric; the first series counts where there are several."""
+        found: dict[str, float] = {}
+        for key in self._events.keys:
+            points = self._events.points(key)
+            if len(points) and key.tag not in found:
+                found[key.tag] = float(points["value"][-1])
+        return found
+
+
+def thin(points: Points, count: int) -> ChartLine:
+    """MinMaxLTTB over the points in order of their steps."""
+    if not len(points):
+        return ChartLine(np.empty(0, np.float32), np.empty(0, np.float32), float("nan"))
+    last = float(points["value"][-1])
+    steps = points["step"]
+    if (np.diff(steps) < 0).any():
+        points = points[np.argsort(steps, kind="stable")]
+    if len(points) > count:
+        points = points[_chosen(points, count)]
+    x = points["step"].astype(_width(points["step"]))
+    return ChartLine(x, points["value"].astype(np.float32), last)
+
+
+def _chosen(points: Points, count: int) -> NDArray[np.uint64]:
+    from tsdownsample import MinMaxLTTBDownsampler
+
+    x = np.ascontiguousarray(points["step"])
+    y = np.ascontiguousarray(points["value"], dtype=np.float32)
+    finite = np.isfinite(y)
+    if not finite.all():
+        y = np.where(finite, y, np.float32(0))
+    chosen: NDArray[np.uint64] = MinMaxLTTBDownsampler().downsample(x, y, n_out=count)
+    return chosen
+
+
+def _width(steps: NDArray[np.int64]) -> type[np.floating[Any]]:
+    return np.float32 if np.abs(steps).max() < _EXACT_IN_FLOAT32 else np.float64

@@ -1,0 +1,118 @@
+"""The view below a cell while its run goes on: widgets, kept current from any thread."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+from ipywidgets import VBox
+
+from distrain_nb.ui.charts import LiveCharts
+from distrain_nb.ui.report import report_html
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from distrain_nb.runs.log import Line
+    from distrain_nb.ui.facts import Facts
+    from distrain_nb.ui.lines import Metrics
+    from distrain_nb.ui.tail import Batch, Tail
+
+STATIC = Path(__file__).parent / "static"
+WHOLE_EVERY_S = 2.0
+ALWAYS_WHOLE_UP_TO = 200
+
+
+class RunWidget(anywidget.AnyWidget):
+    """State line, error report, log and Stop. See `static/monitor.js` for the other half."""
+
+    _esm = STATIC / "monitor.js"
+    _css = STATIC / "monitor.css"
+
+    facts = traitlets.Dict().tag(sync=True)
+    error_html = traitlets.Unicode("").tag(sync=True)
+    batch = traitlets.Dict().tag(sync=True)
+    waiting = traitlets.Bool(False).tag(sync=True)
+    kernel = traitlets.Unicode("").tag(sync=True)
+
+
+class LiveView:
+    """What is displayed: the run's widget, and its charts once there are metrics."""
+
+    def __init__(
+        self, tail: Tail, metrics: Metrics, stop: Callable[[], None], waiting: bool
+    ) -> None:
+        self._tail = tail
+        self._stop = stop
+        self._seq = 0
+        self._whole_due = 0.0
+        self._behind = False
+        self._charts = LiveCharts(metrics)
+        self._run = RunWidget(waiting=waiting, kernel=_kernel_id())
+        self._run.on_msg(self._heard)
+        self.widget: Any = VBox([self._run])
+
+    def let_go(self) -> None:
+        """The cell waits for the run no more."""
+        self._run.waiting = False
+
+    def show(self, facts: Facts, news: Batch, changed: bool) -> None:
+        """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
+        told = {**facts.as_json(), "now": round(time.time(), 1)}
+        if not self._run.facts or {**self._run.facts, "now": told["now"]} != told:
+            self._run.facts = told
+            self._run.error_html = report_html(facts.error)
+        self._behind = self._behind or changed
+        if time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
+            self._send_whole()
+        elif changed:
+            self._send(news, whole=False)
+        self._charts.refresh()
+        if self._charts.widget is not None and len(self.widget.children) == 1:
+            self.widget.children = (self._run, self._charts.widget)
+
+    def close(self) -> None:
+        """Take the widgets off the page."""
+        self._charts.close()
+        for widget in (self._run, self.widget):
+            widget.close()
+
+    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        if message.get("kind") == "stop":
+            self._stop()
+        elif message.get("kind") == "resync":
+            self._behind, self._whole_due = True, 0.0
+
+    def _send_whole(self) -> None:
+        if self._behind:
+            self._send(self._tail.whole(), whole=True)
+            self._whole_due = time.monotonic() + WHOLE_EVERY_S
+            self._behind = False
+
+    def _send(self, batch: Batch, *, whole: bool) -> None:
+        self._run.batch = {
+            "seq": self._seq,
+            "whole": whole,
+            "first": batch.first,
+            "total": self._tail.total,
+            "bars": [_bar(line) for line in batch.bars],
+            "lines": batch.as_bytes(),
+        }
+        self._seq += 1
+
+
+def _bar(line: Line) -> dict[str, Any]:
+    return {"process": line.process, "stream": line.stream, "text": line.text}
+
+
+def _kernel_id() -> str:
+    """By which a Jupyter server knows this kernel; empty where that can't be told."""
+    from ipykernel.connect import get_connection_file
+
+    name = re.fullmatch(r"kernel-(.+)\.json", os.path.basename(get_connection_file()))  # noqa: PTH119
+    return name[1] if name else ""

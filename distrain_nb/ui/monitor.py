@@ -1,0 +1,160 @@
+"""The monitor: a run's view below its cell, whatever the frontend can show."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+import time
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from distrain_nb.runs.log import LogReader
+from distrain_nb.ui import document
+from distrain_nb.ui.facts import facts
+from distrain_nb.ui.lines import Metrics
+from distrain_nb.ui.tail import Batch, Tail
+from distrain_nb.ui.terminal import TerminalView
+
+if TYPE_CHECKING:
+    from distrain_nb.ui.facts import Watched
+    from distrain_nb.ui.live import LiveView
+
+REFRESH_EVERY_S = 0.1
+NOTHING = Batch(0, (), ())
+
+
+class Frontend(Enum):
+    """What shows the output of this process."""
+
+    TERMINAL = "terminal"
+    DOCUMENT = "document"
+    WIDGETS = "widgets"
+
+
+class Monitor:
+    """Shows a run from its submission to its end.
+
+    `show` displays it, `refresh` brings it up to date (as often as one likes), `finish` leaves
+    what stays. A cell that waits calls them itself; `follow` does it in a thread.
+    """
+
+    def __init__(self, run: Watched) -> None:
+        self._run = run
+        self._tail = Tail()
+        self._metrics = Metrics(run.folder)
+        self._log = LogReader(run.folder)
+        self._facts = facts(run)
+        self._frontend = frontend()
+        self._live: LiveView | None = None
+        self._terminal = TerminalView(self._metrics)
+        self._due = 0.0
+        self._places: list[Any] = []
+
+    def show(self) -> None:
+        """Display the run below the cell that is running."""
+        if self._frontend is Frontend.WIDGETS:
+            from distrain_nb.ui.live import LiveView
+
+            self._live = LiveView(self._tail, self._metrics, self._run.cancel, waiting=True)
+        self._reserve_places()
+        self._update()
+
+    def refresh(self) -> None:
+        """Show what is new; does nothing when it was called a moment ago."""
+        if time.monotonic() >= self._due:
+            self._update()
+
+    def finish(self) -> None:
+        """Show how it ended, and leave a view that needs neither a kernel nor scripts."""
+        while self._update():
+            pass
+        if self._frontend is Frontend.TERMINAL:
+            self._terminal.end(self._facts)
+        else:
+            self._leave_document()
+
+    def follow(self) -> threading.Thread:
+        """Let the cell go, and keep the view current from a thread until the run has ended."""
+        if self._live:
+            self._live.let_go()
+        # In the cell's own context, so that what the thread sends belongs to the cell.
+        context = contextvars.copy_context()
+        name = f"distrain-monitor-{self._run.id}"
+        thread = threading.Thread(target=context.run, args=(self._follow,), name=name, daemon=True)
+        if self._frontend is Frontend.TERMINAL and not self._facts.final:
+            self._terminal.let_go(self._facts)
+        else:
+            thread.start()
+        return thread
+
+    def _follow(self) -> None:
+        while not self._facts.final:
+            time.sleep(REFRESH_EVERY_S)
+            self.refresh()
+        self.finish()
+
+    def _update(self) -> bool:
+        """Read and show what is new; say whether there were new lines."""
+        self._facts = facts(self._run)
+        lines = self._log.read()
+        news = self._tail.add(lines) if lines else NOTHING
+        if self._live:
+            self._live.show(self._facts, news, bool(lines))
+        elif self._frontend is Frontend.TERMINAL:
+            self._terminal.show(self._facts, news, bool(lines))
+        self._due = time.monotonic() + REFRESH_EVERY_S
+        return bool(lines)
+
+    def _reserve_places(self) -> None:
+        """Outputs of this cell that can be replaced later, also from a thread."""
+        if self._frontend is Frontend.TERMINAL:
+            return
+        from IPython.display import DisplayHandle
+
+        self._places = [DisplayHandle(f"distrain-{uuid4().hex}") for _ in range(2)]
+        self._places[0].display(self._first_bundle(), raw=True)
+        self._places[1].display({"text/plain": ""}, raw=True)
+
+    def _first_bundle(self) -> dict[str, Any]:
+        text = f"{self._facts.line(time.time())}; its log: %distrain logs {self._facts.id}"
+        if self._live is None:
+            return {"text/plain": text}
+        widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
+        return {"application/vnd.jupyter.widget-view+json": widget, "text/plain": text}
+
+    def _leave_document(self) -> None:
+        self._metrics.read()
+        bundle = document.run_bundle(self._facts, self._tail, self._metrics)
+        self._places[0].update(bundle, raw=True)
+        self._places[1].update(document.chart_bundle(self._metrics), raw=True)
+        if self._live:
+            self._live.close()
+
+
+def frontend() -> Frontend:
+    """What shows the output: a terminal, a document that is executed in one go, or a page."""
+    shell = _shell()
+    if shell is None or not hasattr(shell, "kernel") or _is_jupyter_console():
+        return Frontend.TERMINAL
+    parent = shell.get_parent() or {}
+    asks = parent.get("content", {}).get("allow_stdin", True)
+    return Frontend.WIDGETS if asks else Frontend.DOCUMENT
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+def _is_jupyter_console() -> bool:
+    """Whether the kernel was started by `jupyter console`, which shows text only."""
+    import os
+
+    try:
+        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.endswith((b"jupyter-console", b"jupyter_console")) for word in words[:3])

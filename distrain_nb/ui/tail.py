@@ -1,0 +1,80 @@
+"""The end of a run's log, as far as a view keeps it."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.runs.log import Line
+
+KEPT = 2_000
+LONGEST_SHOWN = 4_000
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What has come at once: `first` is the number, from 0, of the first line here.
+
+    `bars` are the lines that are still moving, one for each process and stream at most.
+    """
+
+    first: int
+    lines: tuple[Line, ...]
+    bars: tuple[Line, ...]
+
+    def as_bytes(self) -> bytes:
+        """One line of text for each: process, stream, seconds, text, parted by tabs."""
+        return "".join(map(_as_text, self.lines)).encode("utf-8", "replace")
+
+
+class Tail:
+    """The last lines of a log. A moving line is kept apart until it stands still."""
+
+    def __init__(self) -> None:
+        self._lines: deque[Line] = deque(maxlen=KEPT)
+        self._bars: dict[tuple[int, str], Line] = {}
+        self.total = 0
+
+    def add(self, lines: Iterable[Line]) -> Batch:
+        """What a view that has seen everything before must now add: the last KEPT at most."""
+        new = []
+        for line in lines:
+            self._bars.pop((line.process, line.stream), None)
+            if line.moving:
+                self._bars[line.process, line.stream] = line
+            else:
+                new.append(line)
+        self.total += len(new)
+        self._lines.extend(new)
+        shown = tuple(new[-KEPT:])
+        return Batch(self.total - len(shown), shown, tuple(self._bars.values()))
+
+    def whole(self) -> Batch:
+        """All that is kept, for a view that has seen nothing."""
+        lines = tuple(self._lines)
+        return Batch(self.total - len(lines), lines, tuple(self._bars.values()))
+
+    def last(self, count: int, size: int) -> tuple[Line, ...]:
+        """The last lines, bars as they were left: `count` of them, `size` characters at most."""
+        chosen: list[Line] = []
+        for line in reversed([*self._lines, *self._bars.values()]):
+            size -= len(shown_text(line))
+            if len(chosen) == count or size < 0:
+                break
+            chosen.append(line)
+        return tuple(reversed(chosen))
+
+
+def shown_text(line: Line) -> str:
+    """The line's text, cut where it is too long for a screen."""
+    if len(line.text) <= LONGEST_SHOWN:
+        return line.text
+    return f"{line.text[:LONGEST_SHOWN]}… ({len(line.text):,} characters)"
+
+
+def _as_text(line: Line) -> str:
+    return f"{line.process}\t{line.stream}\t{line.time:.3f}\t{shown_text(line)}\n"

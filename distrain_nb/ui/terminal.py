@@ -1,0 +1,63 @@
+"""A run in a terminal: its log as it comes, and a line for each change of state."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from distrain_nb.ui import ansi
+from distrain_nb.ui.document import label
+from distrain_nb.ui.tail import shown_text
+
+if TYPE_CHECKING:
+    from distrain_nb.runs.log import Line
+    from distrain_nb.ui.facts import Facts
+    from distrain_nb.ui.lines import Metrics
+    from distrain_nb.ui.tail import Batch
+
+TAG_COLOURS = (34, 33, 32, 35, 36, 31, 94, 93)
+ERASE = "\r\x1b[K"
+
+
+class TerminalView:
+    """Prints. A line that is still moving is shown in place, where the terminal can do that."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._state = ""
+        self._moving = ""
+        self._can_move = sys.stdout.isatty()
+
+    def show(self, facts: Facts, news: Batch, changed: bool) -> None:
+        """Print what is new."""
+        text = ""
+        if facts.state != self._state and not facts.final:
+            self._state = facts.state
+            text += facts.line(time.time()) + "\n"
+        if changed:
+            text += "".join(self._line(facts, line) + "\n" for line in news.lines)
+        bars = " ".join(self._line(facts, bar) for bar in news.bars) if self._can_move else ""
+        self._write(text, bars)
+
+    def end(self, facts: Facts) -> None:
+        """Print how it ended, and the last metrics."""
+        self._metrics.read()
+        last = "  ".join(f"{tag} {value:.6g}" for tag, value in self._metrics.last().items())
+        self._write("\n".join(filter(None, (facts.line(time.time()), last))) + "\n", "")
+
+    def let_go(self, facts: Facts) -> None:
+        """Nothing is printed any more: it would land in what the user types next."""
+        self._write(f"run {facts.id} goes on by itself; %distrain logs {facts.id} --follow\n", "")
+
+    def _write(self, text: str, bars: str) -> None:
+        if not text and bars == self._moving:
+            return
+        print((ERASE if self._moving else "") + text + bars, end="", flush=True)
+        self._moving = bars
+
+    def _line(self, facts: Facts, line: Line) -> str:
+        tag, text = f"[{label(facts, line)}]", shown_text(line)
+        if not self._can_move:
+            return f"{tag} {ansi.strip(text)}"
+        return f"\x1b[{TAG_COLOURS[line.process % len(TAG_COLOURS)]}m{tag}\x1b[0m {text}\x1b[0m"
