@@ -190,6 +190,8 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
         if scope.kind == "module" and scope.alive and target.id not in scope.surely:
             read = Read(target.id, target.lineno)
             self.need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
+        elif target.id in scope.declared_global:
+            self.read(target.id, target.lineno)
         scope.unbind(target.id)
 
     def visit_Import(self, node: ast.Import) -> None:
@@ -234,7 +236,7 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
         with self.inside(_type_parameters(node)):
             for part in [*node.bases, *node.keywords]:
                 self.visit(part)
-            with self.inside(class_scope()):
+            with self.inside(class_scope(node.body)):
                 self.block(node.body)
         self.bind(node.name)
 

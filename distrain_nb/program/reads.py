@@ -60,7 +60,7 @@ class ExpressionWalker(ast.NodeVisitor):
                     self.call(name)
                 return
             deferred = deferred or scope.kind == "function"
-            if name in scope.declared_global:
+            if scope.leads_outside(name, innermost=innermost):
                 deferred = deferred or any(s.kind == "function" for s in self.scopes)
                 break
             innermost = innermost and scope.kind == "comprehension" and not scope.hides_class

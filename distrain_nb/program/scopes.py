@@ -41,6 +41,14 @@ class Scope:
             return innermost and name in self.surely
         return name in self.local
 
+    def leads_outside(self, name: str, *, innermost: bool) -> bool:
+        """Whether a read that does not end here goes straight to the module's names.
+
+        So do names declared `global`, and those that a class body sets, but has not set yet.
+        """
+        unset = self.kind == "class" and innermost and name in self.local
+        return unset or name in self.declared_global
+
     def bind(self, name: str) -> None:
         self.surely.add(name)
         self.possibly.add(name)
@@ -79,9 +87,10 @@ def function_scope(arguments: ast.arguments, body: Sequence[ast.AST]) -> Scope:
     return Scope("function", local=frozenset(local), declared_global=found.declared_global)
 
 
-def class_scope() -> Scope:
+def class_scope(body: Sequence[ast.AST]) -> Scope:
     """The scope of a class body."""
-    return Scope("class", surely={"__module__", "__qualname__"})
+    local = frozenset(bound_names(body))
+    return Scope("class", local=local, surely={"__module__", "__qualname__"})
 
 
 def bound_names(nodes: Iterable[ast.AST]) -> set[str]:

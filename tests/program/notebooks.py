@@ -14,8 +14,6 @@ from typing import Any
 import distrain_nb
 from distrain_nb.program import Cell, Notebook, Program, capture
 
-REPORT = "\nimport json as _json\nprint('RESULT ' + _json.dumps({}))\n"
-
 
 class Kernel:
     """Runs cells one after the other in one namespace, as a notebook's kernel does."""
@@ -25,6 +23,7 @@ class Kernel:
         self.namespace: dict[str, Any] = {"__name__": "__main__"}
         self.cells: list[Cell] = []
         self.flags = 0
+        self.given: dict[str, Any] = {}
 
     def run(self, source: str, *, quiet: bool = False) -> None:
         """Run a cell; with `quiet` a failure leaves the names that it had set."""
@@ -40,7 +39,7 @@ class Kernel:
                 raise
 
     def notebook(self) -> Notebook:
-        return Notebook(self.namespace, tuple(self.cells), self.folder)
+        return Notebook(self.namespace, tuple(self.cells), self.folder, self.given)
 
     def capture(self, source: str, **options: Any) -> Program:
         """Capture the next cell: a magic line, then this source."""
