@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,8 @@ from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.runs import Run
@@ -66,16 +70,29 @@ def _label(number: int) -> str:
 
 
 def _wait(run: Run, monitor: Monitor) -> None:
+    """Until the run has ended. An interrupt cancels it; a view that breaks does not."""
+    seen = True
     try:
         while not run.state.final:
-            monitor.refresh()
+            seen = seen and _succeeds(monitor.refresh)
             time.sleep(REFRESH_EVERY_S)
     except KeyboardInterrupt:
         run.cancel()
         while not run.state.final:
             time.sleep(REFRESH_EVERY_S)
     finally:
-        monitor.finish()
+        if seen:
+            _succeeds(monitor.finish)
+
+
+def _succeeds(update: Callable[[], None]) -> bool:
+    try:
+        update()
+    except Exception:
+        traceback.print_exc()
+        print("The view of the run broke; the run itself goes on.", file=sys.stderr)
+        return False
+    return True
 
 
 def _print_warnings(prepared: api.Prepared) -> None:
