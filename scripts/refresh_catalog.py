@@ -1,6 +1,6 @@
 """Compares the fact tables with installed packages that know the same, and adds what is new.
 
-    python scripts/refresh_catalog.py            # what differs; the exit status says if anything does
+    python scripts/refresh_catalog.py            # says what differs, also by its exit status
     python scripts/refresh_catalog.py --write    # also adds and updates SageMaker instance types
 
 botocore knows the names of SageMaker's instance types and the limits of its requests, moto the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import json
 import sys
 from collections.abc import Callable
@@ -41,8 +42,9 @@ def _sagemaker() -> dict[str, Any]:
 def _ec2_types() -> dict[str, Any]:
     import moto
 
-    path = Path(moto.__file__).parent / "ec2" / "resources" / "instance_types.json"
-    types: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    path = Path(moto.__file__).parent / "ec2" / "resources" / "instance_types.json.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        types: dict[str, Any] = json.load(file)
     return types
 
 

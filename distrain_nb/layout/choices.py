@@ -62,8 +62,10 @@ def _size(machine: str) -> str:
     catalog = current()
     legacy = catalog.legacy_machines.get(machine)
     if legacy:
-        has = f"{legacy.accelerator_count} × {short_name(legacy.accelerator)}"
-        return has if legacy.accelerator else f"about {legacy.approx_machine_type}"
+        if legacy.accelerator:
+            return f"{legacy.accelerator_count} × {short_name(legacy.accelerator)}"
+        about = legacy.approx_machine_type
+        return f"about {about}" if about else "size not published"
     instance = catalog.instances.get(machine)
     row = instance or catalog.machines[machine]
     parts = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import refresh_catalog
@@ -14,6 +14,9 @@ from distrain_nb.layout.catalog import TABLES, Catalog, current, query, short_na
 from distrain_nb.layout.catalog.index import bandwidth
 from distrain_nb.layout.catalog.reading import DATA
 from distrain_nb.layout.rules import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_every_row_of_every_file_is_in_its_table() -> None:

@@ -11,10 +11,12 @@ from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.layout.catalog.rows import LegacyMachine
     from distrain_nb.layout.placed import Job, Placed
 
 _HERE = ("ai-platform",)
 _CUSTOM = "CUSTOM"
+_TPU, _TPUS = "cloud_tpu", ("TPU_V2", "TPU_V3")
 
 
 @rule("tier-unknown", "The scale tier is one that there is.", "ML-API;AIP-GPU", on=_HERE)
@@ -119,13 +121,17 @@ def legacy_accelerator(job: Job) -> Iterator[Problem]:
     for placed in job.pools:
         row = placed.legacy
         asked = placed.pool.accelerator or placed.pool.accelerator_count
-        if row and row.kind == "machine" and asked and row.name != "cloud_tpu":
+        if row and row.kind == "machine" and asked and not _takes(row, placed.pool.accelerator):
             has = f"{row.accelerator_count} x {row.accelerator}" if row.accelerator else "none"
             yield Problem(
                 placed.where("accelerator"),
                 f"{row.name} has its accelerators built in ({has}); it takes no others.",
                 partial(_own, placed),
             )
+
+
+def _takes(row: LegacyMachine, accelerator: str | None) -> bool:
+    return row.name == _TPU and accelerator in _TPUS
 
 
 def _own(placed: Placed) -> Iterator[Repair]:
