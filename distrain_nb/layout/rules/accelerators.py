@@ -99,7 +99,7 @@ def accelerator_ending(job: Job) -> Iterator[Problem]:
         if row and row.status != "active" and row.accelerator in here:
             yield Problem(
                 placed.where("accelerator"),
-                f"{short_name(row.accelerator)} is {row.status}.",
+                f"{short_name(row.accelerator)}: {row.status}.",
                 partial(_other_accelerators, job, placed),
             )
 

@@ -1,0 +1,38 @@
+"""The page about layouts: its tables are those of the code, its examples print what they say."""
+
+from __future__ import annotations
+
+import re
+
+import layout_tables
+
+from distrain_nb.layout import Layout
+from distrain_nb.layout.rules import check
+from distrain_nb.layout.traffic import traffic
+
+PAGE = layout_tables.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_tables_are_current() -> None:
+    assert layout_tables.current_page() == PAGE, "run: python scripts/layout_tables.py"
+
+
+def test_the_examples_print_what_they_say() -> None:
+    code, shown = re.findall(r"```\w*\n(.*?)```", PAGE, re.DOTALL)[:2]
+    printed: list[str] = []
+    exec(code, {"print": lambda *parts: printed.append(" ".join(map(str, parts)))})
+    assert "\n".join(printed) + "\n" == shown
+
+
+def test_the_traffic_shown_is_the_traffic() -> None:
+    job = Layout.of(
+        "vertex", primary="n1-highmem-96+8*V100", workers="4*n1-highmem-96+8*V100", reducers="auto"
+    )
+    assert str(traffic(job, 1_340_000_000)) in PAGE
+
+
+def test_the_yaml_shown_is_a_sound_layout() -> None:
+    shown = re.findall(r"```yaml\n(on: .*?)```", PAGE, re.DOTALL)
+    (layout,) = map(Layout.from_yaml, shown)
+    assert check(layout) == ()
+    assert [layout.to_yaml()] == shown
