@@ -158,7 +158,9 @@ class Gathering:
 
     def _statement(self, name: str, placed: Placed) -> None:
         statement = placed.statement
-        for note in statement.refused:
+        for note in statement.notes:
+            if note.severity is not Severity.ERROR:
+                continue
             where = f"{statement.label}, line {note.line}"
             message = f"{note.message} (`{name}` comes along from there)"
             self.say("ipython-syntax", Severity.ERROR, where, message)

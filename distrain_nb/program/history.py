@@ -30,7 +30,7 @@ class Statement:
     node: ast.stmt
     text: str
     binds: frozenset[str]
-    refused: tuple[Note, ...]  # IPython's syntax inside
+    notes: tuple[Note, ...]  # IPython's syntax inside
 
     @property
     def line(self) -> int:
@@ -137,7 +137,7 @@ def statements_of(label: str, source: str) -> tuple[Statement, ...]:
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
-    return tuple(_statement(label, node, lines, cell.refused) for node in nodes)
+    return tuple(_statement(label, node, lines, cell.notes) for node in nodes)
 
 
 def _body(source: str) -> str:
@@ -152,10 +152,8 @@ def _body(source: str) -> str:
     return "\n" * blank + body
 
 
-def _statement(
-    label: str, node: ast.stmt, lines: list[str], refused: tuple[Note, ...]
-) -> Statement:
-    inside = tuple(n for n in refused if first_line(node) <= n.line <= (node.end_lineno or 0))
+def _statement(label: str, node: ast.stmt, lines: list[str], notes: tuple[Note, ...]) -> Statement:
+    inside = tuple(n for n in notes if first_line(node) <= n.line <= (node.end_lineno or 0))
     return Statement(label, node, _text(node, lines), frozenset(bound_names([node])), inside)
 
 

@@ -27,7 +27,8 @@ def made_by(statement: Statement, name: str, obj: Any) -> bool:
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         function = inspect.unwrap(obj) if node.decorator_list and callable(obj) else obj
         if isinstance(function, FunctionType) and function.__name__ == node.name:
-            return bool(node.decorator_list) or _matches(function.__code__, statement)
+            replaced = node.decorator_list or statement.notes  # by other code
+            return bool(replaced) or _matches(function.__code__, statement)
         return bool(node.decorator_list)
     return name in statement.binds
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb.program import Cell
 from distrain_nb.program.ipython_syntax import plain
 
 if TYPE_CHECKING:
@@ -93,16 +94,15 @@ def test_the_program_runs_what_was_translated(kernel: Kernel, place: Place) -> N
 
 
 def test_a_definition_that_uses_it_is_refused_where_it_stands(kernel: Kernel) -> None:
-    kernel.run("def f():\n    return 1")
-    source = "%load_ext x\n!ls\ndef f():\n    !rm -r x\n    return 1"
-    kernel.cells[0] = type(kernel.cells[0])("Cell In[1]", source)
-    kernel.namespace["f"].__code__ = kernel.namespace["f"].__code__.replace(co_firstlineno=3)
+    kernel.run("def f():\n    get_ipython().system('rm -r x')")
+    kernel.cells[0] = Cell("Cell In[1]", "%load_ext x\n!ls\ndef f():\n    !rm -r x")
     (finding,) = kernel.capture("f()").findings
     assert (finding.code, finding.where) == ("capture.ipython-syntax", "Cell In[1], line 4")
+    assert "`f` comes along from there" in finding.message
 
 
 def test_cells_that_are_not_python_are_passed_over(kernel: Kernel, place: Place) -> None:
     kernel.run("def f(): return 1")
     for source in ("%%html\n<b>", "def f(:", "%%writefile x.py\ndef f(): return 2"):
-        kernel.cells.append(type(kernel.cells[0])("Cell In[9]", source))
+        kernel.cells.append(Cell("Cell In[9]", source))
     assert place.results(kernel.capture("print('RESULT', f())")) == 1
