@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # test. Whatever else a program imports, its ranks import themselves.
 FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorboard")
 
+# Characters of a variable that is printed on the line of its process.
+SHORT = 40
+
 FOLDERS = {
     "AIP_TENSORBOARD_LOG_DIR": "tensorboard",
     "AIP_CHECKPOINT_DIR": "checkpoints",
@@ -42,14 +45,16 @@ class LocalPlan:
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        lines = [
-            f"on this machine, launcher {self.launcher}, {len(self.launch.processes)} processes"
-        ]
-        for process in self.launch.processes:
-            lines.append(f"\n{process.label} ({process.role}, replica {process.replica})")
-            told = {**self.environment, **process.environment}
-            lines += [f"  {name}={value}" for name, value in told.items()]
-        return "\n".join(lines)
+        told = [{**self.environment, **process.environment} for process in self.launch.processes]
+        common = {n: v for n, v in told[0].items() if all(each.get(n) == v for each in told)}
+        lines = [f"{len(told)} processes on this machine, launcher {self.launcher}; each is told:"]
+        lines += [f"  {name}={value}" for name, value in common.items()]
+        for process, each in zip(self.launch.processes, told, strict=True):
+            own = [f"{n}={v}" for n, v in each.items() if n not in common]
+            short = " ".join(text for text in own if len(text) <= SHORT)
+            lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
+            lines += [f"  {text}" for text in own if len(text) > SHORT]
+        return "\n".join(lines).replace("1 processes", "1 process")
 
 
 def plan(job: Job) -> LocalPlan:
