@@ -1,0 +1,161 @@
+"""Local modules, included files and requirements."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import pytest
+
+from distrain_nb.program.imports import imports_of
+from distrain_nb.program.requirements import requirements_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.program.notebooks import Kernel, Place
+
+
+@pytest.fixture
+def on_path(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The notebook's folder, on the path as in a kernel; its modules are forgotten afterwards."""
+    monkeypatch.syspath_prepend(kernel.folder)
+    before = set(sys.modules)
+    yield kernel.folder
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_modules_travel_with_what_they_import(kernel: Kernel, place: Place, on_path: Path) -> None:
+    write(
+        on_path,
+        {
+            "tools.py": "import numbers_here\ndef f():\n    import late\n    return late.x + 1",
+            "numbers_here.py": "from pack.inner import deep",
+            "late.py": "x = 1",
+            "unused.py": "1 / 0",
+            "pack/__init__.py": "",
+            "pack/inner.py": "from .sibling import y\nfrom . import data\ndeep = y",
+            "pack/sibling.py": "y = 5",
+            "pack/data/__init__.py": "",
+            "pack/data/table.csv": "1,2",
+            "pack/__pycache__/x.pyc": "",
+            "pack/.git/config": "",
+        },
+    )
+    program = kernel.capture("import tools\nprint('RESULT', tools.f() + tools.numbers_here.deep)")
+    assert sorted(program.files) == [
+        "late.py",
+        "numbers_here.py",
+        "pack/__init__.py",
+        "pack/data/__init__.py",
+        "pack/data/table.csv",
+        "pack/inner.py",
+        "pack/sibling.py",
+        "tools.py",
+    ]
+    assert place.results(program) == 7
+    assert {"tools", "late", "pack"} <= program.imports
+
+
+def test_functions_and_instances_of_local_modules(
+    kernel: Kernel, place: Place, on_path: Path
+) -> None:
+    write(on_path, {"shapes.py": "class Box:\n    n = 3\ndef size(b): return b.n"})
+    kernel.run("from shapes import Box, size as measure\nbox = Box()\nbox.n = 4")
+    program = kernel.capture("print('RESULT', measure(box))")
+    assert "from shapes import size as measure" in program.main
+    assert list(program.files) == ["shapes.py"]
+    assert place.results(program) == 4
+
+
+def test_instance_of_a_module_that_the_cell_never_names(
+    kernel: Kernel, place: Place, on_path: Path
+) -> None:
+    write(on_path, {"hidden.py": "class Box:\n    pass"})
+    kernel.run("import hidden\nbox = hidden.Box()\nbox.n = 4\ndel hidden")
+    program = kernel.capture("print('RESULT', box.n)")
+    assert list(program.files) == ["hidden.py"]
+    assert place.results(program) == 4
+
+
+def test_namespace_package_carries_its_sources(kernel: Kernel, place: Place, on_path: Path) -> None:
+    write(on_path, {"space/mod.py": "x = 2", "space/big.bin": "data"})
+    program = kernel.capture("import space.mod\nprint('RESULT', space.mod.x)")
+    assert list(program.files) == ["space/mod.py"]
+    assert place.results(program) == 2
+
+
+def test_module_from_another_folder_of_the_path(
+    kernel: Kernel, place: Place, on_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "src", {"far.py": "x = 9"})
+    monkeypatch.syspath_prepend(tmp_path / "src")
+    program = kernel.capture(
+        "import importlib\nfar = importlib.import_module('far')\nprint('RESULT', far.x)"
+    )
+    assert list(program.files) == ["far.py"]
+    assert place.results(program) == 9
+
+
+def test_a_module_called_main_is_refused(kernel: Kernel, on_path: Path) -> None:
+    write(on_path, {"main.py": "x = 1"})
+    (finding,) = kernel.capture("import main").findings
+    assert (finding.code, finding.where) == ("capture.name-taken", "main.py")
+    assert str(on_path / "main.py") in finding.message
+
+
+def test_include(kernel: Kernel, place: Place) -> None:
+    write(kernel.folder, {"conf.yaml": "a: 1", "data/x.txt": "x", "data/sub/y.txt": "y"})
+    cell = (
+        "import json, pathlib\nhere = pathlib.Path(__file__).parent\n"
+        "print('RESULT', json.dumps([(here / p).read_text() for p in"
+        " ('conf.yaml', 'data/x.txt', 'data/sub/y.txt')]))"
+    )
+    program = kernel.capture(cell, include=["conf.yaml", "data"])
+    assert place.results(program) == ["a: 1", "x", "y"]
+
+
+def test_included_path_that_is_not_there(kernel: Kernel) -> None:
+    (finding,) = kernel.capture("1", include=["nope.txt"]).findings
+    assert finding.code == "capture.missing-file"
+    assert "nope.txt" in finding.message
+    assert str(kernel.folder) in finding.message
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("import numpy as np", ["numpy"]),
+        ("from sklearn.linear_model import Ridge", ["scikit-learn"]),
+        ("import yaml", ["PyYAML"]),
+        ("import os, json, collections.abc", []),
+        ("import distrain_nb", []),
+        ("def f():\n    import pandas", ["pandas"]),
+        ("import torch.nn.functional as F", ["torch"]),
+        ("import jupyter_client, traitlets", ["jupyter_client", "traitlets"]),
+    ],
+)
+def test_requirements(code: str, names: list[str], tmp_path: Path) -> None:
+    found = requirements_of(imports_of(ast.parse(code)), tmp_path)
+    assert list(found) == sorted(f"{n}=={version(n).partition('+')[0]}" for n in names)
+
+
+def test_only_what_is_imported_is_required(kernel: Kernel) -> None:
+    kernel.run(
+        "import numpy as np\nimport pandas as pd\nX = np.ones(2)\n"
+        "frame = pd.DataFrame({'a': [1.0]})"
+    )
+    assert [r.partition("==")[0] for r in kernel.capture("X").requirements] == ["numpy"]
+    assert kernel.capture("1", require=["rich"]).requirements == ("rich",)
+    both = kernel.capture("frame").requirements
+    assert [r.partition("==")[0] for r in both] == ["numpy", "pandas"]

@@ -1,0 +1,174 @@
+"""Programs in fresh interpreters that have only the worker on their path."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import distrain_nb
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Place
+
+
+def failure(kernel: Kernel, place: Place, cell: str) -> list[str]:
+    done = place.start(kernel.capture(cell))
+    assert done.returncode == 1, done.stdout
+    return done.stderr.rstrip().split("\n")
+
+
+def without_marks(lines: list[str]) -> list[str]:
+    return [line for line in lines if line.strip(" ~^|+")]
+
+
+def test_traceback_has_the_cells_and_their_lines(kernel: Kernel, place: Place) -> None:
+    kernel.run("x = 1\n\ndef divide(a):\n    return a / 0")
+    assert without_marks(
+        failure(kernel, place, "def train():\n    return divide(x)\n\ntrain()")
+    ) == [
+        "Traceback (most recent call last):",
+        "  Cell In[2], line 5, in <module>",
+        "    train()",
+        "  Cell In[2], line 3, in train",
+        "    return divide(x)",
+        "  Cell In[1], line 4, in divide",
+        "    return a / 0",
+        "ZeroDivisionError: division by zero",
+    ]
+
+
+def test_chained_exceptions(kernel: Kernel, place: Place) -> None:
+    cell = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e"
+    lines = without_marks(failure(kernel, place, cell))
+    assert lines[1:4] == [
+        "  Cell In[1], line 3, in <module>",
+        "    1 / 0",
+        "ZeroDivisionError: division by zero",
+    ]
+    assert lines[-3] == "  Cell In[1], line 5, in <module>"
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exception groups came with Python 3.11")
+def test_exception_groups(kernel: Kernel, place: Place) -> None:
+    cell = (
+        "errors = []\nfor x in (1, 0):\n    try:\n        x / 0\n    except Exception as e:\n"
+        "        errors.append(e)\nraise ExceptionGroup('two', errors)"
+    )
+    lines = failure(kernel, place, cell)
+    assert "  |   Cell In[1], line 8, in <module>" in lines
+    assert "    |   Cell In[1], line 5, in <module>" in lines
+
+
+def test_import_error(kernel: Kernel, place: Place) -> None:
+    program = kernel.capture("import not_installed_anywhere")
+    assert [f.code for f in program.findings] == ["capture.unknown-module"]
+    done = place.start(program)
+    assert without_marks(done.stderr.rstrip().split("\n")) == [
+        "Traceback (most recent call last):",
+        "  Cell In[1], line 2, in <module>",
+        "    import not_installed_anywhere",
+        "ModuleNotFoundError: No module named 'not_installed_anywhere'",
+    ]
+
+
+def test_syntax_error_in_a_local_module(kernel: Kernel, place: Place) -> None:
+    (kernel.folder / "broken_mod.py").write_text("x = 1\ndef f(:\n")
+    lines = failure(kernel, place, "import broken_mod")
+    assert lines[1] == "  Cell In[1], line 2, in <module>"
+    assert any(line.endswith('broken_mod.py", line 2') for line in lines)
+    assert lines[-1] == "SyntaxError: invalid syntax"
+
+
+def test_error_behind_an_await(kernel: Kernel, place: Place) -> None:
+    cell = "import asyncio\nawait asyncio.sleep(0)\nasync def f(): raise ValueError(1)\nawait f()"
+    assert without_marks(failure(kernel, place, cell)) == [
+        "Traceback (most recent call last):",
+        "  Cell In[1], line 5, in <module>",
+        "    await f()",
+        "  Cell In[1], line 4, in f",
+        "    async def f(): raise ValueError(1)",
+        "ValueError: 1",
+    ]
+
+
+def test_sources_and_warnings_have_the_cells_lines(kernel: Kernel, place: Place) -> None:
+    kernel.run("x = 1\ndef f():\n    return 'f'")
+    cell = (
+        "import inspect, warnings, json\nwarnings.warn('careful')\n"
+        "print('RESULT', json.dumps([inspect.getsource(f), f.__code__.co_firstlineno]))"
+    )
+    program = kernel.capture(cell)
+    assert place.results(program) == ["def f():\n    return 'f'\n", 2]
+    assert "Cell In[2]:3: UserWarning: careful" in place.start(program).stderr
+
+
+def test_main_module(kernel: Kernel, place: Place) -> None:
+    cell = (
+        "import json, sys, os, __main__\nclass A: pass\n"
+        "print('RESULT', json.dumps([__name__, os.path.basename(__file__), sys.argv == [__file__],"
+        " sys.path[0] == os.path.dirname(__file__), __main__.A is A, A.__module__]))"
+    )
+    expected = ["__main__", "main.py", True, True, True, "__main__"]
+    assert place.results(kernel.capture(cell)) == expected
+
+
+def test_spawned_processes_get_definitions_but_run_nothing(kernel: Kernel, place: Place) -> None:
+    kernel.run("import numpy as np\nX = np.arange(4)\ndef helper(x): return x + X.sum()")
+    cell = (
+        "import multiprocessing as mp, json\n"
+        "print('ran')\nSCALE = 10\nclass Task:\n    def __init__(self, n): self.n = n\n"
+        "def work(task): return int(helper(task.n) * SCALE)\n"
+        "with mp.get_context('spawn').Pool(2) as pool:\n"
+        "    found = pool.map(work, [Task(1), Task(2)])\n"
+        "print('RESULT', json.dumps(found))"
+    )
+    program = kernel.capture(cell)
+    assert place.results(program) == [70, 80]
+    assert place.start(program).stdout.count("ran") == 1
+
+
+def test_the_program_is_also_a_plain_script(kernel: Kernel, place: Place) -> None:
+    kernel.run("import math\nr = 2.0\ndef area(): return math.pi * r ** 2")
+    program = kernel.capture("from __future__ import annotations\nout = round(area(), 3)")
+    namespace: dict[str, object] = {}
+    exec(program.main, namespace)
+    assert namespace["out"] == 12.566
+
+
+def test_by_hand(kernel: Kernel, place: Place, tmp_path: Path) -> None:
+    program = kernel.capture("import asyncio\nawait asyncio.sleep(0)\nprint('by hand')")
+    assert "python -m distrain_nb.worker.program" in program.main
+    program.write(tmp_path / "p")
+    done = subprocess.run(
+        [sys.executable, "-m", "distrain_nb.worker.program", str(tmp_path / "p")],
+        env={"PYTHONPATH": str(place.folder / "path")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "by hand\n"
+
+
+def test_the_source_map_leads_back_to_the_cells(kernel: Kernel, tmp_path: Path) -> None:
+    kernel.run("x = 1\n@staticmethod\ndef f():\n    return 1")
+    cell = "if f:\n    f()"
+    program = kernel.capture(cell)
+    program.write(tmp_path / "p")
+    lines = (tmp_path / "p" / "main.py").read_text().split("\n")
+    sources = {c.label: c.source for c in kernel.cells} | {"Cell In[2]": f"%%distrain\n{cell}"}
+    for segment in json.loads((tmp_path / "p" / "main.json").read_text()):
+        theirs = sources[segment["label"]].split("\n")[segment["line"] - 1 :]
+        mine = lines[segment["first"] - 1 : segment["last"]]
+        assert mine == theirs[: len(mine)]
+    assert program.segments[-1].is_cell
+
+
+def test_the_worker_is_python_3_8() -> None:
+    for path in (Path(distrain_nb.__file__).parent / "worker").glob("*.py"):
+        ast.parse(path.read_text(), feature_version=(3, 8))
