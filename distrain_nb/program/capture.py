@@ -179,7 +179,8 @@ def _tell_unused(code: _Code, gathering: Gathering) -> None:
 
 def _import_lines(found: Mapping[str, Needed]) -> list[str]:
     lines = [line for n in found.values() if isinstance(n.how, Import) for line in n.how.statements]
-    return sorted(dict.fromkeys(lines), key=lambda line: (not line.startswith("import "), line))
+    kinds = ("import", "from", "def")
+    return sorted(dict.fromkeys(lines), key=lambda line: (kinds.index(line.split()[0]), line))
 
 
 def _imported(

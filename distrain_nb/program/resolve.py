@@ -276,4 +276,5 @@ def is_builtin(name: str, value: Any = _MISSING) -> bool:
         return False
     if value is _MISSING or value is getattr(builtins, name, _MISSING):
         return True
-    return str(getattr(value, "__module__", "")).startswith("IPython")
+    made_in = getattr(value, "__globals__", {}).get("__name__", type(value).__module__)
+    return str(made_in).startswith("IPython")

@@ -106,3 +106,14 @@ def test_cells_that_are_not_python_are_passed_over(kernel: Kernel, place: Place)
     for source in ("%%html\n<b>", "def f(:", "%%writefile x.py\ndef f(): return 2"):
         kernel.cells.append(Cell("Cell In[9]", source))
     assert place.results(kernel.capture("print('RESULT', f())")) == 1
+
+
+def test_names_that_ipython_puts_in_place_of_pythons(kernel: Kernel, place: Place) -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    shell = InteractiveShell()
+    kernel.namespace.update({n: shell.user_ns[n] for n in ("open", "exit", "quit")})
+    kernel.run("def read(): return open(__file__).read() and exit")
+    program = kernel.capture("read()\nopen, quit\ndisplay(1)\nprint('RESULT', 1)")
+    assert not program.findings
+    assert place.results(program) == 1

@@ -22,7 +22,7 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
         ("import os; v = open(os.devnull)", "v", "`v` (TextIOWrapper)", "open it in the cell"),
         ("import os; v = open(os.devnull, 'rb')", "v", "an open file", "carry its path"),
         ("v = (i for i in 'ab')", "v", "is a generator", "make a list"),
-        ("async def f(): ...\nv = f()", "v.close()", "is a coroutine", "build it in the cell"),
+        ("async def f(): ...\nv = f()\nv.close()", "v", "is a coroutine", "build it in the cell"),
         ("import socket; v = socket.socket()", "v", "is a socket", "connect in the cell"),
         ("import threading; v = threading.Lock()", "v", "is a lock", "create it in the cell"),
         ("import threading; v = threading.Thread()", "v", "is a thread", "start it in the cell"),
@@ -154,3 +154,18 @@ def test_options_that_have_no_effect(kernel: Kernel) -> None:
         ("capture.unused-name", "lr"),
         ("capture.unused-name", "unused"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("setup", "message"),
+    [
+        ("v = torch.empty(2, device='cuda')", "is a tensor on cuda:0"),
+        ("v = torch.nn.Module(); v.w = torch.nn.Buffer(torch.empty(2, device='cuda'))", "a model"),
+    ],
+)
+def test_what_lies_on_a_gpu(kernel: Kernel, setup: str, message: str) -> None:
+    kernel.run("import torch\nfrom torch._subclasses.fake_tensor import FakeTensorMode")
+    kernel.run(f"with FakeTensorMode():  # tensors on devices that are not there\n    {setup}")
+    finding = only_error(kernel, "print(v)")
+    assert message in finding.message
+    assert "cpu()" in finding.message
