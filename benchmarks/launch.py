@@ -193,7 +193,8 @@ def main(rounds: int) -> None:
         figures = [statistics.median(each) for each in (bench.first, bench.again)]
         memory = [statistics.median(each) for each in (bench.ranks_pss, bench.all_pss)]
         print(
-            f"{bench.name:12} {figures[0]:6.3f} s {figures[1]:6.3f} s {memory[0]:5.0f} MB {memory[1]:11.0f} MB"
+            f"{bench.name:12} {figures[0]:6.3f} s {figures[1]:6.3f} s"
+            f" {memory[0]:5.0f} MB {memory[1]:11.0f} MB"
         )
     print("\nonce the kernel has used torch:")
     for bench in (ours(), accelerate()):

@@ -38,7 +38,8 @@ class JobOptions:
     def of(cls, options: Mapping[str, Any]) -> JobOptions:
         """From options by name; a single text will do where a list is meant."""
         lists = [each.name for each in fields(cls) if each.default == ()]
-        return cls(**{n: _listed(v) if n in lists else v for n, v in options.items()})
+        given: dict[str, Any] = {n: _listed(v) if n in lists else v for n, v in options.items()}
+        return cls(**given)
 
     @property
     def results(self) -> tuple[str, ...]:

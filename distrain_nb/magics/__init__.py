@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class DistrainMagics(Magics):  # type: ignore[misc]
     """The two forms of the magic; what they do is imported on first use."""
 
-    @line_cell_magic
+    @line_cell_magic  # type: ignore[untyped-decorator]
     def distrain(self, line: str, cell: str | None = None) -> Any:
         """Run a cell as a distributed job, or look after runs: `%%distrain --help`."""
         words = _words(line)

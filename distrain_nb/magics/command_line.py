@@ -28,7 +28,7 @@ RUN_VERBS = {
 }
 
 
-class HelpShown(Exception):  # noqa: N818
+class HelpShown(Exception):
     """`--help` was asked for and has been printed."""
 
 

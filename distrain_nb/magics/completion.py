@@ -71,4 +71,4 @@ def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
 def _runs() -> list[str]:
     from distrain_nb.runs import Store
 
-    return sorted({record.name for record in Store().all()}) + ["last"]
+    return [*sorted({record.name for record in Store().all()}), "last"]

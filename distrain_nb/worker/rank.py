@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Sequence, TextIO
+from typing import Any, Dict, Sequence
 
 from distrain_nb.worker import program, system, values
 from distrain_nb.worker.failure import Failure
@@ -93,7 +93,7 @@ def _line_buffered_output() -> None:
     sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
 
 
-def _line_buffered(descriptor: int) -> TextIO:
+def _line_buffered(descriptor: int) -> io.TextIOWrapper:
     raw = open(descriptor, "wb", closefd=False)
     return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
 

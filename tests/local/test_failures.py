@@ -122,8 +122,10 @@ def test_a_waiting_run_ends_with_its_kernel(nb: Kernel) -> None:
 def test_a_run_that_nobody_waits_for_survives_a_restart_and_a_kill(
     home: Path, notebook_folder: Path
 ) -> None:
-    count = "%%distrain -n 2 --no-wait --name counter\nimport time\n" \
-            "for n in range(60):\n    print('line', n, flush=True)\n    time.sleep(0.1)\n"  # fmt: skip
+    count = (
+        "%%distrain -n 2 --no-wait --name counter\nimport time\n"
+        "for n in range(60):\n    print('line', n, flush=True)\n    time.sleep(0.1)\n"
+    )
     with kernel(notebook_folder, dict(os.environ)) as first:
         first.run("%load_ext distrain_nb")
         began = time.monotonic()

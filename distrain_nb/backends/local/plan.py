@@ -81,7 +81,7 @@ def plan(job: Job) -> LocalPlan:
         grace=job.config.grace,
         timeout=job.layout.timeout,
     )
-    return LocalPlan(job, launcher, launch, _threads(per_replica), tuple(findings))
+    return LocalPlan(job, launcher, launch, _threads(len(processes)), tuple(findings))
 
 
 def _cluster(job: Job) -> Cluster:
@@ -116,11 +116,11 @@ def _default_ranks(launcher: str) -> int:
     return max(1, len(list(Path("/dev").glob("nvidia[0-9]*"))))
 
 
-def _threads(per_replica: int) -> dict[str, str]:
+def _threads(processes: int) -> dict[str, str]:
     """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
-    if "OMP_NUM_THREADS" in os.environ or per_replica == 1:
+    if "OMP_NUM_THREADS" in os.environ or processes == 1:
         return {}
-    return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // per_replica))}
+    return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // processes))}
 
 
 def _mpirun(processes: int) -> tuple[str, ...]:

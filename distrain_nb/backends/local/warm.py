@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_")
 _PASSING_NAMES = frozenset(
-    ["_", "COLUMNS", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "GIT_PAGER", "LINES", "OLDPWD"]
-    + ["PAGER", "PWD", "SHLVL", "WINDOWID"]
+    "_ COLUMNS CLICOLOR CLICOLOR_FORCE FORCE_COLOR GIT_PAGER LINES OLDPWD PAGER PWD SHLVL"
+    " WINDOWID".split()
 )
 
 
@@ -63,7 +63,7 @@ def _environment() -> dict[str, str]:
 def _address(environment: Mapping[str, str]) -> Path:
     """One for each environment: the interpreter, its packages, and the variables."""
     packages = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-    changed = [str(os.stat(path).st_mtime_ns) for path in packages]
+    changed = [str(Path(path).stat().st_mtime_ns) for path in packages]
     variables = [f"{name}={value}" for name, value in sorted(environment.items())]
     text = "\0".join([sys.executable, *packages, *changed, *variables])
     name = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
