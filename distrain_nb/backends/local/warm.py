@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_")
 _PASSING_NAMES = frozenset(
-    "_ COLUMNS CLICOLOR CLICOLOR_FORCE FORCE_COLOR GIT_PAGER LINES OLDPWD PAGER PWD SHLVL"
-    " WINDOWID".split()
-)
+    ["_", "COLUMNS", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "GIT_PAGER", "LINES", "OLDPWD",
+     "PAGER", "PWD", "SHLVL", "WINDOWID"]
+)  # fmt: skip
 
 
 def hand_over(folder: Path, additions: Mapping[str, str], idle: float) -> None:
