@@ -12,7 +12,8 @@ from distrain_nb.layout.catalog import current
 
 examples = settings(
     deadline=None,
-    max_examples=40,
+    derandomize=True,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import layout_tables
+import nbformat
+from nbclient import NotebookClient
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.traffic import traffic
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PAGE = layout_tables.PAGE.read_text(encoding="utf-8")
 
@@ -36,3 +42,16 @@ def test_the_yaml_shown_is_a_sound_layout() -> None:
     (layout,) = map(Layout.from_yaml, shown)
     assert check(layout) == ()
     assert [layout.to_yaml()] == shown
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
+    notebook = nbformat.read(layout_tables.PAGE.parents[1] / "notebooks" / "layouts.ipynb", 4)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
+    texts = [
+        output.get("text") or output.get("data", {}).get("text/plain", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+    ]
+    assert any("--reducers 16*n1-highcpu-16" in text for text in texts)
+    assert any("gcloud ai custom-jobs create" in text for text in texts)
+    assert any("runtimeVersion is not part of a layout" in text for text in texts)

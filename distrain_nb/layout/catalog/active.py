@@ -17,7 +17,7 @@ from distrain_nb.layout.catalog.tables import TABLES, Catalog
 
 def overrides_file() -> Path:
     """Where the user's own rows are read from, whether or not the file is there."""
-    return Path(_overrides_path())
+    return Path(_path(os.environ.get("DISTRAIN_HOME")))
 
 
 def current() -> Catalog:
@@ -25,7 +25,7 @@ def current() -> Catalog:
 
     Raises OptionError naming the file and the place, when the file can't be used.
     """
-    path = _overrides_path()
+    path = _path(os.environ.get("DISTRAIN_HOME"))
     try:
         changed = os.stat(path).st_mtime_ns  # noqa: PTH116
     except OSError:
@@ -33,14 +33,12 @@ def current() -> Catalog:
     return _overridden(path, changed)
 
 
-def _overrides_path() -> str:
-    home = os.environ.get("DISTRAIN_HOME")
-    return f"{home}/catalog.yaml" if home else _home_path()
+# asked for many times a check, so kept as text for each DISTRAIN_HOME
+@lru_cache(maxsize=4)
+def _path(_home: str | None) -> str:
+    from distrain_nb.config import home
 
-
-@lru_cache(maxsize=1)
-def _home_path() -> str:
-    return str(Path.home() / ".distrain" / "catalog.yaml")
+    return str(home() / "catalog.yaml")
 
 
 def accelerator_name(text: str) -> str:

@@ -47,7 +47,7 @@ def estimator_arguments(layout: Layout) -> dict[str, Any]:
     pool = hosts(layout)
     return present(
         image_uri=pool.image or layout.image,
-        framework_version=layout.framework_version,
+        framework_version=layout.framework_version if _versioned(layout) else None,
         instance_count=pool.replicas,
         instance_type=pool.machine,
         volume_size=pool.disk_gb,
@@ -57,6 +57,11 @@ def estimator_arguments(layout: Layout) -> dict[str, Any]:
         checkpoint_s3_uri=layout.checkpoint,
         distribution=distribution_argument(layout),
     )
+
+
+def _versioned(layout: Layout) -> bool:
+    """Whether the framework's estimator takes its version: HuggingFace's takes three others."""
+    return layout.framework_name in _CLASSES and layout.framework_name != "huggingface"
 
 
 def distribution_argument(layout: Layout) -> dict[str, Any]:
