@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.ui import figure
+import numpy as np
+
+from distrain_nb.runs.events import Key
+from distrain_nb.runs.records import POINT
+from distrain_nb.ui import drawing, figure
+from distrain_nb.ui.lines import thin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from distrain_nb.ui.lines import Metrics
 
-SHORTEST_WAIT_S = 0.1
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
+ARRIVES_WITHIN_S = 10.0  # the 5 MB of plotly's own code, in the page
 
 
 class LiveCharts:
-    """Draws what `metrics` has. The widget exists from the first metric on."""
+    """Draws what `metrics` has.
 
-    def __init__(self, metrics: Metrics) -> None:
+    The widget exists soon after the first metric; until it can be seen `sketch` is given a drawing.
+    """
+
+    def __init__(self, metrics: Metrics, sketch: Callable[[str], None]) -> None:
         self._metrics = metrics
+        self._sketch = sketch
+        self._sketch_until = float("inf")
         self._drawn: dict[Any, Any] = {}
         self._tags: tuple[str, ...] = ()
         self._due = 0.0
         self._stale: set[Any] = set()
+        self._plotly = threading.Thread(target=_import_plotly, daemon=True)
         self.widget: Any = None
 
     def refresh(self) -> None:
@@ -32,20 +47,34 @@ class LiveCharts:
             return
         self._stale.update(self._metrics.read())
         if self._stale:
+            self._show()
+        spent = time.monotonic() - now
+        wait = min(max(SHORTEST_WAIT_S, spent / SHARE_OF_TIME), LONGEST_WAIT_S)
+        self._due = time.monotonic() + wait
+
+    def _show(self) -> None:
+        if self._has_plotly():
             self._draw()
             self._stale.clear()
-        spent = time.monotonic() - now
-        self._due = time.monotonic() + max(SHORTEST_WAIT_S, spent / SHARE_OF_TIME)
+        if time.monotonic() < self._sketch_until:
+            self._sketch(drawing.charts(self._metrics))
 
     def close(self) -> None:
         if self.widget is not None:
             self.widget.close()
+
+    def _has_plotly(self) -> bool:
+        """Importing it takes two seconds, in which the log must go on."""
+        if self._plotly.ident is None:
+            self._plotly.start()
+        return not self._plotly.is_alive()
 
     def _draw(self) -> None:
         if self.widget is None:
             from plotly.graph_objects import FigureWidget
 
             self.widget = FigureWidget()
+            self._sketch_until = time.monotonic() + ARRIVES_WITHIN_S
             self.widget._config = {**self.widget._config, **figure.CONFIG}
         with self.widget.batch_update():
             for key in self._stale & self._drawn.keys():
@@ -70,3 +99,14 @@ class LiveCharts:
         self.widget.add_traces(traces)
         self._drawn |= zip(new, self.widget.data[-len(new) :], strict=True)
         self._tags = tags
+
+
+def _import_plotly() -> None:
+    """All that a figure needs: plotly imports most of itself when something is first set."""
+    from plotly.graph_objects import Figure, FigureWidget
+
+    layout = figure.layout(["a metric"], {}, several=True)
+    key = Key("", "a metric")
+    line = figure.trace(key, 0, [""], thin(np.zeros(2, dtype=POINT), 2))
+    Figure(data=[line], layout=layout)
+    FigureWidget.__name__  # noqa: B018 (its module is imported by being named)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import html
 import time
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from distrain_nb.ui import ansi, drawing, figure
 from distrain_nb.ui.facts import Facts, duration, plural
@@ -37,11 +40,12 @@ def chart_bundle(metrics: Metrics) -> dict[str, Any]:
         return {"text/plain": ""}
     points = max(50, min(1_000, FIGURE_POINTS // len(metrics.keys)))
     traces, layout = figure.whole(metrics, points)
-    from plotly.graph_objects import Figure
-
-    plotly = Figure(data=traces, layout=layout).to_plotly_json()
     return {
-        "application/vnd.plotly.v1+json": {**_plain(plotly), "config": figure.CONFIG},
+        "application/vnd.plotly.v1+json": {
+            "data": [_packed(trace) for trace in traces],
+            "layout": layout,
+            "config": figure.CONFIG,
+        },
         "text/html": f'{style()}<div class="distrain">{drawing.charts(metrics)}</div>',
         "text/plain": "\n".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items()),
     }
@@ -112,7 +116,8 @@ def _log(facts: Facts, tail: Tail) -> str:
     rows = "".join(_row(facts, line) for line in lines)
     return (
         f'{rules}{inputs}<div class="dn-bar">{chips}<span class="dn-soft">{count}</span></div>'
-        f'<div class="dn-log" role="log" tabindex="0" aria-label="log">{rows}</div>'
+        f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
+        f"<div>{rows}</div></div>"
     )
 
 
@@ -171,10 +176,14 @@ def style() -> str:
     return f"<style>{' '.join(css.split())}</style>"
 
 
-def _plain(value: Any) -> Any:
-    """Arrays in the compact form that plotly reads, and all else as JSON has it."""
-    if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value
+def _packed(trace: dict[str, Any]) -> dict[str, Any]:
+    """The trace with its arrays in the compact form that plotly reads."""
+    return {
+        name: _typed_array(value) if isinstance(value, np.ndarray) else value
+        for name, value in trace.items()
+    }
+
+
+def _typed_array(array: np.ndarray[Any, Any]) -> dict[str, str]:
+    data = base64.b64encode(array.tobytes()).decode()
+    return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": data}

@@ -32,8 +32,8 @@ def trace(key: Key, place: int, series: Sequence[str], line: ChartLine) -> dict[
         "name": key.series or "run",
         "legendgroup": key.series,
         "showlegend": place == 0,
-        "xaxis": f"x{place + 1}",
-        "yaxis": f"y{place + 1}",
+        "xaxis": _axis("x", place),
+        "yaxis": _axis("y", place),
         "line": {"color": COLOURS[number % len(COLOURS)], "width": 2},
         "marker": {"size": 5},
         **moving_parts(line),
@@ -79,8 +79,8 @@ def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
     return [
         {
             "text": f"<b>{html.escape(tag)}</b>  {last.get(tag, float('nan')):.4g}",
-            "xref": f"x{place + 1} domain",
-            "yref": f"y{place + 1} domain",
+            "xref": f"{_axis('x', place)} domain",
+            "yref": f"{_axis('y', place)} domain",
             "x": 0,
             "y": 1,
             "yshift": 20,
@@ -93,6 +93,11 @@ def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
     ]
 
 
+def _axis(letter: str, place: int) -> str:
+    """As traces name it: `x`, `x2`, `x3`…"""
+    return f"{letter}{place + 1}" if place else letter
+
+
 def _axes(place: int, columns: int, rows: int, height: int) -> dict[str, Any]:
     row, column = divmod(place, columns)
     width = (1 - _GAP_X * (columns - 1)) / columns
@@ -100,9 +105,9 @@ def _axes(place: int, columns: int, rows: int, height: int) -> dict[str, Any]:
     tall = (1 - gap * (rows - 1)) / rows
     left, bottom = column * (width + _GAP_X), 1 - row * (tall + gap) - tall
     common = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": False}
-    x = {**common, "anchor": f"y{place + 1}", "showgrid": False, "nticks": 6}
+    x = {**common, "anchor": _axis("y", place), "showgrid": False, "nticks": 6}
     x |= {"domain": [left, min(1.0, left + width)], "showline": True, "linecolor": _GREY}
-    y = {**common, "anchor": f"x{place + 1}", "nticks": 5}
+    y = {**common, "anchor": _axis("x", place), "nticks": 5}
     y |= {"domain": [max(0.0, bottom), min(1.0, bottom + tall)]}
     return {f"xaxis{place + 1}": x, f"yaxis{place + 1}": y}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 import time
@@ -39,6 +40,7 @@ class RunWidget(anywidget.AnyWidget):
     batch = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
     kernel = traitlets.Unicode("").tag(sync=True)
+    sketch = traitlets.Unicode("").tag(sync=True)
 
 
 class LiveView:
@@ -52,7 +54,8 @@ class LiveView:
         self._seq = 0
         self._whole_due = 0.0
         self._behind = False
-        self._charts = LiveCharts(metrics)
+        self._charts = LiveCharts(metrics, self._sketch)
+        self._charts_failed = False
         self._run = RunWidget(waiting=waiting, kernel=_kernel_id())
         self._run.on_msg(self._heard)
         self.widget: Any = VBox([self._run])
@@ -72,15 +75,29 @@ class LiveView:
             self._send_whole()
         elif changed:
             self._send(news, whole=False)
-        self._charts.refresh()
-        if self._charts.widget is not None and len(self.widget.children) == 1:
-            self.widget.children = (self._run, self._charts.widget)
+        self._show_charts()
 
     def close(self) -> None:
         """Take the widgets off the page."""
         self._charts.close()
         for widget in (self._run, self.widget):
             widget.close()
+
+    def _show_charts(self) -> None:
+        """Charts that fail must not fail the cell, nor hide how the run goes on."""
+        if self._charts_failed:
+            return
+        try:
+            self._charts.refresh()
+        except Exception as error:
+            self._charts_failed = True
+            words = html.escape(f"the charts can't be drawn: {error!r}")
+            self._sketch(f'<div class="dn-note">{words}</div>')
+        if self._charts.widget is not None and len(self.widget.children) == 1:
+            self.widget.children = (self._run, self._charts.widget)
+
+    def _sketch(self, drawing: str) -> None:
+        self._run.sketch = drawing
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "stop":

@@ -45,8 +45,8 @@ class RunsTable:
         head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
         body = "".join(map(_row_html, self.rows, self.states))
         return (
-            f'{style()}<div class="distrain"><table class="dn-table"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{body}</tbody></table></div>"
+            f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
 
 

@@ -130,15 +130,33 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 class OpenNotebook:
-    """A notebook that is open in JupyterLab."""
+    """A notebook that is open in JupyterLab; `IDLE` is true in the page when its kernel is."""
+
+    IDLE = KERNEL_IS_IDLE
 
     def __init__(self, page: Page, lab: Lab, name: str) -> None:
         self.page = page
         self.path = lab.folder / name
-        page.goto(f"{lab.url}lab/tree/{name}?token={lab.token}&reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell")
-        page.wait_for_function("window.jupyterapp !== undefined")
-        page.wait_for_function(KERNEL_IS_IDLE)
+        self._url = f"{lab.url}lab/tree/{name}?token={lab.token}&reset"
+        self.reload()
+
+    def reload(self, kernel: bool = True) -> None:
+        """Load the page anew; with a kernel, until that is idle."""
+        self.page.goto("about:blank")
+        self.page.goto(self._url)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        self.page.wait_for_function("window.jupyterapp !== undefined")
+        if kernel:
+            self.page.wait_for_function(self.IDLE)
+
+    def shut_down_kernel(self) -> None:
+        """The notebook opens without one from now on."""
+        self.page.evaluate(
+            "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
+        )
+        written = nbformat.read(self.path, as_version=4)
+        written.metadata.kernelspec = {"name": "none", "display_name": "none"}
+        nbformat.write(written, self.path)
 
     def command(self, name: str, **arguments: Any) -> None:
         """Start a command of JupyterLab; don't wait for it to be done."""
@@ -146,6 +164,11 @@ class OpenNotebook:
             "([name, args]) => { window.jupyterapp.commands.execute(name, args); }",
             [name, arguments],
         )
+
+    def run_cells(self, count: int) -> None:
+        """Start the first cells, one after the other."""
+        for number in range(count):
+            self.run_cell(number)
 
     def run_cell(self, number: int) -> None:
         """Start the cell with that number, from 0."""
@@ -162,7 +185,7 @@ class OpenNotebook:
         """`JupyterLab Light` or `JupyterLab Dark`."""
         self.command("apputils:change-theme", theme=name)
         light = "false" if "Dark" in name else "true"
-        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']")
+        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
 
     def save(self) -> dict[str, Any]:
         """The notebook as it is saved."""

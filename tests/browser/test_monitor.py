@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import re
+from collections.abc import Callable
 
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.browser.conftest import OpenNotebook
+from tests.browser.conftest import OpenNotebook
 
 TRAIN = """%%distrain -n 2 --name digits
 import math, os, sys, time
@@ -26,19 +25,112 @@ for step in range(STEPS):
     time.sleep(PAUSE)
 sys.stderr.write("\\n")
 """
+FOREVER = """%%distrain -n 2 {options} --name endless
+import time
+for n in range(100_000):
+    print("line", n)
+    time.sleep(0.05)
+"""
+LOAD = "%load_ext distrain_nb"
+OPEN = Callable[..., OpenNotebook]
 
 
-def test_a_run_is_shown_while_it_runs_and_after(notebook: Callable[..., OpenNotebook]) -> None:
-    train = "STEPS, PAUSE, EVERY = 100, 0.04, True\n"
-    lab = notebook("live", "%load_ext distrain_nb", train, TRAIN)
-    for cell in range(3):
-        lab.run_cell(cell)
+def view_of(page: Page) -> Locator:
+    return page.locator(".distrain")
+
+
+def badge(page: Page) -> Locator:
+    return view_of(page).locator(".dn-badge")
+
+
+def tags(page: Page) -> set[str]:
+    return set(view_of(page).locator(".dn-log .dn-tag:visible").all_inner_texts())
+
+
+def test_a_run_is_shown_while_it_runs(notebook: OPEN) -> None:
+    lab = notebook("live", LOAD, "STEPS, PAUSE, EVERY = 200, 0.05, True", TRAIN)
+    lab.run_cells(3)
+    page, view = lab.page, view_of(lab.page)
+    expect(badge(page)).to_contain_text("running", timeout=20_000)
+    expect(view.locator(".dn-head")).to_contain_text("this machine · 2 ranks")
+    expect(view.locator(".dn-line .ansi-green").first).to_have_text("ready")
+    expect(view.locator(".dn-bars .dn-line")).to_have_count(2)
+    expect(view.locator(".dn-bars .dn-line").first).to_have_text(re.compile(r"rank \d\s*\d+/200"))
+    expect(view.locator(".dn-charts polyline")).to_have_count(4)
+    before = view.locator(".dn-time").inner_text()
+    expect(view.locator(".dn-time")).not_to_have_text(before)
+    expect(page.locator(".js-plotly-plot .scatterlayer .trace")).to_have_count(4, timeout=40_000)
+    expect(badge(page)).to_contain_text("succeeded", timeout=40_000)
+
+
+def test_the_rank_filter_works_while_the_kernel_is_busy(notebook: OPEN) -> None:
+    lab = notebook("busy", LOAD, FOREVER.format(options="--no-wait"), "while True: pass")
+    lab.run_cells(2)
     page = lab.page
-    view = page.locator(".distrain").first
-    expect(view.locator(".dn-badge")).to_contain_text("running", timeout=20_000)
-    expect(view.locator(".dn-line").first).to_be_visible()
-    expect(page.locator(".js-plotly-plot .trace")).to_have_count(4, timeout=20_000)
-    page.screenshot(path="/tmp/shots/live.png")
-    expect(view.locator(".dn-badge")).to_contain_text("succeeded", timeout=30_000)
-    page.wait_for_timeout(1500)
-    page.screenshot(path="/tmp/shots/end.png")
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    lab.run_cell(2)
+    count = view_of(page).locator(".dn-bar .dn-soft").inner_text()
+    view_of(page).get_by_role("button", name="rank 1").click()
+    expect(view_of(page).get_by_role("button", name="rank 1")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    page.wait_for_function("document.querySelectorAll('.dn-log .dn-line').length > 2")
+    assert tags(page) == {"rank 1"}
+    expect(view_of(page).locator(".dn-bar .dn-soft")).not_to_have_text(count)  # it goes on
+    lab.command("notebook:interrupt-kernel")
+    page.wait_for_function(lab.IDLE)
+    view_of(page).get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+
+
+def test_stop_answers_while_the_cell_waits(notebook: OPEN) -> None:
+    lab = notebook("stop", LOAD, FOREVER.format(options=""))
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    view_of(page).get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled", timeout=10_000)
+    page.wait_for_function(lab.IDLE)
+
+
+def test_a_reload_finds_the_run_again(notebook: OPEN) -> None:
+    lab = notebook("reload", LOAD, FOREVER.format(options="--no-wait"))
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    lab.save()
+    lab.reload()
+    expect(badge(page)).to_contain_text("running", timeout=20_000)
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible()
+    count = view_of(page).locator(".dn-bar .dn-soft").inner_text()
+    expect(view_of(page).locator(".dn-bar .dn-soft")).not_to_have_text(count)
+    view_of(page).get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+
+
+def test_what_is_saved_needs_no_kernel(notebook: OPEN) -> None:
+    lab = notebook("saved", LOAD, "STEPS, PAUSE, EVERY = 40, 0.01, True", TRAIN)
+    lab.run_cells(3)
+    expect(badge(lab.page)).to_contain_text("succeeded", timeout=30_000)
+    lab.page.wait_for_function(lab.IDLE)
+    saved = json.dumps(lab.save())
+    assert len(saved) < 300_000
+    assert "widget-view" not in saved
+    lab.shut_down_kernel()
+    lab.reload(kernel=False)
+    expect(badge(lab.page)).to_contain_text("succeeded")
+    view_of(lab.page).locator("label", has_text="rank 1").click()
+    assert tags(lab.page) == {"rank 1"}
+    expect(lab.page.locator(".js-plotly-plot .scatterlayer .trace")).to_have_count(4)
+
+
+def test_a_failure_is_reported_whole(notebook: OPEN) -> None:
+    cell = (
+        "%%distrain -n 2\nimport os\nif os.environ['RANK'] == '1':\n    raise ValueError('<odd>')"
+    )
+    lab = notebook("failure", LOAD, cell)
+    lab.run_cells(2)
+    expect(badge(lab.page)).to_contain_text("failed", timeout=20_000)
+    report = view_of(lab.page).locator(".dn-error")
+    expect(report.locator(".dn-cause")).to_have_text("rank 1 failed first: ValueError: <odd>")
+    expect(report).to_contain_text("Cell In[2], line 4, in <module>")

@@ -351,12 +351,44 @@ function follow(log, model) {
   return () => { model.off("change:batch", receive); model.off("change:facts", labels); log.close(); };
 }
 
+// What stands for the charts until plotly has arrived in the page.
+function sketch(root, model) {
+  const place = element("div");
+  root.append(place);
+  const change = () => { place.innerHTML = model.get("sketch"); };
+  model.on("change:sketch", change);
+  change();
+  const clock = setInterval(() => {
+    const output = root.closest(".jp-OutputArea-output, .output_area, .cell-output");
+    if (output?.querySelector(".js-plotly-plot .main-svg")) place.hidden = true;
+  }, 200);
+  return () => { clearInterval(clock); model.off("change:sketch", change); };
+}
+
+// Plotly measures its place once, before it has its width: tell it when that has changed.
+function fitCharts(root) {
+  let tried = "";
+  const fit = () => {
+    const plots = root.closest(".jp-OutputArea-output, .output_area, body").querySelectorAll(".js-plotly-plot");
+    for (const plot of plots) {
+      const drawn = plot.querySelector(".main-svg")?.clientWidth ?? 0;
+      const attempt = `${drawn} in ${plot.clientWidth}`;
+      if (drawn && Math.abs(drawn - plot.clientWidth) > 2 && attempt !== tried) {
+        tried = attempt;
+        window.dispatchEvent(new Event("resize"));
+      }
+    }
+  };
+  const clock = setInterval(fit, 400);
+  return () => clearInterval(clock);
+}
+
 function render({ model, el }) {
   const root = element("section", "distrain", undefined, { role: "region", "aria-label": `run ${model.get("facts").id ?? ""}` });
   el.append(root);
   const [stop, stopOver] = stopButton(model);
   const ends = [stateLine(root, model, stop), report(root, model), stopOver];
-  ends.push(follow(new Log(root, model), model));
+  ends.push(follow(new Log(root, model), model), sketch(root, model), fitCharts(root));
   return () => { for (const end of ends) end(); };
 }
 
