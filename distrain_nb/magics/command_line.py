@@ -95,6 +95,8 @@ def line_parser() -> Parser:
     logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
     logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
+    catalog = verb("catalog", "look machines, accelerators, regions and containers up")
+    catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     config = verb("config", "show the settings, or change one")
     config.add_argument("setting", nargs="?", metavar="SETTING")
     config.add_argument("value", nargs="?", default="", metavar="VALUE")

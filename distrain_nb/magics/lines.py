@@ -94,6 +94,12 @@ def _delete(options: argparse.Namespace) -> None:
     print(f"run {run.id} ({run.name}) is deleted")
 
 
+def _catalog(options: argparse.Namespace) -> Any:
+    from distrain_nb.layout.catalog.lookup import query
+
+    return query(*options.words)
+
+
 def _config(options: argparse.Namespace) -> None:
     config = Config.load()
     if options.setting:
@@ -110,5 +116,6 @@ _VERBS = {
     "cancel": _cancel,
     "result": _result,
     "delete": _delete,
+    "catalog": _catalog,
     "config": _config,
 }

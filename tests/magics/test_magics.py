@@ -116,6 +116,11 @@ def test_settings_are_kept(nb: Kernel, home: Path) -> None:
     assert (home / "config.yaml").exists()
 
 
+def test_the_catalog_is_looked_up(nb: Kernel) -> None:
+    shown = nb.run("%distrain catalog v100 us-central1").displays[0]
+    assert "NVIDIA_TESLA_V100" in shown["text/plain"] and "<table>" in shown["text/html"]
+
+
 def test_tab_completes_options_verbs_and_runs(nb: Kernel) -> None:
     nb.run("%%distrain --name quick\n1")
     assert "--workers" in nb.complete("%%distrain --wo")
