@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.matching import changed_methods
 from distrain_nb.program.portable import Definitions, Problem, Trial, try_value
 from distrain_nb.program.resolve import (
     How,
@@ -153,8 +154,21 @@ class Gathering:
                 wanted.where,
                 f"`{wanted.name}` {how.why} ({first.where}) when the run starts",
             )
+        if len(how.chain) == 1:
+            self._tell_changes(wanted, how.chain[0])
         for placed in how.chain:
             self._statement(wanted.name, placed)
+
+    def _tell_changes(self, wanted: Wanted, placed: Placed) -> None:
+        value = self.notebook.namespace[wanted.name]
+        for method in changed_methods(placed.statement, value):
+            self.say(
+                "changed-class",
+                Severity.WARNING,
+                wanted.where,
+                f"`{wanted.name}.{method}` is no longer what {placed.statement.where} defines,"
+                " but the run gets that: run the cell again, or change it there",
+            )
 
     def _statement(self, name: str, placed: Placed) -> None:
         statement = placed.statement

@@ -45,6 +45,8 @@ def changed_methods(statement: Statement, obj: Any) -> list[str]:
     """Methods of a class that are no longer those of its `class` statement."""
     if not isinstance(statement.node, ast.ClassDef) or not isinstance(obj, type):
         return []
+    if statement.notes:
+        return []  # IPython's syntax was other code when it ran
     plain = {
         s.name
         for s in statement.node.body

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.matching import made_by
+from distrain_nb.program.matching import changed_methods, made_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,14 +159,17 @@ def _import_line(module: str, name: str) -> str:
 
 
 def _by_definition(name: str, value: Any, history: History) -> Source | None:
+    candidates = []
     for position, placed in enumerate(history.of(name)):
         decorated = bool(getattr(placed.statement.node, "decorator_list", ()))
         if placed.statement.is_definition and not (position and decorated):
             if made_by(placed.statement, name, value):
-                return Source(_chain(name, placed, history))
+                candidates.append(placed)
         elif not _is_code(value):
-            return None
-    return None
+            break
+    unchanged = (c for c in candidates if not changed_methods(c.statement, value))
+    chosen = next(unchanged, next(iter(candidates), None))
+    return Source(_chain(name, chosen, history)) if chosen else None
 
 
 def _by_choice(name: str, value: Any, history: History) -> Source | None:

@@ -363,6 +363,20 @@ def test_class_that_a_failed_cell_left_half_way(kernel: Kernel, place: Place) ->
     assert place.results(program) == "first"
 
 
+def test_class_of_a_failed_cell(kernel: Kernel, place: Place) -> None:
+    kernel.run("class A:\n    def f(self): return 1")
+    kernel.run("1 / 0\nclass A:\n    def f(self): return 2", quiet=True)
+    assert place.results(kernel.capture("print('RESULT', A().f())")) == 1
+
+
+def test_method_replaced_without_a_statement_of_its_own(kernel: Kernel) -> None:
+    kernel.run("class A:\n    def f(self): return 1")
+    kernel.run("for name in ['f']:\n    setattr(A, name, lambda self: 2)")
+    (finding,) = kernel.capture("A()").findings
+    assert (finding.code, str(finding.severity)) == ("capture.changed-class", "warning")
+    assert "`A.f`" in finding.message
+
+
 def test_function_replaced_by_exec_is_refused(kernel: Kernel) -> None:
     kernel.run("def f(): return 1")
     kernel.run("exec('def f(): return 2')")
