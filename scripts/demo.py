@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -20,7 +21,10 @@ def main() -> int:
     os.environ.setdefault("DISTRAIN_HOME", str(EXECUTED.parent / "distrain"))
     notebook = nbformat.read(SOURCE, as_version=4)
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": SOURCE.parent}}
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        resources={"metadata": {"path": SOURCE.parent}},
     )
     try:
         client.execute()
@@ -29,13 +33,21 @@ def main() -> int:
         return 1
     finally:
         nbformat.write(notebook, EXECUTED)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if output.get("name") == "stdout":
-                print(output.text, end="")
-    print(f"\nThe executed notebook: {EXECUTED.relative_to(ROOT)}")
-    print("Look at it: .venv/bin/jupyter lab out/quickstart.ipynb")
+    for text in printed(notebook):
+        print(text)
+    print(f"The executed notebook: {EXECUTED.relative_to(ROOT)}")
+    print(f"Look at it: .venv/bin/jupyter lab {EXECUTED.relative_to(ROOT)}")
     return 0
+
+
+def printed(notebook: nbformat.NotebookNode) -> Iterator[str]:
+    """What the cells show as text, but for the long text of the dry run."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []) if "--dry-run" not in cell.source else []:
+            if output.get("name") == "stdout":
+                yield output.text
+            elif "text/plain" in output.get("data", {}):
+                yield output.data["text/plain"] + "\n"
 
 
 if __name__ == "__main__":
