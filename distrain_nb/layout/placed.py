@@ -50,10 +50,10 @@ class Placed:
         """The accelerator of a replica: asked for, or one that comes with the machine."""
         if self.pool.accelerator:
             return self.pool.accelerator
-        if self.legacy and self.legacy.accelerator:
-            return self.legacy.accelerator
-        if self.instance and (self.instance.gpu_name or self.instance.neuron_name):
-            return self.instance.gpu_name or self.instance.neuron_name
+        if self.legacy:
+            return self.legacy.accelerator or None
+        if self.instance:
+            return self.instance.gpu_name or self.instance.neuron_name or None
         return self.machine.builtin_accelerator or None if self.machine and self.is_tpu else None
 
     @property
@@ -61,11 +61,10 @@ class Placed:
         """How many accelerators a replica has; for TPU slices, the chips of one machine."""
         if self.pool.accelerator:
             return max(self.pool.accelerator_count, 0)
+        if self.legacy:
+            return self.legacy.accelerator_count or 0
         if self.instance:
             return self.instance.gpu_count or self.instance.neuron_count or 0
-        row = self.legacy or self.machine
-        if row is self.legacy and self.legacy:
-            return self.legacy.accelerator_count or 0
         return (self.machine.builtin_accelerator_count or 0) if self.machine and self.is_tpu else 0
 
     @property

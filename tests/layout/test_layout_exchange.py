@@ -152,6 +152,27 @@ def test_no_export_raises_and_what_cannot_be_read_back_is_said(layout: Layout) -
             read_any(text)
 
 
+@examples
+@given(layouts(), st.data())
+def test_a_piece_of_a_text_is_read_or_refused_but_never_raises_else(
+    layout: Layout, data: st.DataObject
+) -> None:
+    text = data.draw(st.sampled_from(list(exports(layout).values())))
+    start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
+    for piece in (text[start:end], text[:start] + text[end:], text.replace(":", ": [", 1)):
+        with contextlib.suppress(OptionError):
+            read_any(piece)
+
+
+@examples
+@given(st.text())
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for piece in (text, "{" + text, "gcloud ai custom-jobs create " + text, "--on " + text,
+                  "instance_type=" + text, "on: " + text, "trainingInput: " + text):  # fmt: skip
+        with contextlib.suppress(OptionError):
+            read_any(piece)
+
+
 def test_what_has_no_place_is_told() -> None:
     spec = {
         "workerPoolSpecs": [
@@ -166,6 +187,16 @@ def test_what_has_no_place_is_told() -> None:
     assert set(found.left_out) == {"serviceAccount", "workerPoolSpecs[0].containerSpec.env"}
     assert {finding.code for finding in left_out(found)} == {"import-left-out"}
     assert found.layout == Layout.of("vertex", primary="n1-standard-4", image="gcr.io/p/i")
+
+
+def test_a_comment_about_gcloud_makes_no_command() -> None:
+    text = "# for: gcloud ai-platform jobs submit training\n" + documents.CONFIG
+    assert read_any(text).layout == K80S
+
+
+@pytest.mark.parametrize("sign", ["", "!", "$ "])
+def test_a_command_may_stand_behind_a_sign(sign: str) -> None:
+    assert read_any(sign + documents.VERTEX_COMMAND).layout == V100S
 
 
 @pytest.mark.parametrize(

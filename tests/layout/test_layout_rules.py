@@ -296,6 +296,15 @@ def test_an_allowlist_is_a_warning() -> None:
     ]
 
 
+def test_version_2_of_model_parallelism_has_its_own_limits() -> None:
+    job = SAGEMAKER_JOB.edited({"distribution": "smdistributed.modelparallel"})
+    assert check(job.edited({"workers.machine": "ml.p5.48xlarge"})) == ()
+    old = check(job.edited({"framework": "pytorch-1.13.1"}))
+    assert [finding.code for finding in old] == ["distribution-framework"]
+    first = job.edited({"launcher": "mpi", "workers.machine": "ml.p5.48xlarge"})
+    assert {f.code for f in check(first)} == {"distribution-version", "distribution-instance"}
+
+
 def test_sources_of_rules_are_in_the_table_of_sources() -> None:
     for rule in RULES.values():
         for key in filter(None, rule.source.split(";")):

@@ -24,6 +24,7 @@ FORMS = (
 
 _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
 _ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count)\s*=")
+_COMMAND = re.compile(r"^\s*[!$]?\s*gcloud\s", re.MULTILINE)
 _OPTIONS = re.compile(r"%%distrain|--\w")
 
 
@@ -33,7 +34,7 @@ def read_any(text: str) -> Imported:
     Raises OptionError naming what is wrong, or the forms that can be read.
     """
     text = text.strip()
-    if "gcloud " in text:
+    if _COMMAND.search(text):
         return from_command(text)
     if text.startswith(("{", "[")):
         return _from_json(text)

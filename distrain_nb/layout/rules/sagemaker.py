@@ -152,7 +152,7 @@ def distribution_framework(job: Job) -> Iterator[Problem]:
     name, number = job.layout.framework_name, version(job.layout.framework_version)
     if row is None or not name:
         return
-    least = dict(map(split_framework, row.framework_min)).get(name)
+    least = dict(map(split_framework, _oldest(job, row))).get(name)
     if name not in row.frameworks:
         yield Problem(
             "framework",
@@ -169,6 +169,12 @@ def distribution_framework(job: Job) -> Iterator[Problem]:
                 *_other_distribution(job),
             ],
         )
+
+
+def _oldest(job: Job, row: Distribution) -> tuple[str, ...]:
+    if row.distribution == _MODEL and job.layout.launcher == "torchrun":
+        return limit(job.catalog, "sagemaker", "modelparallel_v2_pytorch_min")
+    return row.framework_min
 
 
 def _other_distribution(job: Job) -> Iterator[Repair]:
