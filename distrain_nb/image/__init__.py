@@ -1,1 +1,23 @@
-"""OCI images without a Docker daemon: layers, a registry client, and the builders."""
+"""A program becomes a container image in a registry, by default without Docker."""
+
+from distrain_nb.image.builders import build
+from distrain_nb.image.cloudbuild import CloudBuild
+from distrain_nb.image.dependencies import read_requirements
+from distrain_nb.image.docker import REDUCTION_SERVER, dockerfile
+from distrain_nb.image.image import Image, ImageLayer, Recipe
+from distrain_nb.image.progress import Progress, at_most_every
+from distrain_nb.image.reference import Reference
+
+__all__ = [
+    "REDUCTION_SERVER",
+    "CloudBuild",
+    "Image",
+    "ImageLayer",
+    "Progress",
+    "Recipe",
+    "Reference",
+    "at_most_every",
+    "build",
+    "dockerfile",
+    "read_requirements",
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -23,8 +24,26 @@ class Progress:
             return self.phase
         return f"{self.phase}: {readable_size(self.done)} of {readable_size(self.total)}"
 
+    def _repr_html_(self) -> str:
+        value = f" value='{self.done}' max='{self.total}'" if self.total else ""
+        return f"<div><progress{value} style='width: 20em'></progress> {self}</div>"
+
 
 Listener = Callable[[Progress], None]
+
+
+def at_most_every(seconds: float, listener: Listener) -> Listener:
+    """A listener that hears of every phase and every end, and of what is between now and then."""
+    phase, due = "", 0.0
+
+    def hear(event: Progress) -> None:
+        nonlocal phase, due
+        now = time.monotonic()
+        if event.phase != phase or event.done == event.total or now >= due:
+            phase, due = event.phase, now + seconds
+            listener(event)
+
+    return hear
 
 
 class Stopped(ImageError):

@@ -1,0 +1,40 @@
+"""Progress: what a bar shows, and how often."""
+
+from __future__ import annotations
+
+import pytest
+
+from distrain_nb.errors import OptionError
+from distrain_nb.image import Progress, Recipe, at_most_every, build
+
+from .programs import SimpleProgram
+
+
+def test_an_event_in_words_and_as_a_bar() -> None:
+    event = Progress("sending", 512, 2048)
+    assert str(event) == "sending: 512 B of 2 KiB"
+    assert "<progress value='512' max='2048'" in event._repr_html_()
+    assert str(Progress("packing")) == "packing"
+    assert "<progress style" in Progress("packing")._repr_html_()
+
+
+def test_a_slow_listener_hears_of_phases_and_ends_only() -> None:
+    heard: list[Progress] = []
+    hear = at_most_every(1000, heard.append)
+    events = [Progress("packing"), *(Progress("sending", n, 50) for n in range(51))]
+    for event in events:
+        hear(event)
+    assert heard == [events[0], events[1], events[-1]]
+
+
+def test_a_quick_listener_hears_of_everything() -> None:
+    heard: list[Progress] = []
+    hear = at_most_every(0, heard.append)
+    for done in range(51):
+        hear(Progress("sending", done, 50))
+    assert len(heard) == 51
+
+
+def test_an_unknown_builder_names_those_that_there_are() -> None:
+    with pytest.raises(OptionError, match="--builder kaniko is not known; choose append, docker"):
+        build(SimpleProgram(), Recipe("a", "b"), "kaniko")
