@@ -86,7 +86,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("ranks_per_replica", "N", "ranks that each replica runs", int, flag="-n"),
     Option("distribution", "NAME", "SageMaker's name of a distribution that is no launcher"),
     Option("mpi_options", "TEXT", "more options for mpirun"),
-    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are got", str.upper),
+    Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are obtained", str.upper),
     Option("timeout", _DURATION_FORM, "how long the job may run", seconds, duration),
     Option("max_wait", _DURATION_FORM, "how long it may wait for machines", seconds, duration),
     Option("checkpoint", "URI", "where checkpoints are saved"),
@@ -115,7 +115,7 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 
 
 def split(text: str) -> dict[str, object]:
-    """The options of a line by their fields. Raises OptionError for what is no layout option."""
+    """The options of a line by their fields. Raises OptionError for what is not a layout option."""
     found: dict[str, object] = {}
     words = iter(_words(text))
     for word in words:
@@ -124,7 +124,7 @@ def split(text: str) -> dict[str, object]:
             found["spot"] = True
             continue
         if name not in _BY_FLAG:
-            raise OptionError(f"{word!r} is no layout option; allowed are {_names()}")
+            raise OptionError(f"{word!r} is not a layout option; allowed are {_names()}")
         option = _BY_FLAG[name]
         value = value if equals else next(words, "")
         if not value:

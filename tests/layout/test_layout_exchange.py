@@ -202,7 +202,7 @@ def test_a_command_may_stand_behind_a_sign(sign: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("hello", "no layout in a form that can be read"),
+        ("hello", "not a layout in a form that can be read"),
         ("{", "not JSON"),
         ('{"workerPoolSpecs": 4}', "list of up to 4 pools"),
         ('{"workerPoolSpecs": [{"replicaCount": "many"}]}', r"workerPoolSpecs\[0\].replicaCount"),

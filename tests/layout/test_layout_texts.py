@@ -65,7 +65,7 @@ def test_a_bad_option_names_itself_its_value_and_its_form() -> None:
         Layout.of("mars")
     with pytest.raises(OptionError, match=r"no layout option 'colour'"):
         Layout.of(colour="red")
-    with pytest.raises(OptionError, match="'--colour' is no layout option"):
+    with pytest.raises(OptionError, match="'--colour' is not a layout option"):
         Layout.from_line("--colour red")
     with pytest.raises(OptionError, match="--timeout needs a value"):
         Layout.from_line("--timeout")

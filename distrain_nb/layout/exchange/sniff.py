@@ -72,4 +72,4 @@ def _from_mapping(value: Any, text: str) -> Imported:
             return from_training_job(value)
         if "on" in value:
             return Imported("layout", read(text))
-    raise OptionError(f"this is no layout in a form that can be read; paste {FORMS}")
+    raise OptionError(f"this is not a layout in a form that can be read; paste {FORMS}")

@@ -41,7 +41,7 @@ def accelerator_unknown(job: Job) -> Iterator[Problem]:
         if name and name not in job.catalog.accelerators:
             yield Problem(
                 placed.where("accelerator"),
-                f"{name} is no accelerator; {_known(job)} are known.",
+                f"{name} is not an accelerator; choose one of {_known(job)}.",
                 partial(_other_names, job, placed, name),
             )
 
@@ -61,7 +61,7 @@ def _other_names(job: Job, placed: Placed, name: str) -> Iterator[Repair]:
 
 def _without(placed: Placed) -> Repair:
     return repair(
-        f"Leave the accelerator of the {placed.role} away",
+        f"Remove the accelerator from the {placed.role}",
         **at(placed.role, accelerator=None, accelerator_count=0),
     )
 
@@ -77,10 +77,10 @@ def accelerator_retired(job: Job) -> Iterator[Problem]:
     for placed in _gpu_pools(job):
         row = job.catalog.accelerators.get(placed.pool.accelerator or "")
         if row and row.kind == "gpu" and row.accelerator not in here:
+            offers = "no longer offers" if row.status == "deprecated" else "does not offer"
             yield Problem(
                 placed.where("accelerator"),
-                f"{short_name(row.accelerator)} is not to be had on {job.layout.on}"
-                + (" any more." if row.status == "deprecated" else "."),
+                f"{job.layout.on} {offers} {short_name(row.accelerator)}.",
                 partial(_other_accelerators, job, placed),
             )
 

@@ -19,13 +19,13 @@ _CUSTOM = "CUSTOM"
 _TPU, _TPUS = "cloud_tpu", ("TPU_V2", "TPU_V3")
 
 
-@rule("tier-unknown", "The scale tier is one that there is.", "ML-API;AIP-GPU", on=_HERE)
+@rule("tier-unknown", "The scale tier exists.", "ML-API;AIP-GPU", on=_HERE)
 def tier_unknown(job: Job) -> Iterator[Problem]:
     tiers = [row.name for row in job.catalog.legacy_machines.values() if row.kind == "scale_tier"]
     if job.layout.tier and job.layout.tier not in tiers:
         yield Problem(
             "tier",
-            f"{job.layout.tier} is no scale tier; {', '.join(tiers)} are.",
+            f"{job.layout.tier} is not a scale tier; choose one of {', '.join(tiers)}.",
             _custom,
         )
 
@@ -59,7 +59,7 @@ def custom_without_primary(job: Job) -> Iterator[Problem]:
         yield Problem(
             "primary",
             "The tier CUSTOM needs a primary.",
-            lambda: [repair("Let the tier be left away", tier=None), *_custom()[1:]],
+            lambda: [repair("Remove the tier", tier=None), *_custom()[1:]],
         )
 
 
@@ -69,7 +69,7 @@ def tier_elsewhere(job: Job) -> Iterator[Problem]:
         yield Problem(
             "tier",
             f"The tier {job.layout.tier} has no meaning on {job.layout.on}.",
-            lambda: [repair("Leave the tier away", tier=None)],
+            lambda: [repair("Remove the tier", tier=None)],
         )
 
 
@@ -135,6 +135,4 @@ def _takes(row: LegacyMachine, accelerator: str | None) -> bool:
 
 
 def _own(placed: Placed) -> Iterator[Repair]:
-    yield repair(
-        "Leave the accelerator away", **at(placed.role, accelerator=None, accelerator_count=0)
-    )
+    yield repair("Remove the accelerator", **at(placed.role, accelerator=None, accelerator_count=0))

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from distrain_nb.layout.placed import Job, Placed
 
 
-@rule("disk-type", "The boot disk is of a type that there is.", "VERTEX-CC;ML-API", on=GOOGLE)
+@rule("disk-type", "The boot disk has a type that exists.", "VERTEX-CC;ML-API", on=GOOGLE)
 def disk_type(job: Job) -> Iterator[Problem]:
     allowed = limit(job.catalog, job.layout.on, "boot_disk_types")
     for placed in job.pools:
         if placed.pool.disk_type and placed.pool.disk_type not in allowed:
             yield Problem(
                 placed.where("disk_type"),
-                f"{placed.pool.disk_type} is no boot disk; {', '.join(allowed)} are.",
+                f"{placed.pool.disk_type} is not a boot disk type; "
+                f"choose one of {', '.join(allowed)}.",
                 partial(_types, placed, allowed),
             )
 
@@ -42,7 +43,7 @@ def disk_size(job: Job) -> Iterator[Problem]:
             nearest = smallest if size < smallest else largest
             yield Problem(
                 placed.where("disk_gb"),
-                f"A boot disk of {size} GB can't be had; {smallest} to {largest} GB can.",
+                f"A boot disk can't have {size} GB; choose {smallest} to {largest} GB.",
                 partial(_sizes, placed, nearest),
             )
 

@@ -82,13 +82,10 @@ def machine_unknown(job: Job) -> Iterator[Problem]:
 def _unknown(job: Job, placed: Placed) -> str:
     name, place = placed.pool.machine, job.layout.on
     if placed.legacy and placed.legacy.kind == "scale_tier":
-        return f"{name} is a scale tier, no machine type: set it as the tier."
+        return f"{name} is a scale tier, not a machine type: set it as the tier."
     if placed.known:
         return f"{name} is not offered for training on {place}."
-    return (
-        f"{name} is no machine type known for {place}; if it is a new one, add it to the file "
-        f"catalog.yaml."
-    )
+    return f"{name} is not a machine type known for {place}; if it is new, add it to catalog.yaml."
 
 
 def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:

@@ -74,7 +74,7 @@ def _gpu_only(placed: Placed) -> bool:
 
 def _cpu_reducers(job: Job) -> Iterator[Repair]:
     bare = at(Role.REDUCERS, accelerator=None, accelerator_count=0)
-    yield repair("Leave its accelerators away", **bare)
+    yield repair("Remove its accelerators", **bare)
     recommended = limit(job.catalog, "vertex", "reduction_server_machine")[0]
     yield repair(f"Use {recommended}", **bare, **at(Role.REDUCERS, machine=recommended))
     yield from _sized(job)
@@ -124,7 +124,7 @@ def reducers_image(job: Job) -> Iterator[Problem]:
     if pool and pool.image and _IMAGE not in pool.image:
         yield Problem(
             "reducers.image",
-            f"{pool.image} is no image of the Reduction Server.",
+            f"{pool.image} is not an image of the Reduction Server.",
             partial(_own_image, job),
         )
 

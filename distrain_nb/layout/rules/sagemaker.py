@@ -96,9 +96,7 @@ def _has(placed: Placed) -> str:
 
 
 def _own(placed: Placed) -> Iterator[Repair]:
-    yield repair(
-        "Leave the accelerator away", **at(placed.role, accelerator=None, accelerator_count=0)
-    )
+    yield repair("Remove the accelerator", **at(placed.role, accelerator=None, accelerator_count=0))
 
 
 @rule(
@@ -123,7 +121,9 @@ def distribution_unknown(job: Job) -> Iterator[Problem]:
     name = job.layout.distribution
     if name and name not in job.catalog.distributions:
         known = ", ".join(job.catalog.distributions)
-        yield Problem("distribution", f"{name} is no distribution; {known} are.", _none)
+        yield Problem(
+            "distribution", f"{name} is not a distribution; choose one of {known}.", _none
+        )
 
 
 def _none() -> list[Repair]:
@@ -327,7 +327,7 @@ def mpi_options_without_mpi(job: Job) -> Iterator[Problem]:
             "These options are for mpirun, which does not start this job.",
             lambda: [
                 repair("Start it with mpi", launcher="mpi", distribution=None),
-                repair("Leave the options away", mpi_options=None),
+                repair("Remove the options", mpi_options=None),
             ],
         )
 

@@ -59,7 +59,7 @@ def volume_size(job: Job) -> Iterator[Problem]:
         if size is not None and size < least:
             yield Problem(
                 placed.where("disk_gb"),
-                f"A volume of {size} GB can't be had; it has {least} GB or more.",
+                f"A volume can't have {size} GB; choose {least} GB or more.",
                 partial(_size, placed, figure(job.catalog, "sagemaker", "volume_gb_default")),
             )
 
@@ -106,7 +106,7 @@ def volume_type(job: Job) -> Iterator[Problem]:
 
 
 def _no_type(placed: Placed) -> Iterator[Repair]:
-    yield repair("Leave the type away", **at(placed.role, disk_type=None))
+    yield repair("Remove the type", **at(placed.role, disk_type=None))
 
 
 @rule(
@@ -174,7 +174,7 @@ def wait_without_spot(job: Job) -> Iterator[Problem]:
             "max_wait",
             "max_wait is for spot machines, which this job does not ask for.",
             lambda: [
-                repair("Leave max_wait away", max_wait=None),
+                repair("Remove max_wait", max_wait=None),
                 repair("Use spot machines", scheduling="SPOT"),
             ],
         )
@@ -202,6 +202,6 @@ def checkpoint_place(job: Job) -> Iterator[Problem]:
     if place and not re.match(r"(https|s3)://", place):
         yield Problem(
             "checkpoint",
-            f"{place} is no place in S3; write s3://BUCKET/PREFIX.",
+            f"{place} is not in S3; write s3://BUCKET/PREFIX.",
             lambda: [repair("Save no checkpoints", checkpoint=None)],
         )

@@ -33,7 +33,7 @@ def strategy_unknown(job: Job) -> Iterator[Problem]:
     if name and name not in allowed and name not in _deprecated(job):
         yield Problem(
             "scheduling",
-            f"{name} is no scheduling strategy; {', '.join(allowed)} are.",
+            f"{name} is not a scheduling strategy; choose one of {', '.join(allowed)}.",
             lambda: [*_standard(), repair("Use SPOT", scheduling="SPOT")],
         )
 
@@ -142,7 +142,7 @@ def flex_start_timeout(job: Job) -> Iterator[Problem]:
         )
 
 
-@rule("spot-tpu-pod", "TPU Pods are not had as Spot machines.", "VERTEX-SPOT", on=_VERTEX)
+@rule("spot-tpu-pod", "TPU Pods don't run on Spot machines.", "VERTEX-SPOT", on=_VERTEX)
 def spot_tpu_pod(job: Job) -> Iterator[Problem]:
     if not job.layout.spot:
         return

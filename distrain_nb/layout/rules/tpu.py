@@ -96,7 +96,7 @@ def topology_without_tpu(job: Job) -> Iterator[Problem]:
 
 
 def _no_topology(placed: Placed) -> Iterator[Repair]:
-    yield repair("Leave the topology away", **at(placed.role, topology=None))
+    yield repair("Remove the topology", **at(placed.role, topology=None))
 
 
 @rule(
@@ -118,7 +118,7 @@ def tpu_accelerator(job: Job) -> Iterator[Problem]:
 
 def _no_accelerator(placed: Placed) -> Iterator[Repair]:
     yield repair(
-        f"Leave the accelerator of the {placed.role} away",
+        f"Remove the accelerator from the {placed.role}",
         **at(placed.role, accelerator=None, accelerator_count=0),
     )
 
