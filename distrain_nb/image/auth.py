@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from distrain_nb.image import credentials
-from distrain_nb.image.patience import RegistryError
+from distrain_nb.image.patience import RegistryError, check_busy
 from distrain_nb.image.reference import is_loopback
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ def _token_request(
 def _read_token(answer: httpx.Response, server: str) -> tuple[str, float]:
     """The header and its life in seconds. A busy server is worth another try."""
     if answer.status_code != httpx.codes.OK:
-        raise httpx.RemoteProtocolError(f"token server {server} answered {answer.status_code}")
+        check_busy(answer, f"token server {server}")
+        raise AuthenticationError(f"The token server {server} answered {answer.status_code}.")
     said = answer.json()
     token = said.get("token") or said.get("access_token")
     if not token:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.image.progress import Meter
 
-_TIMEOUT = httpx.Timeout(60.0, connect=15.0)
+_TIMEOUT = httpx.Timeout(300.0, connect=15.0)  # a registry may take long to store a big blob
 _CONNECTIONS = httpx.Limits(max_connections=8)
 _MAX_DOCUMENT = 8 << 20
 _CHUNK = 1 << 18
@@ -287,7 +287,15 @@ def _check(response: httpx.Response, what: str, allowed: tuple[int, ...], regist
         raise AuthenticationError(
             f"{what}: {registry} doesn't allow it ({_reason(response)}). {advice(registry)}"
         )
-    raise RegistryError(f"{what}: {_reason(response)}", response.status_code)
+    raise RegistryError(f"{what}: {_reason(response)}{_hint(response)}", response.status_code)
+
+
+def _hint(response: httpx.Response) -> str:
+    if response.status_code != httpx.codes.NOT_FOUND:
+        return ""
+    if response.request.method == "GET":
+        return ". Is the name right? Some registries also hide what you may not read: log in."
+    return ". Create the repository first: this registry doesn't do so by itself."
 
 
 def _reason(response: httpx.Response) -> str:

@@ -161,8 +161,9 @@ def test_a_manifest_that_is_not_what_its_digest_says(tiny_base: str, tmp_path: P
         (Fault(MANIFEST, times=99, status=502), "Publishing .*failed 6 times.*502"),
         (Fault(BEGIN, times=99, status=403), "doesn't allow it.*docker login"),
         (Fault(BEGIN, times=99, status=405), "405"),
+        (Fault(BEGIN, times=99, status=404), "404.*Create the repository first"),
     ],
-    ids=["500", "cut", "damaged", "manifest", "403", "405"],
+    ids=["500", "cut", "damaged", "manifest", "403", "405", "404"],
 )
 def test_a_push_that_cannot_succeed_says_why_and_leaves_no_tag(
     tiny_base: str, tmp_path: Path, fault: Fault, words: str

@@ -57,10 +57,10 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None
 
 
 @pytest.fixture
-def closed(tmp_path: Path, base: str) -> Iterator[str]:
+def closed(tmp_path: Path, tiny_base: str) -> Iterator[str]:
     """A registry that wants Basic authentication, with the base in it."""
     with registry(tmp_path / "closed", htpasswd(tmp_path / "closed")) as host:
-        copy(base, f"{host}/bases/python:3.11")
+        copy(tiny_base, f"{host}/bases/python:3.11")
         yield host
 
 
@@ -89,10 +89,10 @@ def test_with_a_wrong_password(closed: str, tmp_path: Path) -> None:
 
 
 def test_a_base_of_an_open_registry_goes_to_a_closed_one(
-    base: str, closed: str, tmp_path: Path
+    tiny_base: str, closed: str, tmp_path: Path
 ) -> None:
     logged_in(tmp_path, auths={closed: {"auth": GOOD}})
-    assert build(SimpleProgram(), Recipe(base, f"{closed}/job:2")).layers[0].how == "copied"
+    assert build(SimpleProgram(), Recipe(tiny_base, f"{closed}/job:2")).layers[0].how == "copied"
 
 
 def test_logged_in_by_docker_itself(closed: str, docker: Docker) -> None:
@@ -101,18 +101,18 @@ def test_logged_in_by_docker_itself(closed: str, docker: Docker) -> None:
 
 
 @contextmanager
-def guarded(tmp_path: Path, tokens: TokenServer, small: BaseImage) -> Iterator[str]:
+def guarded(tmp_path: Path, tokens: TokenServer, tiny: BaseImage) -> Iterator[str]:
     """A registry behind a token server, with the base in it."""
     folder = tmp_path / "guarded"
     with registry(folder) as host:  # filled while it is open
-        small.push(f"{host}/bases/python:3.11")
+        tiny.push(f"{host}/bases/python:3.11")
     with token_server(tmp_path, tokens) as auth, registry(folder, auth) as host:
         yield host
 
 
-def test_a_token_with_both_scopes_in_one_request(tmp_path: Path, small: BaseImage) -> None:
+def test_a_token_with_both_scopes_in_one_request(tmp_path: Path, tiny: BaseImage) -> None:
     tokens = TokenServer()
-    with guarded(tmp_path, tokens, small) as host:
+    with guarded(tmp_path, tokens, tiny) as host:
         logged_in(tmp_path, auths={host: {"auth": GOOD}})
         image = build(SimpleProgram(), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
     assert image.layers[0].how == "mounted"
@@ -120,30 +120,37 @@ def test_a_token_with_both_scopes_in_one_request(tmp_path: Path, small: BaseImag
     assert tokens.requests == [both]
 
 
-def test_a_token_that_runs_out_is_renewed_before(tmp_path: Path, small: BaseImage) -> None:
+def test_a_token_that_runs_out_is_renewed_before(tmp_path: Path, tiny: BaseImage) -> None:
     tokens = TokenServer(says=0.01)
-    with guarded(tmp_path, tokens, small) as host:
+    with guarded(tmp_path, tokens, tiny) as host:
         logged_in(tmp_path, auths={host: {"auth": GOOD}})
         build(SimpleProgram(), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
     assert len(tokens.requests) > 3
 
 
 def test_an_identity_token_is_exchanged(
-    tmp_path: Path, small: BaseImage, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, tiny: BaseImage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = json.dumps({"Username": "<token>", "Secret": REFRESH_TOKEN})
     helper(tmp_path, monkeypatch, f"cat >/dev/null; echo '{answer}'")
-    with guarded(tmp_path, TokenServer(), small) as host:
+    with guarded(tmp_path, TokenServer(), tiny) as host:
         logged_in(tmp_path, credHelpers={host: "tests"})
         build(SimpleProgram(), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
         logged_in(tmp_path, auths={host: {"identitytoken": REFRESH_TOKEN}})
         build(SimpleProgram("2"), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
 
 
-def test_a_token_server_that_refuses(tmp_path: Path, small: BaseImage) -> None:
-    with guarded(tmp_path, TokenServer(), small) as host:
+def test_a_token_server_that_refuses(tmp_path: Path, tiny: BaseImage) -> None:
+    with guarded(tmp_path, TokenServer(), tiny) as host:
         message = r"doesn't let an anonymous user do this: repository:team/job:pull,push"
         with pytest.raises(AuthenticationError, match=message):
+            build(SimpleProgram(), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
+
+
+def test_a_token_server_that_does_not_understand(tmp_path: Path, tiny: BaseImage) -> None:
+    with guarded(tmp_path, TokenServer(scopes=5), tiny) as host:
+        logged_in(tmp_path, auths={host: {"auth": GOOD}})
+        with pytest.raises(AuthenticationError, match=r"token server 127\.0\.0\.1 answered 400"):
             build(SimpleProgram(), Recipe(f"{host}/bases/python:3.11", f"{host}/team/job:1"))
 
 
