@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,14 +136,10 @@ def _source(code: Any) -> Source:
 
 
 def _program(source: Source, options: JobOptions) -> Program:
-    overlay = options.overlay()
-    notebook = source.notebook
-    if overlay:
-        notebook = replace(notebook, namespace=ChainMap(overlay, dict(notebook.namespace)))
     return capture(
         source.cell,
         source.first_line,
-        notebook,
+        replace(source.notebook, given=options.given()),
         include=options.include,
         require=options.require,
         limit=int(Config.load().carry_limit * MIB),

@@ -46,7 +46,7 @@ class JobOptions:
         """The names in `result`, each on its own."""
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
 
-    def overlay(self) -> dict[str, Any]:
+    def given(self) -> dict[str, Any]:
         """The names that `param` and `data` define, with their values."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
         return values | {name: _local_path(name, uri) for name, uri in _pairs("data", self.data)}

@@ -126,14 +126,17 @@ class Run:
 
 
 class Results(Mapping[str, Any]):
-    """The values that a run brought back; each is read when it is asked for."""
+    """The values that a run brought back; each is read when it is asked for.
+
+    Asking for one that could not be saved raises ValueError with the reason.
+    """
 
     def __init__(self, folder: Path, run: int) -> None:
         self._folder = folder
         self._run = run
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._names():
+        if name not in (*self._names(), *self._unsaved()):
             there = ", ".join(self._names()) or "nothing"
             raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
         return values.load(self._folder, [name])[name]
@@ -148,4 +151,7 @@ class Results(Mapping[str, Any]):
         return f"<result of run {self._run}: {', '.join(self) or 'nothing'}>"
 
     def _names(self) -> list[str]:
-        return values.names(self._folder)
+        return values.names(self._folder) if self._folder.exists() else []
+
+    def _unsaved(self) -> list[str]:
+        return list(values.index_of(self._folder).unsaved) if self._folder.exists() else []

@@ -40,6 +40,17 @@ def test_a_result_comes_into_the_namespace(nb: Kernel) -> None:
     )
 
 
+def test_a_result_that_cannot_be_saved_says_why(home: Path) -> None:
+    code = "import threading\ngood, lock = 1, threading.Lock()"
+    run = api.submit(code, wait=True, result="good,lock")
+    assert run.result["good"] == 1
+    assert "--result lock could not be saved" in run.logs()
+    with pytest.raises(ValueError, match="lock was not saved"):
+        run.result["lock"]
+    with pytest.raises(KeyError, match="brought back good"):
+        run.result["other"]
+
+
 def test_param_and_data_give_names_other_values(nb: Kernel, notebook_folder: Path) -> None:
     (notebook_folder / "digits").mkdir()
     nb.run("lr = 0.1")
