@@ -1,0 +1,218 @@
+"""The job builder: a form whose state lives in the kernel, so that reloading a page loses nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Role, load, save, saved
+from distrain_nb.layout.exchange import exports, left_out, read_any
+from distrain_nb.layout.files import FOLDER
+from distrain_nb.ui.form.editing import Editing, History
+from distrain_nb.ui.form.view import options, view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.findings import Finding
+
+STATIC = Path(__file__).parent / "static"
+THEME = Path(__file__).parents[1] / "static" / "monitor.css"
+SCRIPTS = ("dom.js", "combobox.js", "fields.js", "pools.js", "verdict.js", "preview.js", "form.js")
+
+
+class FormWidget(anywidget.AnyWidget):
+    """What the page shows. It sends messages of what the user does; see `Form`."""
+
+    _esm = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
+    _css = "\n".join(path.read_text(encoding="utf-8") for path in (THEME, STATIC / "form.css"))
+
+    view = traitlets.Dict().tag(sync=True)
+    options = traitlets.Dict().tag(sync=True)
+    files = traitlets.Dict().tag(sync=True)
+    heard = traitlets.List().tag(sync=True)
+    key = traitlets.Unicode("").tag(sync=True)
+    tab = traitlets.Unicode("options").tag(sync=True)
+
+
+class Form(traitlets.HasTraits):
+    """A layout and everything that can be done to it, from the page and from Python alike.
+
+    `layout` can be read, set and observed. Saved layouts are in `folder`, from where the kernel is.
+    """
+
+    layout = traitlets.Instance(Layout)
+
+    def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
+        self._folder = folder
+        self._name = Path(layout).stem if isinstance(layout, str) else ""
+        self._replacing = ""
+        start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
+        self._history = History(Editing(start))
+        self.widget = FormWidget()
+        self.widget.key = self.widget.model_id
+        self.widget.on_msg(self._heard)
+        super().__init__(layout=start)
+        self.observe(self._set, "layout")
+        self._tell("")
+        self._show()
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that is wrong with what stands in the fields."""
+        return self._history.now.findings()
+
+    @property
+    def exports(self) -> dict[str, str]:
+        """The layout in every form that it can be copied in, by the form's name."""
+        return exports(self.layout)
+
+    @property
+    def line(self) -> str:
+        """The first line of a cell that runs on this layout."""
+        return f"%%distrain {self.layout}"
+
+    def set(self, path: str, text: str, group: str = "") -> None:
+        """Type a text into a field, such as `workers.machine`, whether or not it can be read."""
+        self._do(self._history.then(self._history.now.typed(path, text), group))
+
+    def add(self, role: Role | str) -> None:
+        """Add a pool of a role."""
+        self._do(self._history.then(self._history.now.added(Role(role))))
+
+    def remove(self, role: Role | str) -> None:
+        """Remove the pool of a role."""
+        self._do(self._history.then(self._history.now.removed(Role(role))))
+
+    def size_reducers(self) -> None:
+        """Size the Reduction Server for the workers. Raises OptionError if none can cover them."""
+        self._do(self._history.then(self._history.now.sized()))
+
+    def repair(self, code: str, where: str, label: str = "") -> None:
+        """Apply a repair of a finding: the one with that label, or the smallest.
+
+        Raises OptionError if there is no such finding or repair any more.
+        """
+        for finding in self.findings:
+            for fix in finding.fixes:
+                if (finding.code, finding.where) == (code, where) and label in ("", fix.label):
+                    self._do(self._history.then(self._history.now.repaired(finding, fix)))
+                    return
+        raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
+
+    def undo(self) -> None:
+        """Go a step back."""
+        self._do(self._history.undone())
+
+    def redo(self) -> None:
+        """Do the last undone step again."""
+        self._do(self._history.redone())
+
+    def save(self, name: str) -> Path:
+        """Write the layout to `FOLDER/NAME.yaml`, for `--layout NAME`. Raises OptionError."""
+        path = save(self.layout, name, self._folder)
+        self._name = name
+        self._tell(f"Saved in {path}; use it as --layout {name}")
+        return path
+
+    def load(self, name: str) -> None:
+        """Go on with a saved layout. Raises OptionError naming those that there are."""
+        self._do(self._history.then(Editing(load(name, self._folder))))
+        self._name = name
+        self._tell(f"Loaded {name}")
+
+    def paste(self, text: str) -> tuple[Finding, ...]:
+        """Go on with a layout in any of the clouds' forms; gives what of it had no place.
+
+        Raises OptionError naming what can't be read.
+        """
+        imported = read_any(text)
+        self._do(self._history.then(Editing(imported.layout)))
+        lost = left_out(imported)
+        gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
+        self._tell(f"Read as {imported.form}{gone}")
+        return lost
+
+    def to_new_cell(self) -> None:
+        """Offer the line as the next cell; from a cell that is running."""
+        from IPython import get_ipython
+
+        get_ipython().set_next_input(f"{self.line}\n")
+
+    def close(self) -> None:
+        """Take the form off the page."""
+        self.widget.close()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        return self.widget._repr_mimebundle_(**kwargs)
+
+    def __repr__(self) -> str:
+        return f"Form({str(self.layout)!r})"
+
+    def _do(self, history: History) -> None:
+        self._history = history
+        self._replacing = ""
+        if self.widget.files["note"]:
+            self._tell("")
+        if self.layout == history.now.layout:
+            self._show()
+        else:
+            self.layout = history.now.layout
+
+    def _set(self, change: Mapping[str, Any]) -> None:
+        if change["new"] != self._history.now.layout:
+            self._history = self._history.then(Editing(change["new"]))
+        self._show()
+
+    def _show(self) -> None:
+        with self.widget.hold_sync():
+            self.widget.view = view(self._history)
+            self.widget.options = options(self.layout)
+
+    def _tell(self, note: str, tone: str = "good") -> None:
+        names = list(saved(self._folder))
+        self.widget.files = {"name": self._name, "saved": names, "note": note, "tone": tone}
+
+    def _heard(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
+        with self.widget.hold_sync():
+            try:
+                _DONE[message["do"]](self, message)
+            except OptionError as wrong:
+                self._tell(str(wrong), "bad")
+            self.widget.heard = [message["page"], message["number"]]
+
+    def _ask_to_save(self, name: str) -> None:
+        """Save, but ask once before another layout's file is replaced."""
+        name = name.strip()
+        if name in saved(self._folder) and name not in (self._name, self._replacing):
+            self._replacing = name
+            self._tell(f"There is a layout {name} already. Save again to replace it.", "bad")
+            return
+        self.save(name)
+        self._replacing = ""
+
+
+_DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
+    "set": lambda form, it: form.set(it["path"], it["text"], it["group"]),
+    "add": lambda form, it: form.add(it["role"]),
+    "remove": lambda form, it: form.remove(it["role"]),
+    "size": lambda form, _: form.size_reducers(),
+    "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
+    "undo": lambda form, _: form.undo(),
+    "redo": lambda form, _: form.redo(),
+    "save": lambda form, it: form._ask_to_save(it["name"]),
+    "load": lambda form, it: form.load(it["name"].strip()),
+    "paste": lambda form, it: form.paste(it["text"]),
+}
+
+
+def form(layout: Layout | str | None = None) -> Form:
+    """The job builder, starting with a layout, a saved one's name, or this machine.
+
+    Raises OptionError if there is no saved layout of that name.
+    """
+    return Form(layout)

@@ -1,0 +1,117 @@
+"""A layout being edited: what has been chosen, what can't be read yet, and the way back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.layout.rules import check
+from distrain_nb.layout.sizing import sized_reducers
+from distrain_nb.ui.form.fields import text_of, with_text
+
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What stands in a field though it can't be read: the layout keeps its last value."""
+
+    path: str
+    text: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Editing:
+    """A layout, and the fields whose text says something that is not in it."""
+
+    layout: Layout = Layout()
+    drafts: tuple[Draft, ...] = ()
+
+    def text(self, path: str) -> str:
+        """What a field shows."""
+        return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
+
+    def typed(self, path: str, text: str) -> Editing:
+        """After a text was typed into a field, whether it can be read or not."""
+        others = self._drafts_beside(path)
+        try:
+            return Editing(with_text(self.layout, path, text), others)
+        except OptionError as wrong:
+            return Editing(self.layout, (*others, Draft(path, text, str(wrong))))
+
+    def added(self, role: Role) -> Editing:
+        """With a pool of a role, like those that are there already."""
+        return replace(self, layout=self.layout.edited({role.value: _like(self.layout, role)}))
+
+    def removed(self, role: Role) -> Editing:
+        """Without the pool of a role."""
+        drafts = tuple(d for d in self.drafts if d.path.partition(".")[0] != role.value)
+        return Editing(self.layout.edited({role.value: None}), drafts)
+
+    def sized(self) -> Editing:
+        """With a Reduction Server that covers the workers. Raises OptionError if none can."""
+        pool = sized_reducers(self.layout)
+        return replace(self.removed(Role.REDUCERS), layout=self.layout.edited({"reducers": pool}))
+
+    def repaired(self, finding: Finding, fix: Fix[Layout]) -> Editing:
+        """After a repair of a finding."""
+        return Editing(fix.apply(self.layout), self._drafts_beside(finding.where))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that is wrong, what can't be read first."""
+        return (*map(self._unreadable, self.drafts), *check(self.layout))
+
+    def _unreadable(self, draft: Draft) -> Finding:
+        before = text_of(self.layout, draft.path)
+        keep: Fix[Layout] = Fix(f"Keep {before}" if before else "Leave it empty", lambda it: it)
+        return Finding("field-unreadable", Severity.ERROR, draft.path, draft.why, (keep,))
+
+    def _drafts_beside(self, path: str) -> tuple[Draft, ...]:
+        return tuple(d for d in self.drafts if d.path != path)
+
+
+def _like(layout: Layout, role: Role) -> Pool:
+    """A first idea of a pool: reducers are sized, workers and the primary are like each other."""
+    if role is Role.REDUCERS:
+        try:
+            return sized_reducers(layout)
+        except OptionError:
+            return Pool()
+    model = layout.workers if role is Role.PRIMARY else layout.primary
+    return Pool() if model is None or role is Role.SERVERS else replace(model, replicas=1)
+
+
+@dataclass(frozen=True)
+class History:
+    """What is edited now, what it was before, and what was undone.
+
+    Steps with the same `group`, such as the keystrokes in one field, are undone together.
+    """
+
+    now: Editing
+    past: tuple[Editing, ...] = ()
+    future: tuple[Editing, ...] = ()
+    group: str = ""
+
+    def then(self, step: Editing, group: str = "") -> History:
+        """After one more step."""
+        if step == self.now:
+            return self
+        if group and group == self.group:
+            return replace(self, now=step, future=())
+        return History(step, (*self.past, self.now)[-MOST_STEPS:], (), group)
+
+    def undone(self) -> History:
+        """One step back, if there is one."""
+        if not self.past:
+            return self
+        return History(self.past[-1], self.past[:-1], (self.now, *self.future))
+
+    def redone(self) -> History:
+        """The last undone step again, if there is one."""
+        if not self.future:
+            return self
+        return History(self.future[0], (*self.past, self.now), self.future[1:])

@@ -1,0 +1,152 @@
+"""The fields that a layout is edited in: which there are, and their texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import OPTIONS, PLACES, Layout, Pool, Role
+from distrain_nb.layout.catalog import short_name
+from distrain_nb.layout.choices import roles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOOGLE = ("vertex", "ai-platform")
+CLOUDS = (*GOOGLE, "sagemaker")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of the form: its place in a layout or a pool, its label, where it means something.
+
+    `kind` is `combo` (text with a list of what fits), `number` or `text`. An `extra` field is
+    shown only when asked for, or when it holds something.
+    """
+
+    name: str
+    label: str
+    kind: str
+    places: tuple[str, ...]
+    hint: str = ""
+    extra: bool = False
+
+
+SETTINGS = (
+    Field("region", "Region", "combo", CLOUDS, "any"),
+    Field("framework", "Framework", "combo", CLOUDS, "not chosen"),
+    Field("image", "Container image", "combo", CLOUDS, "built from the notebook"),
+    Field("launcher", "Launcher", "combo", PLACES),
+    Field("ranks_per_replica", "Ranks per replica", "number", PLACES, "auto"),
+    Field("tier", "Scale tier", "combo", ("ai-platform",), "CUSTOM", extra=True),
+    Field("scheduling", "Scheduling", "combo", ("vertex", "sagemaker"), "STANDARD", extra=True),
+    Field("timeout", "May run for", "text", CLOUDS, "such as 2h", extra=True),
+    Field("max_wait", "May wait for", "text", CLOUDS, "such as 1d", extra=True),
+    Field("distribution", "Distribution", "combo", ("sagemaker",), "by launcher", extra=True),
+    Field("mpi_options", "MPI options", "text", ("sagemaker",), "such as -x NAME", extra=True),
+    Field("checkpoint", "Checkpoints", "text", ("sagemaker",), "s3://…", extra=True),
+)
+
+POOL_FIELDS = (
+    Field("replicas", "Replicas", "number", PLACES),
+    Field("machine", "Machine", "combo", CLOUDS, "type to search"),
+    Field("accelerator_count", "Count", "combo", GOOGLE, "0"),
+    Field("accelerator", "Accelerator", "combo", GOOGLE, "none"),
+    Field("disk_type", "Boot disk", "combo", GOOGLE, "default"),
+    Field("disk_gb", "GB", "number", CLOUDS, "auto"),
+    Field("topology", "Topology", "combo", ("vertex",), "such as 2x2", extra=True),
+    Field("image", "Image of this pool", "text", CLOUDS, "the job's", extra=True),
+)
+
+TITLES = {
+    Role.PRIMARY: "Primary",
+    Role.WORKERS: "Workers",
+    Role.SERVERS: "Parameter servers",
+    Role.REDUCERS: "Reduction Server",
+    Role.EVALUATORS: "Evaluators",
+}
+
+_OPTIONS = {option.field: option for option in OPTIONS}
+_ABSENT = {each.name: each.default for each in fields(Pool)}
+
+
+def settings(layout: Layout) -> Iterator[Field]:
+    """The fields of the whole layout: of its place, and whatever else holds something."""
+    return (f for f in SETTINGS if layout.on in f.places or text_of(layout, f.name))
+
+
+def columns(layout: Layout) -> Iterator[Field]:
+    """The fields that every pool of a layout shows."""
+    pools = [pool for _, pool in layout.pools()]
+    for field in POOL_FIELDS:
+        held = any(getattr(pool, field.name) != _ABSENT[field.name] for pool in pools)
+        if not field.extra and (layout.on in field.places or held):
+            yield field
+
+
+def roles_shown(layout: Layout) -> Iterator[Role]:
+    """The roles with a pool. On `local` that is the primary too, as it is there anyway."""
+    return (role for role, _ in layout.pools())
+
+
+def roles_to_add(layout: Layout) -> Iterator[Role]:
+    """The roles that the place has pools for, and the layout not yet."""
+    here = roles(layout.on) if layout.on in PLACES else tuple(Role)
+    there = set(roles_shown(layout))
+    return (role for role in here if role not in there)
+
+
+def text_of(layout: Layout, path: str) -> str:
+    """What a field shows; empty where nothing was chosen."""
+    name, _, field = path.partition(".")
+    if not field:
+        value = getattr(layout, name)
+        return "" if value is None else _OPTIONS[name].write(value)
+    value = getattr(getattr(layout, name) or Pool(), field)
+    if field == "accelerator":
+        return short_name(value) if value else ""
+    return "" if value is None or (field == "accelerator_count" and not value) else str(value)
+
+
+def with_text(layout: Layout, path: str, text: str) -> Layout:
+    """The layout with what a text says of a field. Raises OptionError naming what is allowed."""
+    text = text.strip()
+    name, _, field = path.partition(".")
+    if field:
+        return layout.edited({path: _pool_value(field, text)})
+    option = _OPTIONS[name]
+    try:
+        value = option.read(text) if text else getattr(Layout, name)
+    except ValueError:
+        raise OptionError(f"{text!r} can't be read; write {option.form}.") from None
+    return replace(layout, **{name: value})
+
+
+def _pool_value(field: str, text: str) -> Any:
+    if field in ("replicas", "accelerator_count", "disk_gb"):
+        return _number(text) if text else _nothing(field)
+    if not text or (field == "accelerator" and text == "none"):
+        return None
+    # A layout is also a line of text: what can't stand in it can't be chosen.
+    pool = Pool(**{"machine": "m", field: text})
+    try:
+        readable = Pool.parse(str(pool)) == pool
+    except OptionError:
+        readable = False
+    if not readable:
+        raise OptionError(f"{text!r} can't be the {field.replace('_', ' ')} of a pool.")
+    return text
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise OptionError(f"{text!r} is not a whole number.") from None
+
+
+def _nothing(field: str) -> int | None:
+    if field == "replicas":
+        raise OptionError("How many replicas? Write a whole number.")
+    return 0 if field == "accelerator_count" else None

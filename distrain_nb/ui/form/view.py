@@ -1,0 +1,170 @@
+"""What the page shows of a layout being edited, as plain data; the page itself decides nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout import PLACES, Role
+from distrain_nb.layout.choices import Choice, choices
+from distrain_nb.layout.exchange import EXPORTS
+from distrain_nb.layout.totals import totals
+from distrain_nb.ui.form.fields import POOL_FIELDS as _POOL_FIELDS
+from distrain_nb.ui.form.fields import (
+    TITLES,
+    Field,
+    columns,
+    roles_shown,
+    roles_to_add,
+    settings,
+    text_of,
+)
+from distrain_nb.ui.form.picture import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distrain_nb.layout import Layout
+    from distrain_nb.ui.form.editing import Editing, History
+
+PLACE_TITLES = {
+    "local": "This machine",
+    "vertex": "Vertex AI",
+    "sagemaker": "SageMaker",
+    "ai-platform": "AI Platform",
+}
+_FIRST_EXPORT = "options"
+
+
+def view(history: History) -> dict[str, Any]:
+    """Everything that changes with the layout, except the lists of what fits."""
+    editing = history.now
+    layout = editing.layout
+    findings = editing.findings()
+    return {
+        "on": layout.on,
+        "places": [[place, PLACE_TITLES[place]] for place in PLACES],
+        "settings": [_field(editing, field, field.name) for field in settings(layout)],
+        "columns": [[field.name, field.label] for field in columns(layout)],
+        "pools": [_pool(editing, role) for role in roles_shown(layout)],
+        "addable": [[role.value, TITLES[role]] for role in roles_to_add(layout)],
+        "findings": [_finding(finding) for finding in findings],
+        "verdict": verdict(findings),
+        "totals": list(_totals(layout)),
+        "picture": picture(layout),
+        "exports": list(_exports(layout)),
+        "undo": bool(history.past),
+        "redo": bool(history.future),
+    }
+
+
+def options(layout: Layout) -> dict[str, list[list[Any]]]:
+    """What fits in each field, by its path: value, what else to say of it, whether it fits."""
+    paths = [field.name for field in settings(layout)]
+    for role in roles_shown(layout):
+        paths += [f"{role.value}.{field.name}" for field in _POOL_FIELDS]
+    offered = {path: [_choice(path, choice) for choice in choices(layout, path)] for path in paths}
+    return {path: found for path, found in offered.items() if found}
+
+
+def verdict(findings: Iterable[Finding]) -> str:
+    """The findings in a few words."""
+    severities = [finding.severity for finding in findings]
+    counted = [
+        f"{count} {one if count == 1 else many}"
+        for severity, one, many in (
+            (Severity.ERROR, "error", "errors"),
+            (Severity.WARNING, "warning", "warnings"),
+            (Severity.INFO, "remark", "remarks"),
+        )
+        if (count := severities.count(severity))
+    ]
+    return ", ".join(counted) or "Everything fits"
+
+
+def label_of(path: str) -> str:
+    """What the form calls a place in a layout, such as `Workers, count`."""
+    name, _, field = path.partition(".")
+    role = TITLES.get(Role(name)) if name in set(Role) else None
+    known = {f.name: f.label for f in (_POOL_FIELDS if role else ())}
+    if role:
+        return f"{role}, {known.get(field, field).lower()}" if field else role
+    return {"on": "Where"}.get(name, name.replace("_", " ").capitalize())
+
+
+def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
+    return {
+        "path": path,
+        "name": field.name,
+        "label": field.label,
+        "kind": field.kind,
+        "hint": field.hint,
+        "extra": field.extra,
+        "text": editing.text(path),
+    }
+
+
+def _pool(editing: Editing, role: Role) -> dict[str, Any]:
+    layout = editing.layout
+    shown = list(columns(layout))
+    extras = [f for f in _POOL_FIELDS if f.extra and _is_wanted(layout, role, f)]
+    return {
+        "role": role.value,
+        "title": TITLES[role],
+        "fields": [_field(editing, field, f"{role.value}.{field.name}") for field in shown],
+        "extras": [_field(editing, field, f"{role.value}.{field.name}") for field in extras],
+        "removable": layout.pool(role) is not None,
+        "sizable": role is Role.REDUCERS,
+    }
+
+
+def _is_wanted(layout: Layout, role: Role, field: Field) -> bool:
+    path = f"{role.value}.{field.name}"
+    return bool(text_of(layout, path) or choices(layout, path))
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return {
+        "code": finding.code,
+        "severity": finding.severity.value,
+        "where": finding.where,
+        "label": label_of(finding.where) if finding.where else "",
+        "message": finding.message,
+        "fixes": [fix.label for fix in finding.fixes],
+    }
+
+
+def _choice(path: str, choice: Choice) -> list[Any]:
+    value = "" if choice.value is None else str(choice.value)
+    detail = choice.label.removeprefix(value).removeprefix(" · ")
+    if path.endswith(".accelerator"):
+        value, detail = ("", choice.label) if choice.value is None else (choice.label, "")
+    return [value, detail, choice.fits]
+
+
+def _totals(layout: Layout) -> Iterator[list[str]]:
+    """The sums as pairs of a figure and what it counts."""
+    found = totals(layout)
+    yield [f"{found.replicas:,}", "replica" if found.replicas == 1 else "replicas"]
+    if layout.on != "local":
+        yield [f"{found.accelerators:,}", "accelerators"]
+        yield [f"{found.vcpu:,}", "vCPU"]
+        unit = "GiB" if layout.on == "sagemaker" else "GB"
+        yield [f"{found.memory_gb:,.0f}", f"{unit} memory"]
+        yield [f"{found.training_gbps:,.0f}", "Gbit/s out of workers"]
+    if found.reduction_gbps:
+        yield [f"{found.reduction_gbps:,.0f}", "Gbit/s into reducers"]
+    if found.bare:
+        yield ["?", f"not counted: {', '.join(found.bare)}"]
+
+
+def _exports(layout: Layout) -> Iterator[list[str]]:
+    """Name, title and text of the forms, the magic's own first."""
+    forms = [form for form in EXPORTS if layout.on in form.places]
+    for form in sorted(forms, key=lambda form: form.name != _FIRST_EXPORT):
+        try:
+            text = form.text(layout)
+        except OptionError as wrong:
+            text = f"# {wrong}\n"
+        yield [form.name, form.title, text]
