@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import pytest
 
 from distrain_nb import api
 from distrain_nb.runs import still
@@ -76,6 +78,28 @@ def test_a_rank_out_of_memory(nb: Kernel) -> None:
     deed = f"{limit}; hog = bytearray(8 << 30)"
     outcome = nb.run(IN_A_COLLECTIVE.format(deed=deed))
     assert "rank 1 failed first: MemoryError" in outcome.traceback
+    assert failed_within_five_seconds(api.attach())
+
+
+@pytest.fixture
+def small_memory() -> Iterator[Path]:
+    """A control group whose processes may have 400 MiB together. Needs root."""
+    version_1, version_2 = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup")
+    root = version_1 if version_1.exists() else version_2
+    group = root / f"distrain-{os.getpid()}"
+    group.mkdir()
+    limit = "memory.limit_in_bytes" if root == version_1 else "memory.max"
+    (group / limit).write_text(str(400 << 20))
+    yield group
+    assert eventually(lambda: not (group / "cgroup.procs").read_text())
+    group.rmdir()
+
+
+def test_a_rank_that_the_machine_kills_for_memory(nb: Kernel, small_memory: Path) -> None:
+    join = f"open('{small_memory}/cgroup.procs', 'w').write(str(os.getpid()))"
+    outcome = nb.run(IN_A_COLLECTIVE.format(deed=f"{join}; hog = bytearray(b'x') * (1 << 30)"))
+    assert "rank 1 failed first: was killed by SIGKILL: the machine" in outcome.traceback
+    assert "ran out of memory" in outcome.traceback
     assert failed_within_five_seconds(api.attach())
 
 
