@@ -13,6 +13,7 @@ import anywidget
 import traitlets
 from ipywidgets import VBox
 
+from distrain_nb.ui import drawing
 from distrain_nb.ui.charts import LiveCharts
 from distrain_nb.ui.report import report_html
 
@@ -50,6 +51,7 @@ class LiveView:
         self, tail: Tail, metrics: Metrics, stop: Callable[[], None], waiting: bool
     ) -> None:
         self._tail = tail
+        self._metrics = metrics
         self._stop = stop
         self._seq = 0
         self._whole_due = 0.0
@@ -77,11 +79,13 @@ class LiveView:
             self._send(news, whole=False)
         self._show_charts()
 
-    def close(self) -> None:
-        """Take the widgets off the page."""
+    def end(self) -> None:
+        """Let the figure go, which is large; what a page that was loaded anew still shows stays."""
+        self._run.sketch = drawing.charts(self._metrics) if self._metrics.keys else ""
+        self._behind, self._whole_due = True, 0.0
+        self._send_whole()
+        self.widget.children = (self._run,)
         self._charts.close()
-        for widget in (self._run, self.widget):
-            widget.close()
 
     def _show_charts(self) -> None:
         """Charts that fail must not fail the cell, nor hide how the run goes on."""
@@ -96,8 +100,8 @@ class LiveView:
         if self._charts.widget is not None and len(self.widget.children) == 1:
             self.widget.children = (self._run, self._charts.widget)
 
-    def _sketch(self, drawing: str) -> None:
-        self._run.sketch = drawing
+    def _sketch(self, markup: str) -> None:
+        self._run.sketch = markup
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "stop":

@@ -131,7 +131,7 @@ class Monitor:
         self._places[0].update(bundle, raw=True)
         self._places[1].update(document.chart_bundle(self._metrics), raw=True)
         if self._live:
-            self._live.close()
+            self._live.end()
 
 
 def frontend() -> Frontend:

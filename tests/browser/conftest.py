@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
-KERNEL_IS_IDLE = """() => {
-    const session = window.jupyterapp.shell.currentWidget?.context?.sessionContext;
+NOTEBOOK = "[...window.jupyterapp.shell.widgets('main')].find((w) => w.content?.widgets)"
+KERNEL_IS_IDLE = f"""() => {{
+    const session = {NOTEBOOK}?.context.sessionContext;
     return session?.isReady && session.session?.kernel?.status === "idle";
-}"""
+}}"""
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 FLAGS = [
     "--headless",
@@ -140,23 +141,17 @@ class OpenNotebook:
         self._url = f"{lab.url}lab/tree/{name}?token={lab.token}&reset"
         self.reload()
 
-    def reload(self, kernel: bool = True) -> None:
-        """Load the page anew; with a kernel, until that is idle."""
+    def reload(self) -> None:
+        """Load the page anew, until the kernel is idle."""
         self.page.goto("about:blank")
         self.page.goto(self._url)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.page.wait_for_function("window.jupyterapp !== undefined")
-        if kernel:
-            self.page.wait_for_function(self.IDLE)
+        self.page.wait_for_function(self.IDLE)
 
     def shut_down_kernel(self) -> None:
-        """The notebook opens without one from now on."""
-        self.page.evaluate(
-            "() => window.jupyterapp.shell.currentWidget.context.sessionContext.shutdown()"
-        )
-        written = nbformat.read(self.path, as_version=4)
-        written.metadata.kernelspec = {"name": "none", "display_name": "none"}
-        nbformat.write(written, self.path)
+        """What it knew is gone; a page that is loaded anew starts another."""
+        self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.shutdown()")
 
     def command(self, name: str, **arguments: Any) -> None:
         """Start a command of JupyterLab; don't wait for it to be done."""
@@ -174,10 +169,11 @@ class OpenNotebook:
         """Start the cell with that number, from 0."""
         self.page.evaluate(
             """(n) => {
-                const notebook = window.jupyterapp.shell.currentWidget.content;
-                notebook.activeCellIndex = n;
+                const notebook = {NOTEBOOK};
+                window.jupyterapp.shell.activateById(notebook.id);
+                notebook.content.activeCellIndex = n;
                 window.jupyterapp.commands.execute("notebook:run-cell");
-            }""",
+            }""".replace("{NOTEBOOK}", NOTEBOOK),
             number,
         )
 

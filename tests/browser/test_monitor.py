@@ -31,6 +31,11 @@ for n in range(100_000):
     print("line", n)
     time.sleep(0.05)
 """
+FAIL = """%%distrain -n 2
+import os
+if os.environ["RANK"] == "1":
+    raise ValueError("<odd>")
+"""
 LOAD = "%load_ext distrain_nb"
 OPEN = Callable[..., OpenNotebook]
 
@@ -108,7 +113,7 @@ def test_a_reload_finds_the_run_again(notebook: OPEN) -> None:
     expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
 
 
-def test_what_is_saved_needs_no_kernel(notebook: OPEN) -> None:
+def test_what_is_saved_needs_the_kernel_no_more(notebook: OPEN) -> None:
     lab = notebook("saved", LOAD, "STEPS, PAUSE, EVERY = 40, 0.01, True", TRAIN)
     lab.run_cells(3)
     expect(badge(lab.page)).to_contain_text("succeeded", timeout=30_000)
@@ -117,7 +122,7 @@ def test_what_is_saved_needs_no_kernel(notebook: OPEN) -> None:
     assert len(saved) < 300_000
     assert "widget-view" not in saved
     lab.shut_down_kernel()
-    lab.reload(kernel=False)
+    lab.reload()
     expect(badge(lab.page)).to_contain_text("succeeded")
     view_of(lab.page).locator("label", has_text="rank 1").click()
     assert tags(lab.page) == {"rank 1"}
@@ -125,10 +130,7 @@ def test_what_is_saved_needs_no_kernel(notebook: OPEN) -> None:
 
 
 def test_a_failure_is_reported_whole(notebook: OPEN) -> None:
-    cell = (
-        "%%distrain -n 2\nimport os\nif os.environ['RANK'] == '1':\n    raise ValueError('<odd>')"
-    )
-    lab = notebook("failure", LOAD, cell)
+    lab = notebook("failure", LOAD, FAIL)
     lab.run_cells(2)
     expect(badge(lab.page)).to_contain_text("failed", timeout=20_000)
     report = view_of(lab.page).locator(".dn-error")

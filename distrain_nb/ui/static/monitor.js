@@ -360,7 +360,7 @@ function sketch(root, model) {
   change();
   const clock = setInterval(() => {
     const output = root.closest(".jp-OutputArea-output, .output_area, .cell-output");
-    if (output?.querySelector(".js-plotly-plot .main-svg")) place.hidden = true;
+    place.hidden = Boolean(output?.querySelector(".js-plotly-plot .main-svg"));
   }, 200);
   return () => { clearInterval(clock); model.off("change:sketch", change); };
 }
