@@ -27,7 +27,7 @@ def to_html(text: str) -> str:
     return "".join(parts)
 
 
-def strip(text: str) -> str:
+def plain(text: str) -> str:
     """The text without escapes."""
     return _ESCAPE.sub("", text)
 
@@ -57,7 +57,7 @@ def _with(style: frozenset[str], code: int) -> frozenset[str]:
         return style - {"bold", "dim"}
     if code in (23, 24):
         return style - {("italic", "underline")[code - 23]}
-    plain = frozenset(name for name in style if not name.startswith("ansi-"))
+    others = frozenset(name for name in style if not name.startswith("ansi-"))
     if 30 <= code <= 37 or 90 <= code <= 97:
-        return plain | {f"ansi-{_COLOURS[code % 10]}"}
-    return plain if code == 39 else style
+        return others | {f"ansi-{_COLOURS[code % 10]}"}
+    return others if code == 39 else style

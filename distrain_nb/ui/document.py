@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from distrain_nb.runs.log import Line
     from distrain_nb.ui.lines import Metrics
 
-LINES, LINE_CHARACTERS = 200, 60_000
-TEXT_LINES = 30
-FIGURE_POINTS = 12_000
+# An executed notebook should stay under 300 kB.
+LINES, CHARACTERS = 200, 40_000
+TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
+FIGURE_POINTS = 8_000
 COLOURS = 8
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
@@ -53,12 +54,12 @@ def chart_bundle(metrics: Metrics) -> dict[str, Any]:
 
 def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:
     """The same in plain text."""
-    lines = tail.last(TEXT_LINES, LINE_CHARACTERS)
+    lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [facts.line(time.time()), *_notes(facts, metrics)]
     parts += ["  ".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items())]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {facts.id}")
-    parts += [f"[{label(facts, line)}] {ansi.strip(shown_text(line))}" for line in lines]
+    parts += [f"[{label(facts, line)}] {ansi.plain(shown_text(line))}" for line in lines]
     return "\n".join(part for part in [*parts, facts.error] if part)
 
 
@@ -83,18 +84,18 @@ def _run_html(facts: Facts, tail: Tail) -> str:
 
 
 def _head(facts: Facts) -> str:
-    steps = "".join(
+    steps = " ".join(
         f"<span>{html.escape(step.label)}{_took(step.begin, step.end)}</span>"
         for step in facts.steps
     )
     where = " · ".join(filter(None, (facts.where, facts.size)))
     return (
         '<div class="dn-head"><span class="dn-badge">'
-        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(facts.state, "●")}</span>'
-        f"<span>{facts.state}</span></span>"
-        f'<span class="dn-time">{duration(facts.elapsed(time.time()))}</span>'
-        f'<span class="dn-name">{html.escape(facts.name)} #{facts.id}</span>'
-        f'<span class="dn-soft">{html.escape(where)}</span>'
+        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(facts.state, "●")}</span> '
+        f"<span>{facts.state}</span></span> "
+        f'<span class="dn-time">{duration(facts.elapsed(time.time()))}</span> '
+        f'<span class="dn-name">{html.escape(facts.name)} #{facts.id}</span> '
+        f'<span class="dn-soft">{html.escape(where)}</span> '
         f'<span class="dn-steps">{steps}</span></div>'
     )
 
@@ -104,7 +105,7 @@ def _took(begin: float | None, end: float | None) -> str:
 
 
 def _log(facts: Facts, tail: Tail) -> str:
-    lines = tail.last(LINES, LINE_CHARACTERS)
+    lines = tail.last(LINES, CHARACTERS)
     if not lines:
         return ""
     processes = sorted({line.process for line in lines})
@@ -115,7 +116,7 @@ def _log(facts: Facts, tail: Tail) -> str:
         count = f"the last {len(lines)} of {count} · %distrain logs {facts.id}"
     rows = "".join(_row(facts, line) for line in lines)
     return (
-        f'{rules}{inputs}<div class="dn-bar">{chips}<span class="dn-soft">{count}</span></div>'
+        f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span></div>'
         f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
         f"<div>{rows}</div></div>"
     )
@@ -124,7 +125,7 @@ def _log(facts: Facts, tail: Tail) -> str:
 def _row(facts: Facts, line: Line) -> str:
     return (
         f'<div class="dn-line dn-{line.stream} dn-p{line.process % COLOURS} dn-n{line.process}">'
-        f'<span class="dn-tag">{html.escape(label(facts, line))}</span>'
+        f'<span class="dn-tag">{html.escape(label(facts, line))}</span> '
         f"<span>{ansi.to_html(shown_text(line))}</span></div>"
     )
 
@@ -138,7 +139,7 @@ def _chooser(facts: Facts, processes: list[int]) -> tuple[str, str, str]:
         f"{' checked' if key == 'all' else ''}>"
         for key, _, _ in choices
     )
-    chips = "".join(
+    chips = " ".join(
         f'<label class="dn-chip{colour}" for="{name}-{key}">{html.escape(text)}</label>'
         for key, text, colour in choices
     )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distrain_nb.runs.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
-POINTS_IN_ALL = 4_000
+POINTS_IN_ALL = 3_000
 WIDTH, HEIGHT = 360, 180
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 20
 TICKS = 4

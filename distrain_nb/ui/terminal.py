@@ -59,5 +59,5 @@ class TerminalView:
     def _line(self, facts: Facts, line: Line) -> str:
         tag, text = f"[{label(facts, line)}]", shown_text(line)
         if not self._can_move:
-            return f"{tag} {ansi.strip(text)}"
+            return f"{tag} {ansi.plain(text)}"
         return f"\x1b[{TAG_COLOURS[line.process % len(TAG_COLOURS)]}m{tag}\x1b[0m {text}\x1b[0m"

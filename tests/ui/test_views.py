@@ -1,0 +1,214 @@
+"""What a monitor says: facts, log, charts, in HTML and in text."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from distrain_nb.runs.log import LogReader
+from distrain_nb.runs.records import POINT
+from distrain_nb.ui import ansi, document, drawing, runs_table
+from distrain_nb.ui.facts import duration, facts, plural
+from distrain_nb.ui.lines import Metrics, thin
+from distrain_nb.ui.report import report_html
+from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
+from distrain_nb.worker.status import State
+from tests.ui.runs import RunFolder
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path / "run")
+
+
+def tail_of(run: RunFolder) -> Tail:
+    tail = Tail()
+    for lines in iter(LogReader(run.folder).read, []):
+        tail.add(lines)
+    return tail
+
+
+def metrics_of(run: RunFolder) -> Metrics:
+    metrics = Metrics(run.folder)
+    metrics.read()
+    return metrics
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (9.94, "9.9 s"), (59.9, "59 s"), (185, "3 min 05 s"), (7620, "2 h 07 min")],
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_plurals() -> None:
+    assert [plural(1, "rank"), plural(2000, "rank"), plural(2, "process")] == [
+        "1 rank",
+        "2,000 ranks",
+        "2 processes",
+    ]
+
+
+def test_the_facts_in_one_line(run: RunFolder) -> None:
+    run.created = time.time() - 61
+    told = facts(run)
+    assert told.line(run.created + 61) == (
+        "run 7 (digits): running for 1 min 01 s on this machine, 2 ranks"
+    )
+    run.enter(State.FAILED, error="rank 1 failed")
+    assert "failed after 1 min 01 s" in facts(run).line(time.time() + 1000)
+
+
+def test_the_phases_and_how_long_each_took(run: RunFolder) -> None:
+    assert [step.label for step in facts(run).steps] == ["captured", "start", "running"]
+    assert facts(run).steps[-1].end is None
+    run.enter(State.SUCCEEDED)
+    steps = facts(run).steps
+    assert [step.label for step in steps] == ["captured", "start", "running", "succeeded"]
+    assert steps[2].begin == run.status.times["running"]
+    assert steps[2].end == run.status.times["succeeded"]
+
+
+def test_a_moving_line_is_apart_until_it_stands(run: RunFolder) -> None:
+    run.print(0, "before\n")
+    run.print(0, "\r10%", "e")
+    batch = tail_of(run).whole()
+    assert [line.text for line in batch.lines] == ["before"]
+    assert [line.text for line in batch.bars] == ["10%"]
+    run.print(0, "\r100%\n", "e")
+    batch = tail_of(run).whole()
+    assert [line.text for line in batch.lines] == ["before", "100%"]
+    assert batch.bars == ()
+
+
+def test_a_tail_is_bounded_and_numbers_its_lines(run: RunFolder) -> None:
+    count = KEPT * 2 + 5
+    run.print(1, "".join(f"line {n}\n" for n in range(count)))
+    run.print(1, "x" * (LONGEST_SHOWN + 1) + "\n")
+    tail = tail_of(run)
+    whole = tail.whole()
+    assert (tail.total, whole.first, len(whole.lines)) == (count + 1, count + 1 - KEPT, KEPT)
+    last = whole.as_bytes().decode().splitlines()[-1]
+    assert last.startswith("1\to\t")
+    assert last.endswith(f"xx… ({LONGEST_SHOWN + 1:,} characters)")
+
+
+def test_ansi_colours_become_spans_and_text_stays_text() -> None:
+    assert ansi.to_html("a\x1b[1;31m<b>\x1b[0mc\x1b[2K") == (
+        'a<span class="ansi-red bold">&lt;b&gt;</span>c'
+    )
+    assert ansi.to_html("\x1b[38;5;9mplain\x1b[39m \x1b[94mblue") == (
+        'plain <span class="ansi-blue">blue</span>'
+    )
+    assert ansi.plain("\x1b]0;title\x07a\x1b[31mb") == "ab"
+
+
+def test_a_report_is_whole_and_escaped() -> None:
+    text = 'rank 1 failed: ValueError: <x>\n  File "a.py", line 1\nValueError: <x>\nrank 0: stopped'
+    page = report_html(text)
+    assert '<div class="dn-cause">rank 1 failed: ValueError: &lt;x&gt;</div>' in page
+    assert '<span class="dn-place">  File "a.py", line 1</span>' in page
+    assert '<span class="dn-raised">ValueError: &lt;x&gt;</span>\nrank 0: stopped' in page
+    assert report_html("") == ""
+
+
+def test_what_is_saved_has_all_facts(run: RunFolder) -> None:
+    run.print(0, "\x1b[32mhello\x1b[0m <world>\n")
+    run.print(1, "oops\n", "e")
+    run.report(30, **{"train/loss": 1.0})
+    run.enter(State.FAILED, error="rank 1 failed: exited with status 3", note="No space left")
+    bundle = document.run_bundle(facts(run), tail_of(run), metrics_of(run))
+    page, text = bundle["text/html"], bundle["text/plain"]
+    for words in ("digits", "failed", "this machine", "2 ranks", "exited with status 3"):
+        assert words in page
+        assert words in text
+    assert '<span class="ansi-green">hello</span> &lt;world&gt;' in page
+    assert "<script" not in page
+    assert "[rank 0] hello <world>\n[rank 1] oops" in text
+    assert "note: No space left" in text
+    assert "train/loss " in text
+
+
+def test_what_is_saved_is_small_however_much_there_was(run: RunFolder) -> None:
+    for process in range(2):
+        run.print(process, f"{'x' * 5_000}\n" * 3_000)
+        tags = {f"metric {n}": float(n) for n in range(12)}
+        run.report(3_000, f"rank-{process}", **tags)
+    run.enter(State.SUCCEEDED)
+    metrics = metrics_of(run)
+    bundle = document.run_bundle(facts(run), tail_of(run), metrics)
+    chart = document.chart_bundle(metrics)
+    assert len(chart["application/vnd.plotly.v1+json"]["data"]) == 24
+    assert len(json.dumps([bundle, chart])) < 250_000
+    assert "of 6,000 lines · %distrain logs 7" in bundle["text/html"]
+
+
+def test_plotly_accepts_the_figure_that_is_saved(run: RunFolder) -> None:
+    from plotly.graph_objects import Figure
+
+    run.report(40, "rank-0", loss=1.0, acc=0.0, lr=3.0, norm=4.0, extra=5.0)
+    run.report(40, "rank-1", loss=2.0)
+    spec: dict[str, Any] = document.chart_bundle(metrics_of(run))["application/vnd.plotly.v1+json"]
+    figure = Figure(data=spec["data"], layout=spec["layout"])
+    assert [trace.name for trace in figure.data] == ["rank-0"] * 5 + ["rank-1"]
+    assert figure.layout.annotations[0].text.startswith("<b>loss</b>  ")
+    domains = [figure.layout[f"xaxis{n or ''}"].domain for n in ("", 2, 3, 4, 5)]
+    assert domains[0] == domains[3]
+    assert domains[2][1] == 1.0
+
+
+def test_no_metrics_leave_no_chart(run: RunFolder) -> None:
+    assert document.chart_bundle(metrics_of(run)) == {"text/plain": ""}
+
+
+def test_a_thinned_line_keeps_its_peaks() -> None:
+    points = np.zeros(100_000, dtype=POINT)
+    points["step"] = np.arange(len(points))
+    points["value"][[1_234, 77_777]] = (50.0, -50.0)
+    points["value"][5] = np.nan
+    line = thin(points, 1_000)
+    assert len(line.x) == 1_000
+    assert line.x.dtype == line.y.dtype == np.float32
+    assert np.nanmax(line.y) == 50.0
+    assert np.nanmin(line.y) == -50.0
+    assert line.last == 0.0
+
+
+def test_a_line_is_drawn_in_order_of_its_steps_and_large_steps_stay_exact() -> None:
+    points = np.array([(2**40 + 1, 0, 1.0), (2**40, 0, 2.0)], dtype=POINT)
+    line = thin(points, 1_000)
+    assert line.x.tolist() == [2**40, 2**40 + 1]
+    assert line.y.tolist() == [2.0, 1.0]
+    assert line.last == 2.0
+
+
+def test_a_drawing_of_awkward_numbers(run: RunFolder) -> None:
+    run.report(1, one=1.0)
+    run.report(3, nothing=float("nan"))
+    run.report(3, infinite=float("inf"))
+    page = drawing.charts(metrics_of(run))
+    assert page.count("<svg") == 3
+    assert "<circle" in page
+    assert "nan," not in page
+    assert ",nan" not in page
+
+
+def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
+    run.report(2, loss=1.0, acc=0.5, lr=1.0, norm=2.0)
+    run.enter(State.SUCCEEDED)
+    other = RunFolder(tmp_path / "other", id=8, name="<night>")
+    table = runs_table([other, run])
+    lines = repr(table).splitlines()
+    assert " ".join(lines[0].split()) == "run name state where duration age last metrics"
+    assert lines[1].split()[:4] == ["8", "<night>", "●", "running"]
+    assert "✓ succeeded" in lines[2]
+    assert lines[2].endswith("loss 1.111  acc 0.6109  lr 1.111 …")
+    assert "&lt;night&gt;" in table._repr_html_()
+    assert "no runs yet" in repr(runs_table([]))
+    assert "no runs yet" in runs_table([])._repr_html_()
