@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.ui import ansi, drawing, figure
-from distrain_nb.ui.facts import Facts, duration, plural
+from distrain_nb.ui.facts import Facts, brief, duration, plural
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
 
@@ -48,7 +48,7 @@ def chart_bundle(metrics: Metrics) -> dict[str, Any]:
             "config": figure.CONFIG,
         },
         "text/html": f'{style()}<div class="distrain">{drawing.charts(metrics)}</div>',
-        "text/plain": "\n".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items()),
+        "text/plain": "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items()),
     }
 
 
@@ -56,7 +56,7 @@ def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:
     """The same in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
     parts = [facts.line(time.time()), *_notes(facts, metrics)]
-    parts += ["  ".join(f"{tag} {value:.6g}" for tag, value in metrics.last().items())]
+    parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {facts.id}")
     parts += [f"[{label(facts, line)}] {ansi.plain(shown_text(line))}" for line in lines]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import html
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distrain_nb.ui.facts import brief
 from distrain_nb.ui.figure import COLOURS, series_of
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ def charts(metrics: Metrics) -> str:
     for tag in metrics.tags:
         keys = [key for key in metrics.keys if key.tag == tag]
         lines = {key: metrics.line(key, points) for key in keys}
+        title = f"{html.escape(tag)} &nbsp;{brief(last.get(tag, math.nan))}"
         figures.append(
-            f"<figure><figcaption>{html.escape(tag)} &nbsp;{last.get(tag, float('nan')):.4g}"
-            f"</figcaption>{_svg(tag, lines, series)}</figure>"
+            f"<figure><figcaption>{title}</figcaption>{_svg(tag, lines, series)}</figure>"
         )
     legend = _legend(series) if len(series) > 1 else ""
     return f'{legend}<div class="dn-charts">{"".join(figures)}</div>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -136,3 +137,12 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
     return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60:02d} min"
+
+
+def brief(value: float) -> str:
+    """A number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
+    size = abs(value)
+    if not 1e-4 <= size < 1e7:
+        return f"{value:.4g}"
+    text = f"{value:,.{max(0, 3 - math.floor(math.log10(size)))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 from typing import TYPE_CHECKING, Any
+
+from distrain_nb.ui.facts import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +81,7 @@ def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
     """Above each subplot, its metric and the newest value."""
     return [
         {
-            "text": f"<b>{html.escape(tag)}</b>  {last.get(tag, float('nan')):.4g}",
+            "text": f"<b>{html.escape(tag)}</b>  {brief(last.get(tag, math.nan))}",
             "xref": f"{_axis('x', place)} domain",
             "yref": f"{_axis('y', place)} domain",
             "x": 0,

@@ -91,10 +91,13 @@ class Monitor:
         return thread
 
     def _follow(self) -> None:
-        while not self._facts.final:
-            time.sleep(REFRESH_EVERY_S)
-            self.refresh()
-        self.finish()
+        try:
+            while not self._facts.final:
+                time.sleep(REFRESH_EVERY_S)
+                self.refresh()
+            self.finish()
+        except FileNotFoundError:  # the run has been deleted
+            return
 
     def _update(self) -> bool:
         """Read and show what is new; say whether there were new lines."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.ui.facts import Facts, duration, facts
+from distrain_nb.ui.facts import Facts, brief, duration, facts
 from distrain_nb.ui.lines import Metrics
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def runs_table(runs: Iterable[Watched]) -> RunsTable:
 
 def _row(each: Facts, metrics: Metrics, now: float) -> tuple[str, ...]:
     metrics.read()
-    values = [f"{tag} {value:.4g}" for tag, value in metrics.last().items()]
+    values = [f"{tag} {brief(value)}" for tag, value in metrics.last().items()]
     return (
         str(each.id),
         each.name,

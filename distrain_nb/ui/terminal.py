@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.ui import ansi
 from distrain_nb.ui.document import label
+from distrain_nb.ui.facts import brief
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class TerminalView:
     def end(self, facts: Facts) -> None:
         """Print how it ended, and the last metrics."""
         self._metrics.read()
-        last = "  ".join(f"{tag} {value:.6g}" for tag, value in self._metrics.last().items())
+        last = "  ".join(f"{tag} {brief(value)}" for tag, value in self._metrics.last().items())
         self._write("\n".join(filter(None, (facts.line(time.time()), last))) + "\n", "")
 
     def let_go(self, facts: Facts) -> None:

@@ -66,7 +66,7 @@ def test_a_terminal_prints_lines_as_they_come(home: Path, notebook_folder: Path)
     assert text.count("[rank 0] done\n") == 1
     assert text.count("[rank 1] done\n") == 1
     assert "run 1 (digits): succeeded after" in text
-    assert "on this machine, 2 ranks\nloss 0.0333333" in text
+    assert "on this machine, 2 ranks\nloss 0.03333" in text
     assert text.count("step 29") == 2  # bars as they were left, and not on their way
     assert "step 12" not in text
     assert "\x1b[31m" not in text

@@ -13,7 +13,7 @@ import pytest
 from distrain_nb.runs.log import LogReader
 from distrain_nb.runs.records import POINT
 from distrain_nb.ui import ansi, document, drawing, runs_table
-from distrain_nb.ui.facts import duration, facts, plural
+from distrain_nb.ui.facts import brief, duration, facts, plural
 from distrain_nb.ui.lines import Metrics, thin
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
@@ -45,6 +45,22 @@ def metrics_of(run: RunFolder) -> Metrics:
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (0.031249, "0.03125"),
+        (-99.5, "-99.5"),
+        (1.0, "1"),
+        (100_001.2, "100,001"),
+        (1.23456e-5, "1.235e-05"),
+        (float("nan"), "nan"),
+    ],
+)
+def test_numbers(value: float, text: str) -> None:
+    assert brief(value) == text
 
 
 def test_plurals() -> None:
