@@ -1,4 +1,4 @@
-"""The job builder: a form whose state lives in the kernel, so that reloading a page loses nothing."""
+"""The job builder: a form whose state lives in the kernel, so that a reload loses nothing."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from distrain_nb.layout import Layout, Role, load, save, saved
 from distrain_nb.layout.exchange import exports, left_out, read_any
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.ui.form.editing import Editing, History
+from distrain_nb.ui.form.fields import bytes_of
 from distrain_nb.ui.form.view import options, view
 
 if TYPE_CHECKING:
@@ -39,13 +40,15 @@ class FormWidget(anywidget.AnyWidget):
     tab = traitlets.Unicode("options").tag(sync=True)
 
 
-class Form(traitlets.HasTraits):
+class Form(traitlets.HasTraits):  # type: ignore[misc]
     """A layout and everything that can be done to it, from the page and from Python alike.
 
-    `layout` can be read, set and observed. Saved layouts are in `folder`, from where the kernel is.
+    `layout` can be read, set and observed; `gradient_bytes` is what the traffic is told for.
+    Saved layouts are in `folder`, as seen from the kernel's.
     """
 
     layout = traitlets.Instance(Layout)
+    gradient_bytes = traitlets.Int(400_000_000, min=1)
 
     def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
         self._folder = folder
@@ -58,6 +61,7 @@ class Form(traitlets.HasTraits):
         self.widget.on_msg(self._heard)
         super().__init__(layout=start)
         self.observe(self._set, "layout")
+        self.observe(lambda _: self._show(), "gradient_bytes")
         self._tell("")
         self._show()
 
@@ -103,6 +107,10 @@ class Form(traitlets.HasTraits):
                     self._do(self._history.then(self._history.now.repaired(finding, fix)))
                     return
         raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
+
+    def set_gradient(self, text: str) -> None:
+        """How large a gradient is, such as `400 MB`. Raises OptionError if it can't be read."""
+        self.gradient_bytes = bytes_of(text)
 
     def undo(self) -> None:
         """Go a step back."""
@@ -170,7 +178,7 @@ class Form(traitlets.HasTraits):
 
     def _show(self) -> None:
         with self.widget.hold_sync():
-            self.widget.view = view(self._history)
+            self.widget.view = view(self._history, self.gradient_bytes)
             self.widget.options = options(self.layout)
 
     def _tell(self, note: str, tone: str = "good") -> None:
@@ -202,6 +210,7 @@ _DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "remove": lambda form, it: form.remove(it["role"]),
     "size": lambda form, _: form.size_reducers(),
     "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
+    "gradient": lambda form, it: form.set_gradient(it["text"]),
     "undo": lambda form, _: form.undo(),
     "redo": lambda form, _: form.redo(),
     "save": lambda form, it: form._ask_to_save(it["name"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
@@ -27,7 +27,7 @@ class Draft:
 class Editing:
     """A layout, and the fields whose text says something that is not in it."""
 
-    layout: Layout = Layout()
+    layout: Layout = field(default_factory=Layout)
     drafts: tuple[Draft, ...] = ()
 
     def text(self, path: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,8 @@ TITLES = {
     Role.EVALUATORS: "Evaluators",
 }
 
+_SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|kB|MB|GB)", re.IGNORECASE)
+_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _OPTIONS = {option.field: option for option in OPTIONS}
 _ABSENT = {each.name: each.default for each in fields(Pool)}
 
@@ -123,13 +126,22 @@ def with_text(layout: Layout, path: str, text: str) -> Layout:
     return replace(layout, **{name: value})
 
 
+def bytes_of(text: str) -> int:
+    """400,000,000 of `400 MB`. Raises OptionError naming what is allowed."""
+    found = _SIZE.fullmatch(text.strip())
+    size = round(float(found["number"]) * _BYTES[found["unit"].upper()]) if found else 0
+    if size < 1:
+        raise OptionError(f"{text!r} is no size of a gradient; write it as 400 MB or 1.3 GB.")
+    return size
+
+
 def _pool_value(field: str, text: str) -> Any:
     if field in ("replicas", "accelerator_count", "disk_gb"):
         return _number(text) if text else _nothing(field)
     if not text or (field == "accelerator" and text == "none"):
         return None
     # A layout is also a line of text: what can't stand in it can't be chosen.
-    pool = Pool(**{"machine": "m", field: text})
+    pool = replace(Pool(machine="m"), **{field: text})  # type: ignore[arg-type]
     try:
         readable = Pool.parse(str(pool)) == pool
     except OptionError:

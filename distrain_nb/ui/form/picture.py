@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -12,37 +12,61 @@ from distrain_nb.layout.placed import Placed, job_of
 from distrain_nb.ui.form.fields import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.layout import Layout
 
-WIDTH = 560
+WIDTH = 460
 _TRAINING = (Role.PRIMARY, Role.WORKERS)
 _BETWEEN = {Role.REDUCERS: "gradients", Role.SERVERS: "parameters"}
 
-_HEAD, _PAD, _GAP, _WIRE = 38, 12, 12, 34
+_TITLE, _LINE, _PAD, _GAP, _WIRE = 24, 13, 11, 12, 36
 _CELL, _CELLS_A_ROW, _MOST_CELLS = 7, 4, 16
 _MACHINE_GAP, _MOST_ROWS = 5, 3
-_CHARACTER = 6.4
+_CHARACTER, _NARROWEST = 5.9, 96
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A pool as it is drawn: where, and how many machines of how many accelerators."""
+    """A pool as it is drawn: its words, its machines with their accelerators, and its place."""
 
     role: Role
-    title: str
-    subtitle: str
+    machine: str
+    accelerator: str
     replicas: int
     accelerators: int
     x: float = 0
     y: float = 0
     width: float = 0
+    height: float = 0
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.role]
+
+    @property
+    def words(self) -> list[str]:
+        """The lines below the title."""
+        return [line for line in (self.machine, self.accelerator) if line]
+
+    @property
+    def head(self) -> float:
+        """How high the words are."""
+        return _TITLE + _LINE * len(self.words) + 2
+
+    @property
+    def wanted_width(self) -> float:
+        longest = max(map(len, [*self.words, f"{self.title} × 000"]))
+        return max(longest * _CHARACTER + 2 * _PAD, _NARROWEST)
+
+    @property
+    def wanted_height(self) -> float:
+        rows = min(-(-self.replicas // self.a_row), _MOST_ROWS) or 1
+        return self.head + rows * (self.machine_height + _MACHINE_GAP) - _MACHINE_GAP + _PAD
 
     @property
     def machine_width(self) -> float:
-        cells = min(self.accelerators, _CELLS_A_ROW) or 2
-        return cells * _CELL + 4
+        return (min(self.accelerators, _CELLS_A_ROW) or 2) * _CELL + 4
 
     @property
     def machine_height(self) -> float:
@@ -51,21 +75,15 @@ class Panel:
 
     @property
     def a_row(self) -> int:
-        """Machines side by side."""
+        """How many machines fit side by side."""
         step = self.machine_width + _MACHINE_GAP
         return max(int((self.width - 2 * _PAD + _MACHINE_GAP) // step), 1)
 
     @property
     def shown(self) -> int:
-        """Machines that are drawn; where there are more, the last place is for saying so."""
+        """How many machines are drawn; where there are more, the last places say how many."""
         room = self.a_row * _MOST_ROWS
-        return self.replicas if self.replicas <= room else room - min(self.a_row - 1, 2) - 1
-
-    @property
-    def height(self) -> float:
-        rows = min(-(-self.replicas // self.a_row), _MOST_ROWS)
-        machines = rows * (self.machine_height + _MACHINE_GAP) - _MACHINE_GAP if rows else 0
-        return _HEAD + max(machines, 8) + _PAD
+        return self.replicas if self.replicas <= room else max(room - 2, 0)
 
     @property
     def bottom(self) -> float:
@@ -77,131 +95,101 @@ class Panel:
 
 
 def picture(layout: Layout) -> str:
-    """The cluster as SVG. Colours are those of the page's theme, by role."""
+    """The cluster as SVG. Its colours are the page's, one a role."""
     panels = [_panel(placed) for placed in job_of(layout).pools]
-    above = [p for p in panels if p.role not in _BETWEEN]
-    below = [p for p in panels if p.role in _BETWEEN]
-    above = _in_a_line(above, 0)
-    floor = max((p.bottom for p in above), default=0)
-    below = _in_a_line(below, floor + _WIRE if above else 0)
+    above = _in_a_line([p for p in panels if p.role not in _BETWEEN], 0)
+    floor = max((p.bottom + _WIRE for p in above), default=0)
+    below = _in_a_line([p for p in panels if p.role in _BETWEEN], floor)
     height = max((p.bottom for p in (*above, *below)), default=0)
-    parts = [*_wires(above, below, floor), *(_drawn(p) for p in (*above, *below))]
-    size = f'viewBox="-1 -1 {WIDTH + 2} {height + 2:g}"'
+    parts = [*_wires(above, below), *map(_drawn, (*above, *below))]
     return (
-        f'<svg class="dn-cluster" xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-        f'aria-label="{escape(described(layout))}">{"".join(parts)}</svg>'
+        f'<svg class="dn-cluster" xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'viewBox="-1 -1 {WIDTH + 2} {height + 2:g}" aria-label="{escape(_in_words(panels))}">'
+        f"{''.join(parts)}</svg>"
     )
 
 
-def described(layout: Layout) -> str:
-    """The picture in words."""
-    panels = (_panel(placed) for placed in job_of(layout).pools)
-    said = ", ".join(f"{p.title} × {p.replicas} ({p.subtitle})" for p in panels)
-    return f"The cluster: {said or 'nothing yet'}"
+def _in_words(panels: Iterable[Panel]) -> str:
+    said = (" ".join([f"{panel.title} × {panel.replicas}", *panel.words]) for panel in panels)
+    return f"The cluster: {', '.join(said) or 'nothing yet'}"
 
 
 def _panel(placed: Placed) -> Panel:
-    pool = placed.pool
-    equipped = placed.accelerator and placed.accelerators
-    what = [pool.machine or ("this machine" if placed.catalog and not pool.gpus else "?")]
-    if equipped:
-        what.append(f"{placed.accelerators} × {short_name(placed.accelerator or '')}")
+    pool, name, count = placed.pool, placed.accelerator, placed.accelerators
     return Panel(
         placed.role,
-        TITLES[placed.role],
-        " · ".join(what),
+        pool.machine or "",
+        f"{count} × {short_name(name)} each" if name and count else "",
         max(pool.replicas, 0),
-        placed.accelerators if equipped else 0,
+        count if name else 0,
     )
 
 
 def _in_a_line(panels: list[Panel], y: float) -> list[Panel]:
-    """Panels side by side over the whole width, each as wide as its text and machines want."""
-    if not panels:
-        return []
-    wishes = [_wish(panel) for panel in panels]
-    spare = WIDTH - sum(wishes) - _GAP * (len(panels) - 1)
-    growing = sum(panel.replicas for panel in panels) or 1
-    x, placed = 0.0, []
-    for panel, wish in zip(panels, wishes, strict=True):
-        grown = spare * (panel.replicas / growing if spare > 0 else wish / sum(wishes))
-        width = wish + grown
-        placed.append(_moved(panel, x, y, width))
+    """The panels side by side over the whole width; what is left over goes to the larger pools."""
+    room = WIDTH - _GAP * (len(panels) - 1)
+    wanted = sum(panel.wanted_width for panel in panels)
+    replicas = sum(panel.replicas for panel in panels) or 1
+    x, line = 0.0, []
+    for panel in panels:
+        if wanted > room:
+            width = panel.wanted_width * room / wanted
+        else:
+            width = panel.wanted_width + (room - wanted) * panel.replicas / replicas
+        line.append(replace(panel, x=x, y=y, width=width))
         x += width + _GAP
-    tallest = max(placed, key=lambda panel: panel.height).height
-    return [_moved(panel, panel.x, y + 0 * tallest, panel.width) for panel in placed]
+    height = max((panel.wanted_height for panel in line), default=0)
+    return [replace(panel, height=height) for panel in line]
 
 
-def _wish(panel: Panel) -> float:
-    text = max(len(panel.subtitle), len(panel.title) + 6) * _CHARACTER
-    return max(text + 2 * _PAD, 110)
-
-
-def _moved(panel: Panel, x: float, y: float, width: float) -> Panel:
-    from dataclasses import replace
-
-    return replace(panel, x=x, y=y, width=width)
-
-
-def _wires(above: list[Panel], below: list[Panel], floor: float) -> Iterator[str]:
+def _wires(above: list[Panel], below: list[Panel]) -> Iterator[str]:
     training = [panel for panel in above if panel.role in _TRAINING]
     for hub in below:
+        middle = hub.y - _WIRE / 2
         for panel in training:
-            yield _wire(panel, hub)
-        yield _label(hub.centre + 8, floor + _WIRE / 2 + 4, _BETWEEN[hub.role])
+            way = f"M{panel.centre:g} {panel.bottom:g}V{middle:g}H{hub.centre:g}V{hub.y:g}"
+            yield f'<path class="dn-wire" d="{way}"/>'
+        yield _text(hub.centre + 7, hub.y - 6, _BETWEEN[hub.role])
     if len(training) == 2 and not below:
         left, right = training
-        y = left.y + _HEAD / 2
-        yield f'<path class="dn-wire" d="M{left.x + left.width:g} {y:g}H{right.x:g}"/>'
+        way = f"M{left.x + left.width:g} {left.bottom / 2:g}H{right.x:g}"
+        yield f'<path class="dn-wire" d="{way}"/>'
 
 
-def _wire(panel: Panel, hub: Panel) -> str:
-    middle = hub.y - _WIRE / 2
-    return (
-        f'<path class="dn-wire" d="M{panel.centre:g} {panel.bottom:g}V{middle:g}'
-        f'H{hub.centre:g}V{hub.y:g}"/>'
-    )
-
-
-def _label(x: float, y: float, text: str) -> str:
-    return f'<text class="dn-soft" x="{x:g}" y="{y:g}">{text}</text>'
+def _text(x: float, y: float, text: str) -> str:
+    return f'<text class="dn-soft" x="{x:g}" y="{y:g}">{escape(text)}</text>'
 
 
 def _drawn(panel: Panel) -> str:
-    x, y = panel.x, panel.y
+    x, y = panel.x + _PAD, panel.y
+    words = (_text(x, y + 31 + _LINE * n, line) for n, line in enumerate(panel.words))
     return (
-        f'<g class="dn-{panel.role}">'
-        f'<rect class="dn-panel" x="{x:g}" y="{y:g}" width="{panel.width:g}" '
-        f'height="{panel.height:g}" rx="6"/>'
-        f'<text class="dn-title" x="{x + _PAD:g}" y="{y + 16:g}">{panel.title}'
+        f'<g class="dn-{panel.role}"><rect class="dn-panel" x="{panel.x:g}" y="{y:g}" '
+        f'width="{panel.width:g}" height="{panel.height:g}" rx="6"/>'
+        f'<text class="dn-title" x="{x:g}" y="{y + 17:g}">{panel.title}'
         f'<tspan class="dn-soft" dx="5">× {panel.replicas}</tspan></text>'
-        f'<text class="dn-soft" x="{x + _PAD:g}" y="{y + 30:g}">{escape(panel.subtitle)}</text>'
-        f"{''.join(_machines(panel))}</g>"
+        f"{''.join([*words, *_machines(panel)])}</g>"
     )
 
 
 def _machines(panel: Panel) -> Iterator[str]:
-    step_x = panel.machine_width + _MACHINE_GAP
-    step_y = panel.machine_height + _MACHINE_GAP
-    for number in range(panel.shown):
+    for number in range(panel.shown + (panel.shown < panel.replicas)):
         row, column = divmod(number, panel.a_row)
-        yield _machine(panel, panel.x + _PAD + column * step_x, panel.y + _HEAD + row * step_y)
-    if panel.shown < panel.replicas:
-        row, column = divmod(panel.shown, panel.a_row)
-        x = panel.x + _PAD + column * step_x + 2
-        y = panel.y + _HEAD + row * step_y + panel.machine_height / 2 + 4
-        yield _label(x, y, f"+ {panel.replicas - panel.shown}")
+        x = panel.x + _PAD + column * (panel.machine_width + _MACHINE_GAP)
+        y = panel.y + panel.head + row * (panel.machine_height + _MACHINE_GAP)
+        if number < panel.shown:
+            yield _machine(panel, x, y)
+        else:
+            yield _text(x + 2, y + panel.machine_height / 2 + 4, f"+ {panel.replicas - number}")
 
 
 def _machine(panel: Panel, x: float, y: float) -> str:
+    places = (divmod(n, _CELLS_A_ROW) for n in range(min(panel.accelerators, _MOST_CELLS)))
     cells = "".join(
-        f"M{x + 2.5 + column * _CELL:g} {y + 2.5 + row * _CELL:g}h6v6h-6z"
-        for row, column in (
-            divmod(n, _CELLS_A_ROW) for n in range(min(panel.accelerators, _MOST_CELLS))
-        )
+        f"M{x + 2.5 + column * _CELL:g} {y + 2.5 + row * _CELL:g}h6v6h-6z" for row, column in places
     )
+    body = f'width="{panel.machine_width:g}" height="{panel.machine_height:g}" rx="2"'
     return (
-        f'<rect class="dn-machine" x="{x:g}" y="{y:g}" width="{panel.machine_width:g}" '
-        f'height="{panel.machine_height:g}" rx="2"/>'
-        + (f'<path class="dn-cells" d="{cells}"/>' if cells else "")
+        f'<rect class="dn-machine" x="{x:g}" y="{y:g}" {body}/>'
+        f'{cells and f"""<path class="dn-cells" d="{cells}"/>"""}'
     )

@@ -10,6 +10,7 @@ from distrain_nb.layout import PLACES, Role
 from distrain_nb.layout.choices import Choice, choices
 from distrain_nb.layout.exchange import EXPORTS
 from distrain_nb.layout.totals import totals
+from distrain_nb.layout.traffic import size, traffic
 from distrain_nb.ui.form.fields import POOL_FIELDS as _POOL_FIELDS
 from distrain_nb.ui.form.fields import (
     TITLES,
@@ -37,7 +38,7 @@ PLACE_TITLES = {
 _FIRST_EXPORT = "options"
 
 
-def view(history: History) -> dict[str, Any]:
+def view(history: History, gradient_bytes: int) -> dict[str, Any]:
     """Everything that changes with the layout, except the lists of what fits."""
     editing = history.now
     layout = editing.layout
@@ -53,6 +54,8 @@ def view(history: History) -> dict[str, Any]:
         "verdict": verdict(findings),
         "totals": list(_totals(layout)),
         "picture": picture(layout),
+        "gradient": size(gradient_bytes),
+        "traffic": _traffic(layout, gradient_bytes),
         "exports": list(_exports(layout)),
         "undo": bool(history.past),
         "redo": bool(history.future),
@@ -157,6 +160,15 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
         yield [f"{found.reduction_gbps:,.0f}", "Gbit/s into reducers"]
     if found.bare:
         yield ["?", f"not counted: {', '.join(found.bare)}"]
+
+
+def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
+    """The ways to add gradients up, where that can be told: a name, bytes, latency, time each."""
+    try:
+        table = traffic(layout, gradient_bytes).table() if layout.on == "vertex" else None
+    except OptionError:
+        table = None
+    return [list(row) for row in table.rows] if table else []
 
 
 def _exports(layout: Layout) -> Iterator[list[str]]:

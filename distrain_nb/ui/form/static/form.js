@@ -12,12 +12,12 @@ class Form {
     this.focusing = [];
     this.undo = button("↶", () => this.back("undo"), { class: "dn-button dn-plain", "aria-label": "Undo", title: "Undo (Ctrl+Z)" });
     this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
-    this.parts = [new Places(this), new Settings(this), new Pools(this), new Totals(), new Picture(), new Verdict(this), new Preview(this)];
+    this.parts = [new Places(this), new Settings(this), new Pools(this), new Totals(), new Picture(), new Verdict(this), new Traffic(this), new Preview(this)];
     this.files = new Files(this);
-    const [places, settings, pools, totals, picture, verdict, preview] = this.parts.map((part) => part.node);
+    const [places, settings, pools, totals, picture, verdict, traffic, preview] = this.parts.map((part) => part.node);
     const head = element("div", { class: "dn-part dn-top" }, places, element("span", { class: "dn-back" }, this.undo, this.redo));
-    const sums = element("div", { class: "dn-sums" }, totals, picture);
-    root.append(head, settings, pools, element("div", { class: "dn-part dn-middle" }, sums, verdict), preview, this.files.node);
+    const middle = element("div", { class: "dn-part dn-middle" }, totals, picture, element("div", { class: "dn-beside" }, verdict, traffic));
+    root.append(head, settings, pools, middle, preview, this.files.node);
   }
 
   get isWaiting() {

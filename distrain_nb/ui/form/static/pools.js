@@ -123,7 +123,7 @@ class Pool {
     this.extras = element("div", { class: "dn-settings dn-extras" });
     this.notes = new Notes(form);
     const title = told.title;
-    this.size = button("Size", () => form.send("size", {}), { title: "As many reducers as just cover the workers", "aria-label": "Size the Reduction Server for the workers" });
+    this.size = button("Auto", () => form.send("size", {}), { title: "As many reducers as just cover the workers", "aria-label": "Size the Reduction Server for the workers" });
     this.remove = button("✕", () => this.#removed(), { class: "dn-button dn-plain dn-remove", "aria-label": `Remove: ${title}`, title: `Remove: ${title}` });
     this.actions = element("span", { class: "dn-actions" }, this.size, this.remove);
     this.node = element(
@@ -165,7 +165,8 @@ class Pools {
   update(view) {
     const widths = view.columns.map(([name]) => WIDTHS[name]);
     const stretched = view.columns.some(([name]) => WIDTHS[name].includes("fr"));
-    this.node.style.setProperty("--dn-columns", ["132px", ...widths, stretched ? "64px" : "1fr"].join(" "));
+    this.node.style.setProperty("--dn-columns", ["144px", ...widths, stretched ? "72px" : "1fr"].join(" "));
+    this.node.style.setProperty("--dn-fields", [...widths, ...(stretched ? [] : ["1fr"])].join(" "));
     this.head.replaceChildren(element("span", {}, ""), ...view.columns.map(([, label]) => element("span", {}, label)));
     const rows = keyed(this.pools, view.pools, (told) => told.role, (told) => new Pool(this.form, told), (pool, told) => pool.update(told, view));
     arrange(this.list, rows.length ? [this.head, ...rows] : []);

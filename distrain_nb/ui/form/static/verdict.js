@@ -75,3 +75,36 @@ class Verdict {
     );
   }
 }
+
+// What gradients cost on the wire. A size that can't be read yet leaves the table as it was.
+class Traffic {
+  constructor(form) {
+    const id = uid("gradient");
+    this.input = element("input", {
+      id,
+      type: "text",
+      autocomplete: "off",
+      "data-own-undo": true,
+      oninput: () => form.send("gradient", { text: this.input.value }),
+      onblur: () => this.update(form.view),
+    });
+    this.rows = element("tbody");
+    const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));
+    this.node = element(
+      "div",
+      { class: "dn-traffic" },
+      element("div", { class: "dn-asked" }, element("label", { for: id }, "Exchanging gradients of"), element("span", { class: "dn-box" }, this.input)),
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows),
+    );
+  }
+
+  update(view) {
+    this.node.hidden = !view.traffic.length;
+    if (document.activeElement !== this.input) this.input.value = view.gradient;
+    const said = JSON.stringify(view.traffic);
+    if (said === this.said) return;
+    this.said = said;
+    const rows = view.traffic.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    this.rows.replaceChildren(...rows);
+  }
+}
