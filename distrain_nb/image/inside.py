@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _PACKAGE = re.compile(
-    r".*/python([\d.]+)/(?:site|dist)-packages/([^/]+?)-([^/-]+)\.(?:dist|egg)-info"
+    r".*/python([\d.]+)/(?:site|dist)-packages/([^/]+?)-([^/-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info"
 )
-_PYTHON = re.compile(r"(?:.*/)?bin/python(?:3(?:\.\d+)?)?")
+_PYTHON = re.compile(r"(?:.*/)?(?:bin|etc/alternatives)/python(?:3(?:\.\d+)?)?")
 _LIBC = re.compile(r"(?:.*/)?libc-2\.(\d+)\.so")
 _MUSL = re.compile(r"(?:.*/)?ld-musl-[^/]+\.so\.1")
 _WHITEOUT = ".wh."
@@ -58,27 +58,30 @@ def look_inside(base: Base, registry: Registry, listener: Listener | None) -> In
     return _seen(names, _python_on(path, names))
 
 
-def _seen(names: Mapping[str, str], python: str | None) -> Inside:
+def _seen(names: Mapping[str, str], program: str) -> Inside:
+    python = program.rpartition("/python")[2] or None
+    # Debian's own packages are those of Debian's own Python.
+    homes = (python, "3") if program.startswith("usr/bin/") else (python,)
     found = [match for match in map(_PACKAGE.fullmatch, names) if match]
-    packages = {normal(m[2]): m[3] for m in found if m[1] in (python, "3")}
+    packages = {normal(m[2]): m[3] for m in found if m[1] in homes}
     old = [int(match[1]) for match in map(_LIBC.fullmatch, names) if match]
     musl = any(_MUSL.fullmatch(name) for name in names)
     return Inside(python, packages, (2, max(old)) if old else None, musl)
 
 
-def _python_on(path: str, names: Mapping[str, str]) -> str | None:
-    """The version of the `python3` that a container starts, told by the end of its links."""
+def _python_on(path: str, names: Mapping[str, str]) -> str:
+    """The `python3.X` that a container starts, at the end of its links; empty if there is none."""
     for folder in path.split(":"):
         place = posixpath.join(folder, "python3").lstrip("/")
         for _ in range(8):
-            if match := re.fullmatch(r".*/python(3\.\d+)", place):
-                return match[1]
+            if re.fullmatch(r".*/python3\.\d+", place):
+                return place
             if not names.get(place):
                 break
             place = posixpath.normpath(
                 posixpath.join("/", posixpath.dirname(place), names[place])
             ).lstrip("/")
-    return None
+    return ""
 
 
 def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
