@@ -14,6 +14,7 @@ _HOMES = {
     "plan": "distrain_nb.api",
     "runs": "distrain_nb.api",
     "submit": "distrain_nb.api",
+    "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics",
 }
 

@@ -97,6 +97,8 @@ def line_parser() -> Parser:
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
     catalog = verb("catalog", "look machines, accelerators, regions and containers up")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
+    form = verb("form", "build a pool layout by clicking; every field is checked as you type")
+    form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
     config = verb("config", "show the settings, or change one")
     config.add_argument("setting", nargs="?", metavar="SETTING")
     config.add_argument("value", nargs="?", default="", metavar="VALUE")

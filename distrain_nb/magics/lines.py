@@ -100,6 +100,12 @@ def _catalog(options: argparse.Namespace) -> Any:
     return query(*options.words)
 
 
+def _form(options: argparse.Namespace) -> Any:
+    from distrain_nb.ui.form import form
+
+    return form(options.layout or None)
+
+
 def _config(options: argparse.Namespace) -> None:
     config = Config.load()
     if options.setting:
@@ -117,5 +123,6 @@ _VERBS = {
     "result": _result,
     "delete": _delete,
     "catalog": _catalog,
+    "form": _form,
     "config": _config,
 }
