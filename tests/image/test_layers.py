@@ -148,7 +148,9 @@ def test_a_pipe_is_refused(tmp_path: Path) -> None:
         write_layer(tmp_path / "layer", {"/opt/pipe": tmp_path / "pipe"})
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     content=st.dictionaries(
         st.text("abcé/ .", min_size=1, max_size=12)

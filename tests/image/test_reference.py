@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.errors import ImageError
@@ -74,6 +74,7 @@ word = st.text("abcxyz019", min_size=1, max_size=8)
 name = st.builds("{}{}{}".format, word, st.sampled_from([".", "_", "__", "-", "---"]), word)
 
 
+@settings(deadline=None)
 @given(host=word.map("{}.example:5000".format), path=st.lists(name, min_size=1), tag=name)
 def test_printing_and_reading_gives_the_same(host: str, path: list[str], tag: str) -> None:
     written = Reference(host, "/".join(path), tag)
