@@ -54,8 +54,8 @@ POOL_FIELDS = (
     Field("machine", "Machine", "combo", CLOUDS, "type to search"),
     Field("accelerator_count", "Count", "combo", GOOGLE, "0"),
     Field("accelerator", "Accelerator", "combo", GOOGLE, "none"),
-    Field("disk_type", "Boot disk", "combo", GOOGLE, "default"),
-    Field("disk_gb", "GB", "number", CLOUDS, "auto"),
+    Field("disk_type", "Disk", "combo", GOOGLE, "default"),
+    Field("disk_gb", "Disk GB", "number", CLOUDS, "auto"),
     Field("topology", "Topology", "combo", ("vertex",), "such as 2x2", extra=True),
     Field("image", "Image of this pool", "text", CLOUDS, "the job's", extra=True),
 )

@@ -16,6 +16,8 @@ function element(tag, attributes = {}, ...children) {
     else if (value === true) node.setAttribute(name, "");
     else if (value !== false && value !== undefined && value !== null) node.setAttribute(name, value);
   }
+  // Keys pressed in here are ours: JupyterLab's own would move between cells or delete them.
+  if (node.matches("button, input, textarea, [tabindex]")) node.dataset.lmSuppressShortcuts = "true";
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 }

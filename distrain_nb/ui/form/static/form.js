@@ -1,6 +1,7 @@
 // The whole: one answer of the kernel is drawn at a time, and keys that mean the whole form.
 
 const PATIENCE = 400;
+const TRAITS = ["view", "options", "files", "heard"];
 
 class Form {
   constructor(model, root) {
@@ -47,22 +48,23 @@ class Form {
     return settings.fields.get(path) ?? pools.pools.get(path.split(".")[0]).fields.get(path);
   }
 
-  listen() {
-    const [page, number] = this.model.get("heard");
-    if (page === this.page) this.heard = number;
-    if (!this.isWaiting) {
-      clearTimeout(this.patience);
-      this.root.removeAttribute("data-waiting");
-    }
-    if (this.focusing.length && !this.isWaiting) this.focus(...this.focusing.splice(0));
-  }
-
   draw() {
     this.view = this.model.get("view");
     this.options = this.model.get("options");
     for (const part of this.parts) part.update(this.view);
+    this.files.update(this.model.get("files"));
     this.undo.disabled = !this.view.undo;
     this.redo.disabled = !this.view.redo;
+    const [page, number] = this.model.get("heard");
+    if (page === this.page) this.#answered(number);
+  }
+
+  #answered(number) {
+    this.heard = number;
+    if (this.isWaiting) return;
+    clearTimeout(this.patience);
+    this.root.removeAttribute("data-waiting");
+    this.focus(...this.focusing.splice(0));
   }
 
   // The first of these places that is there gets the focus once the kernel has answered.
@@ -93,19 +95,24 @@ class Form {
 }
 
 function render({ model, el }) {
-  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout", "data-lm-suppress-shortcuts": "true" });
+  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout" });
   el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));
-  const draw = () => form.draw();
-  const listen = () => form.listen();
-  const files = () => form.files.update(model.get("files"));
-  const events = { "change:view": draw, "change:options": draw, "change:files": files, "change:heard": listen };
-  for (const [name, react] of Object.entries(events)) model.on(name, react);
-  draw();
-  files();
+  // What the kernel sends together is drawn together.
+  let isDue = false;
+  const draw = () => {
+    isDue = false;
+    form.draw();
+  };
+  const react = () => {
+    if (!isDue) queueMicrotask(draw);
+    isDue = true;
+  };
+  for (const name of TRAITS) model.on(`change:${name}`, react);
+  form.draw();
   return () => {
-    for (const [name, react] of Object.entries(events)) model.off(name, react);
+    for (const name of TRAITS) model.off(`change:${name}`, react);
   };
 }
 

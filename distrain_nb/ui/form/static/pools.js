@@ -36,7 +36,7 @@ class Places {
   }
 }
 
-// What is wrong beside a group of fields, each sentence with the smallest repair.
+// What is wrong beside a group of fields, each sentence with the two smallest repairs.
 class Notes {
   constructor(form) {
     this.form = form;
@@ -48,7 +48,7 @@ class Notes {
     const nodes = keyed(
       this.parts,
       findings,
-      (finding) => `${finding.code} ${finding.where} ${finding.message} ${finding.fixes[0]}`,
+      (finding) => JSON.stringify(finding),
       (finding) => this.#note(finding),
       () => {},
     );
@@ -62,7 +62,7 @@ class Notes {
 
   #note(finding) {
     const sentence = element("span", { id: uid("note"), class: "dn-sentence" }, finding.message);
-    const fixes = finding.fixes.slice(0, 1).map((label) => repairButton(this.form, finding, label));
+    const fixes = finding.fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
     return { node: element("div", { class: "dn-note", "data-severity": finding.severity }, sentence, ...fixes) };
   }
 }
@@ -164,9 +164,10 @@ class Pools {
 
   update(view) {
     const widths = view.columns.map(([name]) => WIDTHS[name]);
-    const stretched = view.columns.some(([name]) => WIDTHS[name].includes("fr"));
-    this.node.style.setProperty("--dn-columns", ["144px", ...widths, stretched ? "72px" : "1fr"].join(" "));
-    this.node.style.setProperty("--dn-fields", [...widths, ...(stretched ? [] : ["1fr"])].join(" "));
+    const actions = "72px";
+    this.node.style.setProperty("--dn-columns", ["144px", ...widths, actions].join(" "));
+    // On narrow pages the role and the buttons stand above the fields.
+    this.node.style.setProperty("--dn-fields", widths.length > 1 ? widths.join(" ") : [...widths, "1fr", actions].join(" "));
     this.head.replaceChildren(element("span", {}, ""), ...view.columns.map(([, label]) => element("span", {}, label)));
     const rows = keyed(this.pools, view.pools, (told) => told.role, (told) => new Pool(this.form, told), (pool, told) => pool.update(told, view));
     arrange(this.list, rows.length ? [this.head, ...rows] : []);

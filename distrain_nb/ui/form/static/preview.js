@@ -72,7 +72,6 @@ class Preview {
 class Files {
   constructor(form) {
     this.form = form;
-    this.typing = false;
     const id = uid("name");
     this.input = element("input", {
       id,
@@ -110,8 +109,9 @@ class Files {
   }
 
   update(files) {
-    this.saved = files.saved ?? [];
-    if (!this.typing && this.input.value !== files.name) this.input.value = files.name;
+    this.saved = files.saved;
+    if (files.name !== this.name) this.input.value = files.name;
+    this.name = files.name;
     this.say(files.note, files.tone);
     this.#able();
   }
@@ -128,7 +128,6 @@ class Files {
   }
 
   #typed() {
-    this.typing = true;
     this.#able();
     const found = this.saved.filter((name) => name.includes(this.input.value)).map((name) => [name, "", true]);
     this.list.show(found, this.input.value);
@@ -153,7 +152,6 @@ class Files {
   }
 
   #sent(what) {
-    this.typing = false;
     this.form.send(what, { name: this.input.value });
   }
 

@@ -1,0 +1,269 @@
+"""The job builder in JupyterLab: by keyboard, after a reload, in every theme and width."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from distrain_nb.layout import Layout, load
+from distrain_nb.layout.exchange import exports
+from tests.browser.conftest import Lab, OpenNotebook
+
+SHOW = "from distrain_nb.ui.form import form\nf = form({})\nf"
+START = "from distrain_nb.layout import Layout\n" + SHOW
+FIVE = Layout.of(
+    "vertex",
+    primary="n1-highmem-96+8*V100",
+    workers="4*n1-highmem-96+8*V100",
+    reducers="16*n1-highcpu-16",
+)
+OPEN = Callable[..., OpenNotebook]
+
+
+def form(page: Page) -> Locator:
+    return page.locator(".dn-form")
+
+
+def field(page: Page, path: str) -> Locator:
+    return form(page).locator(f'input[data-path="{path}"]')
+
+
+def verdict(page: Page) -> Locator:
+    return form(page).locator(".dn-verdict")
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until the thing of that name has the focus."""
+    named = """() => {
+        const it = document.activeElement;
+        return it.getAttribute("aria-label") ?? it.labels?.[0]?.textContent ?? it.textContent;
+    }"""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate(named) == name and page.evaluate(
+            "() => document.activeElement.closest('.dn-form') !== null"
+        ):
+            return
+    raise AssertionError(f"Tab does not lead to {name!r}")
+
+
+def starting(layout: Layout) -> str:
+    return START.format(f"Layout.from_line({str(layout)!r})")
+
+
+@pytest.fixture
+def clipboard(page: Page) -> Callable[[], str]:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return lambda: str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def build_by_keyboard(page: Page) -> None:
+    """The documents' job, with a count that does not fit, repaired by a click."""
+    keys = page.keyboard
+    form(page).get_by_label("This machine").focus()
+    keys.press("ArrowRight")
+    expect(form(page).get_by_label("Vertex AI")).to_be_checked()
+    tab_to(page, "+ Primary")
+    keys.press("Enter")
+    expect(field(page, "primary.machine")).to_be_focused()
+    keys.type("highmem-96 n1")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(field(page, "primary.machine")).to_have_value("n1-highmem-96")
+    keys.press("Tab")
+    keys.type("3")
+    keys.press("Tab")
+    keys.type("v100")
+    expect(field(page, "primary.accelerator_count")).to_have_attribute("aria-invalid", "true")
+    note = form(page).locator(".dn-primary .dn-note")
+    expect(note).to_contain_text("3 x V100 does not fit; n1-highmem-96 takes 8.")
+    expect(field(page, "primary.accelerator_count")).to_have_value("3")
+    note.get_by_role("button", name="Use 8 x V100").click()
+    expect(field(page, "primary.accelerator_count")).to_be_focused()
+    expect(field(page, "primary.accelerator_count")).to_have_value("8")
+    expect(field(page, "primary.accelerator")).to_have_value("V100")
+    tab_to(page, "+ Workers")
+    keys.press("Enter")
+    expect(field(page, "workers.machine")).to_be_focused()
+    keys.press("Shift+Tab")
+    keys.type("4")
+    tab_to(page, "+ Reduction Server")
+    keys.press("Enter")
+    expect(field(page, "reducers.machine")).to_have_value("n1-highcpu-16")
+    expect(field(page, "reducers.replicas")).to_have_value("16")
+    expect(verdict(page)).to_have_text("Everything fits")
+
+
+def test_the_documents_job_by_keyboard(
+    notebook: OPEN, lab: Lab, clipboard: Callable[[], str]
+) -> None:
+    opened = notebook("form", SHOW.format(""))
+    page = opened.page
+    opened.run_cell(0)
+    form(page).wait_for()
+    build_by_keyboard(page)
+
+    page.keyboard.press("Control+z")
+    expect(field(page, "reducers.replicas")).to_have_count(0)
+    page.keyboard.press("Control+Shift+z")
+    expect(field(page, "reducers.replicas")).to_have_value("16")
+
+    wanted = exports(FIVE)
+    for name, text in wanted.items():
+        form(page).locator(f'[role=tab][data-tab="{name}"]').click()
+        form(page).locator(".dn-copy").click()
+        expect(form(page).locator(".dn-copy")).to_have_text("Copied ✓")
+        assert clipboard() == text
+    assert {"options", "yaml", "vertex-json", "vertex-yaml", "vertex-gcloud"} <= set(wanted)
+
+    form(page).get_by_label("Layout", exact=True).fill("five")
+    page.keyboard.press("Enter")
+    expect(form(page).locator(".dn-note-of-files")).to_contain_text("--layout five")
+    assert load("five", lab.folder / "layouts") == FIVE
+
+    form(page).get_by_role("button", name="Put in a new cell").click()
+    page.wait_for_function("document.querySelectorAll('.jp-Notebook .jp-CodeCell').length === 2")
+    assert opened.save()["cells"][1]["source"] == wanted["options"]
+
+    opened.reload()
+    expect(field(page, "reducers.replicas")).to_have_value("16")
+    expect(form(page).get_by_label("Layout", exact=True)).to_have_value("five")
+    field(page, "workers.replicas").fill("5")
+    expect(verdict(page)).to_have_text("1 warning")
+    page.evaluate("""() => window.jupyterapp.shell.currentWidget.context.sessionContext
+        .session.kernel.reconnect()""")
+    field(page, "workers.replicas").fill("4")
+    expect(verdict(page)).to_have_text("Everything fits")
+
+
+def test_a_saved_layout_is_replaced_only_when_asked_twice(notebook: OPEN, lab: Lab) -> None:
+    FIVE.save("mine", lab.folder / "layouts")
+    opened = notebook("replace", SHOW.format(""))
+    page = opened.page
+    opened.run_cell(0)
+    name = form(page).get_by_label("Layout", exact=True)
+    name.fill("mine")
+    save = form(page).get_by_role("button", name="Save")
+    save.click()
+    expect(form(page).locator(".dn-note-of-files")).to_contain_text("Save again to replace it")
+    assert load("mine", lab.folder / "layouts") == FIVE
+    form(page).get_by_role("button", name="Load").click()
+    expect(field(page, "reducers.replicas")).to_have_value("16")
+    form(page).locator('[role=tab][data-tab="import"]').click()
+    form(page).locator("textarea").fill("%%distrain --on local --workers 3")
+    form(page).get_by_role("button", name="Read it").click()
+    expect(field(page, "workers.replicas")).to_have_value("3")
+
+
+def test_a_hundred_pools_leave_nothing_behind(notebook: OPEN) -> None:
+    count = (
+        "import ipywidgets, comm\n"
+        "print(len(ipywidgets.widgets.widget._instances), len(comm.get_comm_manager().comms))"
+    )
+    opened = notebook("many", starting(FIVE), count, count)
+    page = opened.page
+    opened.run_cells(2)
+    form(page).wait_for()
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable")
+
+    def held() -> dict[str, int]:
+        devtools.send("HeapProfiler.collectGarbage")
+        told = devtools.send("Performance.getMetrics")["metrics"]
+        return {m["name"]: int(m["value"]) for m in told if m["name"] in ("JSEventListeners",)}
+
+    def add_and_remove(times: int) -> None:
+        for _ in range(times):
+            form(page).get_by_role("button", name="+ Evaluators").click()
+            field(page, "evaluators.machine").click()  # opens its list
+            form(page).get_by_role("button", name="Remove: Evaluators").click()
+            expect(field(page, "evaluators.machine")).to_have_count(0)
+
+    add_and_remove(5)
+    elements = form(page).locator("*").count()
+    before = held()
+    add_and_remove(95)
+    assert form(page).locator("*").count() == elements
+    assert held()["JSEventListeners"] <= before["JSEventListeners"] + 20
+    opened.run_cell(2)
+    page.wait_for_function(OpenNotebook.IDLE)
+    outputs = [cell["outputs"] for cell in opened.save()["cells"][1:]]
+    assert outputs[0][0]["text"] == outputs[1][0]["text"]
+
+
+def test_verdicts_come_at_every_keystroke(notebook: OPEN) -> None:
+    opened = notebook("fast", starting(FIVE))
+    page = opened.page
+    opened.run_cell(0)
+    field(page, "workers.replicas").focus()
+    page.keyboard.press("End")
+    page.evaluate("""() => {
+        const verdict = document.querySelector(".dn-verdict");
+        let pressed = 0;
+        window.waits = [];
+        document.addEventListener("keydown", () => { pressed = performance.now(); }, true);
+        new MutationObserver(() => requestAnimationFrame(() => {
+            window.waits.push(performance.now() - pressed);
+        })).observe(verdict, { childList: true, characterData: true, subtree: true });
+    }""")
+    for _ in range(15):
+        page.keyboard.type("x")
+        expect(verdict(page)).to_contain_text("1 error")
+        page.keyboard.press("Backspace")
+        expect(verdict(page)).to_have_text("Everything fits")
+    waits = page.evaluate("window.waits")
+    assert len(waits) >= 30
+    print(f"keystroke to verdict on screen: median {statistics.median(waits):.0f} ms", end=" ")
+    print(f"of {len(waits)}, longest {max(waits):.0f} ms")
+
+
+@pytest.mark.parametrize("width", [1280, 800, 480])
+def test_it_fits_the_page_in_both_themes(notebook: OPEN, width: int) -> None:
+    broken = FIVE.edited({"primary.accelerator_count": 3, "workers.replicas": 9})
+    opened = notebook(f"width{width}", starting(broken))
+    page = opened.page
+    opened.run_cell(0)
+    form(page).wait_for()
+    page.set_viewport_size({"width": width, "height": 1200})
+    page.evaluate("window.jupyterapp.shell.collapseLeft()")
+    papers = set()
+    for theme in ("JupyterLab Light", "JupyterLab Dark"):
+        opened.theme(theme)
+        wide = page.evaluate("""() => [...document.querySelectorAll(".dn-form, .dn-form *")]
+            .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
+            .filter((it) => !it.matches("input, .dn-unseen, .dn-row label, svg *"))
+            .map((it) => it.className + ": " + it.textContent.slice(0, 60))""")
+        assert wide == []
+        papers.add(form(page).evaluate("it => getComputedStyle(it).backgroundColor"))
+    assert len(papers) == 2
+
+
+def test_everything_has_a_name_and_findings_are_told(notebook: OPEN) -> None:
+    opened = notebook("names", starting(FIVE), "import os; os.getpid()")
+    page = opened.page
+    opened.run_cell(0)
+    form(page).wait_for()
+    nameless = page.evaluate("""() => [...document.querySelectorAll(
+            ".dn-form input, .dn-form textarea, .dn-form button")]
+        .filter((it) => !(it.labels?.[0]?.textContent || it.ariaLabel || it.textContent.trim()))
+        .map((it) => it.outerHTML)""")
+    assert nameless == []
+    field(page, "primary.accelerator_count").fill("3")
+    told = form(page).locator("[aria-live=polite]")
+    expect(told).to_contain_text("1 error. Primary, count: 3 x V100 does not fit")
+    described = field(page, "primary.accelerator_count").get_attribute("aria-describedby")
+    expect(page.locator(f"#{described}")).to_contain_text("n1-highmem-96 takes 8")
+    opened.run_cell(1)
+    page.wait_for_function(OpenNotebook.IDLE)
+    kernel = int(opened.save()["cells"][1]["outputs"][0]["data"]["text/plain"])
+    os.kill(kernel, signal.SIGSTOP)
+    field(page, "primary.accelerator_count").fill("8")
+    expect(form(page)).to_have_attribute("data-waiting", "")
+    os.kill(kernel, signal.SIGCONT)
+    expect(verdict(page)).to_have_text("Everything fits", timeout=10_000)
+    expect(form(page)).not_to_have_attribute("data-waiting", "")
