@@ -13,7 +13,7 @@ from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, Program, capture, of_function
-from distrain_nb.runs import Run, Store
+from distrain_nb.run import Run, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
-    from distrain_nb.runs import Run
+    from distrain_nb.run import Run
     from distrain_nb.ui import Monitor
 
 REFRESH_EVERY_S = 0.05

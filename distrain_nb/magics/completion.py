@@ -69,6 +69,6 @@ def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
 
 
 def _runs() -> list[str]:
-    from distrain_nb.runs import Store
+    from distrain_nb.run import Store
 
     return [*sorted({record.name for record in Store().all()}), "last"]

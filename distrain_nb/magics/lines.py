@@ -9,7 +9,7 @@ from distrain_nb import api
 from distrain_nb.config import Config
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import line_options
-from distrain_nb.runs import LogReader, Run, still
+from distrain_nb.run import LogReader, Run, still
 
 if TYPE_CHECKING:
     import argparse

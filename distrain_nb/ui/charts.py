@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.runs.events import Key
-from distrain_nb.runs.records import POINT
+from distrain_nb.run.events import Key
+from distrain_nb.run.records import POINT
 from distrain_nb.ui import drawing, figure
 from distrain_nb.ui.lines import thin
 

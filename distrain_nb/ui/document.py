@@ -19,7 +19,7 @@ from distrain_nb.ui.tail import Tail, shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.runs.log import Line
+    from distrain_nb.run.log import Line
     from distrain_nb.ui.lines import Metrics
 
 # An executed notebook should stay under 300 kB.

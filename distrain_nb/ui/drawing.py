@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from distrain_nb.runs.events import Key
+    from distrain_nb.run.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
 POINTS_IN_ALL = 3_000

@@ -11,7 +11,7 @@ from distrain_nb.ui.facts import brief
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from distrain_nb.runs.events import Key
+    from distrain_nb.run.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.runs.events import EventFolder, Key
+from distrain_nb.run.events import EventFolder, Key
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from distrain_nb.runs.records import Points
+    from distrain_nb.run.records import Points
 
 METRICS_FOLDER = "tensorboard"
 POINTS_SHOWN = 1_000

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from distrain_nb.runs.log import LogReader
+from distrain_nb.run.log import LogReader
 from distrain_nb.ui import document
 from distrain_nb.ui.facts import facts
 from distrain_nb.ui.lines import Metrics

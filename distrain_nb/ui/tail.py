@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrain_nb.runs.log import Line
+    from distrain_nb.run.log import Line
 
 KEPT = 2_000
 LONGEST_SHOWN = 4_000

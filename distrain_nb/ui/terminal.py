@@ -12,7 +12,7 @@ from distrain_nb.ui.facts import brief
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
-    from distrain_nb.runs.log import Line
+    from distrain_nb.run.log import Line
     from distrain_nb.ui.facts import Facts
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch

@@ -6,7 +6,7 @@ import os
 import selectors
 import time
 from pathlib import Path
-from typing import Dict
+from typing import Callable, Dict, Optional
 
 from distrain_nb.worker.log import LineSplitter, LogWriter
 
@@ -15,10 +15,14 @@ HELD_RETRIES_S = 5.0
 
 
 class Output:
-    """The open streams of the processes, and the log that they end in."""
+    """The open streams of the processes, and the log that they end in.
 
-    def __init__(self, folder: Path) -> None:
+    `echo` is given the same records as the log.
+    """
+
+    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
         self._log = LogWriter(folder)
+        self._echo = echo
         self._selector = selectors.DefaultSelector()
         self._splitters: Dict[int, LineSplitter] = {}
 
@@ -40,7 +44,7 @@ class Output:
         for key, _ in self._selector.select(wait):
             self._read(key.fd)
         moving = [splitter.moving() for splitter in self._splitters.values()]
-        self._log.write(b"".join(moving))
+        self._write(b"".join(moving))
 
     def drain(self, wait: float) -> None:
         """Log what is left in the streams, for `wait` seconds at most."""
@@ -52,7 +56,7 @@ class Output:
         """End the log; the bytes of it that could not be written."""
         end = time.monotonic() + HELD_RETRIES_S
         for splitter in self._splitters.values():
-            self._log.write(splitter.finish())
+            self._write(splitter.finish())
         while not self._log.flush() and time.monotonic() < end:
             time.sleep(0.25)
         return self._log.close()
@@ -65,8 +69,13 @@ class Output:
         splitter = self._splitters.get(descriptor)
         if splitter is None:
             return
-        self._log.write(splitter.feed(data) if data else splitter.finish())
+        self._write(splitter.feed(data) if data else splitter.finish())
         if not data:
             self._selector.unregister(descriptor)
             os.close(descriptor)
             del self._splitters[descriptor]
+
+    def _write(self, records: bytes) -> None:
+        if self._echo is not None and records:
+            self._echo(records)
+        self._log.write(records)

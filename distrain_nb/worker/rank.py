@@ -83,7 +83,7 @@ def _fail(error: BaseException, folder: Path, process: int) -> int:
     text = program.format_exception(error)
     lines = text.strip().splitlines()
     Failure(process, began, lines[-1] if lines else repr(error), text).write(folder)
-    print(text, file=sys.stderr, flush=True)
+    print(text.rstrip(), file=sys.stderr, flush=True)
     return FAILED
 
 

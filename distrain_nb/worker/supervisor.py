@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 from distrain_nb.worker import disk, failure, system
 from distrain_nb.worker.failure import Failure
@@ -32,10 +32,11 @@ SERVING_ROLES = frozenset(["servers", "reducers", "evaluators"])
 
 
 class Supervisor:
-    """One run, from its launch file to its last status."""
+    """One run, from its launch file to its last status; `echo` is given the log's records."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
         self._folder = folder
+        self._echo = echo
         self._launch = Launch.read(folder)
         self._status = Status.read(folder)
         self._saved: Optional[Status] = None
@@ -54,7 +55,7 @@ class Supervisor:
         wakeup = self._listen_for_signals()
         self._ballast = disk.reserve(self._folder, BALLAST_FILES, BALLAST_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
-        output = Output(self._folder)
+        output = Output(self._folder, self._echo)
         output.wake_by(wakeup)
         if self._cancel_requested():
             self._ending = (State.CANCELLED, "")
@@ -144,7 +145,9 @@ class Supervisor:
         self._save(processes=tuple(judged(p) for p in self._status.processes))
 
     def _primary_has_ended(self) -> bool:
-        return not any(child.alive for child in self._children if "primary" in child.roles)
+        """Or, where the primary runs elsewhere, all that run here."""
+        leading = [child for child in self._children if "primary" in child.roles]
+        return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:
         """The primary has succeeded: workers get the grace period, servers are told at once."""

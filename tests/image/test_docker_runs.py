@@ -116,16 +116,19 @@ def cluster_spec(pool: str) -> str:
     return json.dumps({"cluster": cluster, "environment": "cloud", "task": task})
 
 
-def run_two(docker: Docker, image: Image, command: tuple[str, ...] = ()) -> dict[str, str]:
+def run_two(
+    docker: Docker, image: Image, command: tuple[str, ...] = (), options: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Both replicas of a job, each in a container, on a network of their own."""
     docker("network", "create", "job")
     said = {}
 
     def replica(pool: str, name: str) -> None:
         entry = ("--entrypoint", command[0]) if command else ()
-        options = ("--rm", "--network=job", f"--hostname={name}", f"--network-alias={name}")
+        network = ("--rm", "--network=job", f"--hostname={name}", f"--network-alias={name}")
         variable = ("-e", f"CLUSTER_SPEC={cluster_spec(pool)}")
-        said[pool] = docker("run", *options, *entry, *variable, image.uri, *command[1:])
+        command_line = (*network, *options, *entry, *variable, image.uri, *command[1:])
+        said[pool] = docker("run", *command_line)
 
     threads = [
         threading.Thread(target=replica, args=args)

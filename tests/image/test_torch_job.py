@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.image.append import build
 from distrain_nb.image.image import Recipe
+from distrain_nb.program import Cell, Notebook, capture
 
-from .programs import SimpleProgram
 from .services.bases import CACHE
-from .test_docker_runs import BARE, run_two
+from .test_docker_runs import run_two
 
 if TYPE_CHECKING:
     import pytest
@@ -17,14 +18,11 @@ if TYPE_CHECKING:
     from .services.docker import Docker
 
 TRAINING = """\
-import json, os, sys
 import torch
 import torch.distributed as dist
 
-spec = json.loads(os.environ["CLUSTER_SPEC"])
-rank = 0 if spec["task"]["type"] == "workerpool0" else 1
-address = "tcp://" + spec["cluster"]["workerpool0"][0]
-dist.init_process_group("gloo", init_method=address, rank=rank, world_size=2)
+dist.init_process_group("gloo")
+rank = dist.get_rank()
 torch.manual_seed(rank)
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -37,8 +35,6 @@ for _ in range(20):
 total = torch.tensor([rank + 1.0])
 dist.all_reduce(total)
 print("rank", rank, "sum", total.item(), "weights", model.module.weight.detach().tolist())
-sys.stdout.flush()
-os._exit(0)  # as the worker ends a rank: tearing gloo down can crash
 """
 
 
@@ -46,10 +42,10 @@ def test_two_replicas_train_together(
     docker: Docker, base: str, open_registry: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DISTRAIN_HOME", str(CACHE / "home"))  # packing PyTorch takes a while
-    program = SimpleProgram(TRAINING, ("torch==2.13.0",))
+    program = capture(Cell("Cell In[1]", TRAINING), 1, Notebook({}, (), Path.cwd()))
     image = build(program, Recipe(base, f"{open_registry}/runs/torch:1"))
     assert "torch==2.13.0" in image.labels["distrain-nb.packages"]
-    said = run_two(docker, image, BARE)
+    said = run_two(docker, image)
     assert "rank 0 sum 3.0" in said["workerpool0"]
     assert "rank 1 sum 3.0" in said["workerpool1"]
     weights = {text.partition("weights ")[2].splitlines()[0] for text in said.values()}

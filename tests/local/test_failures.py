@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.runs import still
+from distrain_nb.run import still
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel

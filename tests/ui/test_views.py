@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrain_nb.runs.log import LogReader
-from distrain_nb.runs.records import POINT
+from distrain_nb.run.log import LogReader
+from distrain_nb.run.records import POINT
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.facts import brief, duration, facts, plural
 from distrain_nb.ui.lines import Metrics, thin

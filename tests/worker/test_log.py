@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrain_nb.runs.log import Line, LogReader, still
+from distrain_nb.run.log import Line, LogReader, still
 from distrain_nb.worker import log
 from distrain_nb.worker.log import LineSplitter, LogWriter
 

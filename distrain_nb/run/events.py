@@ -1,0 +1,211 @@
+"""The metrics of a run: scalars from a folder of TensorBoard event files, read as they grow."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from distrain_nb.run.records import POINT, Points, Stretch, read_stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+STRETCH_BYTES = 4 << 20
+
+
+class Key(NamedTuple):
+    """One line of a chart: `series` is the sub-folder of the event files, empty for none."""
+
+    series: str
+    tag: str
+
+
+class EventFolder:
+    """Scalars of all event files below a folder, from any writer.
+
+    A folder that does not exist yet is one without metrics. A last record that is not whole yet
+    is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: dict[Path, _File] = {}
+        self._lines: dict[Key, _Line] = {}
+
+    def read(self) -> dict[Key, Points]:
+        """What has been written since the last call, of dtype POINT, in order of arrival.
+
+        Where a restarted writer took points back, their key is there too, if only with an empty
+        array: then `points` is shorter than what was read before.
+        """
+        news: dict[Key, list[Points]] = {}
+        for path in sorted(_event_files(self.path)):
+            file = self._files.setdefault(path, _File(path))
+            series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
+            for stretch in file.read():
+                self._take(series, stretch, news)
+        return {key: np.concatenate(pieces) for key, pieces in news.items()}
+
+    def points(self, key: Key) -> Points:
+        """All points of one line so far: a view, valid until the next `read`."""
+        return self._lines[key].points
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Every line, in order of first appearance."""
+        return tuple(self._lines)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read, a sentence for each file."""
+        return tuple(file.note for file in self._files.values() if file.note)
+
+    def _take(self, series: str, stretch: Stretch, news: dict[Key, list[Points]]) -> None:
+        for _, step in stretch.restarts:
+            for key, line in self._lines.items():
+                if key.series == series and line.take_back(step):
+                    kept = [piece[piece["step"] < step] for piece in news.get(key, [])]
+                    news[key] = kept or [np.empty(0, dtype=POINT)]
+        for tag, points in stretch.points.items():
+            key = Key(series, tag)
+            self._lines.setdefault(key, _Line()).append(points)
+            news.setdefault(key, []).append(points)
+
+
+def scalars(path: Path) -> Mapping[Key, Points]:
+    """All scalars below a folder, by series and tag, in one go."""
+    folder = EventFolder(path)
+    folder.read()
+    return {key: folder.points(key) for key in folder.keys}
+
+
+def table(path: Path) -> pd.DataFrame:
+    """All scalars below a folder: a row for each series and step, a column for each tag.
+
+    Rows are sorted by series and step. The column `series` is there only where there is more
+    than one. Of several values for one step the last counts.
+    """
+    import pandas as pd
+
+    lines = scalars(path)
+    tables = [_series_table(name, lines) for name in sorted({key.series for key in lines})]
+    if not tables:
+        none: pd.DataFrame = pd.DataFrame({"step": pd.Series(dtype="int64")})
+        return none
+    whole: pd.DataFrame = pd.concat(tables, ignore_index=True)
+    if len(tables) == 1:
+        del whole["series"]
+    return whole
+
+
+def _series_table(series: str, lines: Mapping[Key, Points]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {
+        key.tag: _last_of_each_step(pd.Series(points["value"], index=points["step"]))
+        for key, points in lines.items()
+        if key.series == series
+    }
+    rows: pd.DataFrame = pd.DataFrame(columns).rename_axis("step").reset_index()
+    rows.insert(1, "series", series)
+    return rows
+
+
+def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
+    return values[~values.index.duplicated(keep="last")].sort_index()
+
+
+def _event_files(path: Path) -> Iterator[Path]:
+    try:
+        entries = list(os.scandir(path))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _event_files(Path(entry.path))
+        elif "tfevents" in entry.name:
+            yield Path(entry.path)
+
+
+class _Line:
+    """A growing array; what is beyond `count` is room for more."""
+
+    def __init__(self) -> None:
+        self.room: Points = np.empty(0, dtype=POINT)
+        self.count = 0
+
+    @property
+    def points(self) -> Points:
+        return self.room[: self.count]
+
+    def append(self, points: Points) -> None:
+        needed = self.count + len(points)
+        if needed > len(self.room):
+            room = np.empty(max(needed, 2 * len(self.room)), dtype=POINT)
+            room[: self.count] = self.points
+            self.room = room
+        self.room[self.count : needed] = points
+        self.count = needed
+
+    def take_back(self, step: int) -> bool:
+        """Forget the points from that step on, and say whether there were any."""
+        kept = self.points[self.points["step"] < step]
+        changed = len(kept) < self.count
+        self.room, self.count = kept, len(kept)
+        return changed
+
+
+class _File:
+    """How far one file has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._seen = 0
+        self._corrupt = 0
+        self._broken = ""
+
+    @property
+    def note(self) -> str:
+        parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
+        parts += [self._broken] if self._broken else []
+        return f"{self._path.name}: {', '.join(parts)}" if parts else ""
+
+    def read(self) -> Iterator[Stretch]:
+        """The whole records that have been added since the last call, a stretch at a time."""
+        size = _size(self._path)
+        if self._broken or size <= self._seen:
+            return
+        try:
+            with self._path.open("rb") as file:
+                yield from self._stretches(file.fileno())
+        except OSError as error:
+            self._broken = f"can't be read: {error.strerror}"
+
+    def _stretches(self, descriptor: int) -> Iterator[Stretch]:
+        wanted = STRETCH_BYTES
+        while True:
+            buffer = os.pread(descriptor, wanted, self._offset)
+            stretch = read_stretch(buffer)
+            self._offset += stretch.consumed
+            self._seen = self._offset - stretch.consumed + len(buffer)
+            self._corrupt += stretch.corrupt
+            if stretch.broken:
+                self._broken = f"corrupt at byte {self._offset}, and left out from there on"
+            if stretch.consumed:
+                yield stretch
+            if len(buffer) < wanted or stretch.broken:
+                return
+            wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,77 @@
+"""Reading the log of a run while it is being written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.worker.log import LOG_FILE, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+READ_AT_MOST = 8 << 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the log.
+
+    `time` is in seconds since the epoch, `process` the index of who wrote it, `stream` is `o` or
+    `e`. A moving line (a progress bar) is replaced by the next of the same process and stream.
+    """
+
+    time: float
+    process: int
+    stream: str
+    moving: bool
+    text: str
+
+
+class LogReader:
+    """Gives each line of a run's log once, as far as it has been written.
+
+    `offset` is where the next read starts, in bytes: a reader made with it goes on from there.
+    """
+
+    def __init__(self, folder: Path, offset: int = 0) -> None:
+        self._path = folder / LOG_FILE
+        self.offset = offset
+
+    def read(self) -> list[Line]:
+        """The whole lines that have come since the last call, 8 MiB of them at most."""
+        try:
+            with self._path.open("rb") as log:
+                log.seek(self.offset)
+                data = log.read(READ_AT_MOST)
+        except FileNotFoundError:
+            return []
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        return [_line(record) for record in whole.split(b"\n")[:-1]]
+
+    def __iter__(self) -> Iterator[Line]:
+        """All lines up to what is on disk now."""
+        while lines := self.read():
+            yield from lines
+
+
+def still(lines: Iterable[Line]) -> list[Line]:
+    """The lines with each progress bar as it was left: what a terminal would show at the end."""
+    shown: list[Line | None] = []
+    moving: dict[tuple[int, str], int] = {}
+    for line in lines:
+        key = (line.process, line.stream)
+        before = moving.pop(key, None)
+        if before is not None:
+            shown[before] = None
+        if line.moving:
+            moving[key] = len(shown)
+        shown.append(line)
+    return [line for line in shown if line is not None]
+
+
+def _line(record: bytes) -> Line:
+    time, process, kind, text = parse(record)
+    return Line(time, process, kind.lower(), kind.isupper(), text)

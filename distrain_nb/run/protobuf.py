@@ -1,0 +1,214 @@
+"""Where the scalars stand inside one serialised TensorBoard event, found without message objects.
+
+The messages (`tensorflow/core/util/event.proto`, `summary.proto`, `tensor.proto`) are walked by
+field number; fields of no interest are stepped over.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VARINT = "varint"
+_FIXED64, _BYTES, _FIXED32 = 1, 2, 5
+
+_SESSION_START = 1
+_SCALARS_PLUGIN = b"scalars"
+
+# DataType in tensorflow/core/framework/types.proto
+_TENSOR_TYPES = {
+    1: "<f4",
+    2: "<f8",
+    3: "<i4",
+    4: "<u1",
+    5: "<i2",
+    6: "<i1",
+    9: "<i8",
+    10: "|b1",
+    17: "<u2",
+    19: "<f2",
+    22: "<u4",
+    23: "<u8",
+}
+# Field of TensorProto that holds values of one type -> how they are stored there
+_TENSOR_VALUES = {5: "<f4", 6: "<f8", 7: VARINT, 10: VARINT, 11: VARINT}
+_TENSOR_DTYPE, _TENSOR_SHAPE, _TENSOR_CONTENT = 1, 2, 4
+
+
+class Malformed(ValueError):
+    """The bytes are no serialised message."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """Where one scalar stands in the event: byte ranges of its tag and value, and how to read it.
+
+    `kind` is a NumPy type string, or VARINT.
+    """
+
+    tag: slice
+    value: slice
+    kind: str
+
+
+@dataclass(frozen=True)
+class EventLayout:
+    """Where things stand in one event. Absent fields are None, and mean 0."""
+
+    wall_time: slice | None
+    step: slice | None
+    slots: tuple[Slot, ...]
+    restarts: bool = False
+
+    @property
+    def tells(self) -> bool:
+        """Whether there is something in it for the charts."""
+        return bool(self.slots) or self.restarts
+
+
+Field = tuple[int, int, int, int]
+
+
+def layout_of(data: bytes) -> EventLayout:
+    """Raises Malformed."""
+    wall_time = step = None
+    restarts = False
+    slots: list[Slot] = []
+    for number, wire, start, end in fields(data, 0, len(data)):
+        if number == 1 and wire == _FIXED64:
+            wall_time = slice(start, end)
+        elif number == 2 and wire == 0:
+            step = slice(start, end)
+        elif number == 5 and wire == _BYTES:
+            slots += _summary(data, start, end)
+        elif number == 7 and wire == _BYTES:
+            restarts = _is_session_start(data, start, end)
+    return EventLayout(wall_time, step, tuple(slots), restarts)
+
+
+def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
+    """(field number, wire type, start, end) of each field. Raises Malformed."""
+    at = start
+    while at < end:
+        key, at = _varint(data, at, end)
+        wire = key & 7
+        if wire == 0:
+            stop = _varint(data, at, end)[1]
+        elif wire == _BYTES:
+            size, at = _varint(data, at, end)
+            stop = at + size
+        elif wire in (_FIXED64, _FIXED32):
+            stop = at + (8 if wire == _FIXED64 else 4)
+        else:
+            raise Malformed(f"wire type {wire} at byte {at}")
+        if stop > end:
+            raise Malformed(f"a field that ends at byte {stop} of {end}")
+        yield key >> 3, wire, at, stop
+        at = stop
+
+
+def varint(data: bytes, where: slice) -> int:
+    """The signed 64-bit number that stands there."""
+    number = _varint(data, where.start, where.stop)[0] & 0xFFFFFFFFFFFFFFFF
+    return number - (1 << 64) if number >> 63 else number
+
+
+def number(data: bytes, slot: Slot) -> float:
+    """The value of the scalar."""
+    if slot.kind == VARINT:
+        return float(varint(data, slot.value))
+    raw = data[slot.value]
+    code = {"f2": "e", "f4": "f", "f8": "d", "b1": "?"}.get(slot.kind[1:])
+    if code is None:
+        return float(int.from_bytes(raw, "little", signed=slot.kind[1] == "i"))
+    return float(struct.unpack("<" + code, raw)[0])
+
+
+def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise Malformed(f"a number without an end at byte {at}")
+
+
+def _is_session_start(data: bytes, start: int, end: int) -> bool:
+    return any(
+        number == 1 and wire == 0 and varint(data, slice(at, stop)) == _SESSION_START
+        for number, wire, at, stop in fields(data, start, end)
+    )
+
+
+def _summary(data: bytes, start: int, end: int) -> list[Slot]:
+    found = [
+        _value(data, at, stop)
+        for number, wire, at, stop in fields(data, start, end)
+        if number == 1 and wire == _BYTES
+    ]
+    return [slot for slot in found if slot is not None]
+
+
+def _value(data: bytes, start: int, end: int) -> Slot | None:
+    tag = value = None
+    plugin = b""
+    for number, wire, at, stop in fields(data, start, end):
+        if number == 1 and wire == _BYTES:
+            tag = slice(at, stop)
+        elif number == 2 and wire == _FIXED32:
+            value = (slice(at, stop), "<f4")
+        elif number == 8 and wire == _BYTES:
+            value = _tensor(data, at, stop)
+        elif number == 9 and wire == _BYTES:
+            plugin = _plugin(data, at, stop)
+    if tag is None or value is None or plugin not in (b"", _SCALARS_PLUGIN):
+        return None
+    return Slot(tag, *value)
+
+
+def _plugin(data: bytes, start: int, end: int) -> bytes:
+    for number, wire, at, stop in fields(data, start, end):
+        if number == 1 and wire == _BYTES:
+            for inner, inner_wire, first, last in fields(data, at, stop):
+                if inner == 1 and inner_wire == _BYTES:
+                    return data[first:last]
+    return b""
+
+
+def _tensor(data: bytes, start: int, end: int) -> tuple[slice, str] | None:
+    """Where the only number of a tensor stands; None where there are more, or none."""
+    kind = 0
+    stored: tuple[int, int, slice] | None = None
+    for number, wire, at, stop in fields(data, start, end):
+        if number == _TENSOR_DTYPE and wire == 0:
+            kind = varint(data, slice(at, stop))
+        elif number == _TENSOR_SHAPE and _elements(data, at, stop) != 1:
+            return None
+        elif number == _TENSOR_CONTENT or number in _TENSOR_VALUES:
+            stored = (number, wire, slice(at, stop))
+    return _stored_number(kind, stored) if stored else None
+
+
+def _elements(data: bytes, start: int, end: int) -> int:
+    count = 1
+    for number, wire, at, stop in fields(data, start, end):
+        if number == 2 and wire == _BYTES:
+            sizes = [varint(data, slice(a, b)) for n, _, a, b in fields(data, at, stop) if n == 1]
+            count *= sizes[0] if sizes else 0
+    return count
+
+
+def _stored_number(kind: int, stored: tuple[int, int, slice]) -> tuple[slice, str] | None:
+    number, _, where = stored
+    form = _TENSOR_TYPES.get(kind) if number == _TENSOR_CONTENT else _TENSOR_VALUES[number]
+    size = where.stop - where.start
+    if form is None or (form != VARINT and size != int(form[2:])):
+        return None
+    return where, form

@@ -1,0 +1,286 @@
+"""The scalars of a stretch of an event file, many records at a time.
+
+A training run writes the same few events over and over: same length, same layout, other numbers.
+So the layout is found once, and the numbers of all records that share it are taken out together.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from distrain_nb.run.protobuf import (
+    VARINT,
+    EventLayout,
+    Malformed,
+    layout_of,
+    number,
+    varint,
+)
+from distrain_nb.worker.crc32c import TABLE, crc32c, masked
+
+POINT = np.dtype([("step", "<i8"), ("wall_time", "<f8"), ("value", "<f8")])
+Points = NDArray[np.void]
+Rows = NDArray[np.uint8]
+
+_HEADER = struct.Struct("<QI")
+_HEAD, _FOOT = _HEADER.size, 4
+_WORTH_IT = 16
+_MISSES = 4
+_LONGEST_IN_BULK = 1024
+
+
+@dataclass
+class Stretch:
+    """What a stretch of a file has.
+
+    `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
+    file; `restarts`: (record, step) where a restarted writer takes back what it had written from
+    that step on; `corrupt`: records that were left out; `broken`: the length of the record at
+    `consumed` is corrupt, so that nothing after it can be found.
+    """
+
+    consumed: int = 0
+    broken: bool = False
+    corrupt: int = 0
+    points: dict[str, Points] = field(default_factory=dict)
+    restarts: list[tuple[int, int]] = field(default_factory=list)
+
+
+def read_stretch(buffer: bytes) -> Stretch:
+    """Parse the whole records at the start of `buffer`."""
+    starts, lengths, consumed, broken = _find_records(buffer)
+    parser = _Parser(buffer, starts, lengths)
+    parser.parse()
+    kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
+    appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
+    points = {tag: kept[tag][1] for tag in appeared}
+    return Stretch(consumed, broken, parser.corrupt, points, parser.restarts)
+
+
+def _find_records(buffer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, bool]:
+    starts: list[int] = []
+    checked: dict[int, int] = {}
+    at, end = 0, len(buffer)
+    unpack = _HEADER.unpack_from
+    broken = False
+    while at + _HEAD + _FOOT <= end:
+        length, crc = unpack(buffer, at)
+        if checked.get(length) != crc:
+            if masked(crc32c(buffer[at : at + 8])) != crc:
+                broken = True
+                break
+            checked[length] = crc
+        following = at + _HEAD + length + _FOOT
+        if following > end:
+            break
+        starts.append(at)
+        at = following
+    offsets = np.array([*starts, at], dtype=np.int64)
+    return offsets[:-1] + _HEAD, np.diff(offsets) - _HEAD - _FOOT, at, broken
+
+
+Piece = tuple[NDArray[np.int64], Points]
+
+
+class _Parser:
+    """Collects, by tag, pieces of (record numbers, points)."""
+
+    def __init__(
+        self, buffer: bytes, starts: NDArray[np.int64], lengths: NDArray[np.int64]
+    ) -> None:
+        self._buffer = buffer
+        self._starts = starts
+        self._lengths = lengths
+        self._singles: dict[str, list[tuple[int, tuple[int, float, float]]]] = {}
+        self.pieces: dict[str, list[Piece]] = {}
+        self.restarts: list[tuple[int, int]] = []
+        self.corrupt = 0
+
+    def parse(self) -> None:
+        order = np.argsort(self._lengths, kind="stable")
+        edges = np.flatnonzero(np.diff(self._lengths[order])) + 1
+        for group in np.split(order, edges):
+            self._parse_group(group)
+        self.restarts.sort()
+        for tag, singles in self._singles.items():
+            records = np.array([record for record, _ in singles], dtype=np.int64)
+            points = np.array([point for _, point in singles], dtype=POINT)
+            self.pieces.setdefault(tag, []).append((records, points))
+
+    def _parse_group(self, group: NDArray[np.int64]) -> None:
+        """Records of one length: in bulk as long as many share a layout, else one by one."""
+        misses = 0
+        while len(group) >= _WORTH_IT and misses < _MISSES:
+            first = int(group[0])
+            layout = self._layout(first)
+            if layout is None or not _readable_in_bulk(layout, int(self._lengths[first])):
+                self._parse_one(first)
+                group = group[1:]
+                misses += 1
+                continue
+            rows = self._rows(group)
+            alike = _alike(rows, layout)
+            misses += int(alike.sum()) < _WORTH_IT
+            self._parse_bulk(group[alike], rows[alike], layout)
+            group = group[~alike]
+        for record in group.tolist():
+            self._parse_one(record)
+
+    def _data(self, record: int) -> bytes:
+        start = self._starts[record]
+        return self._buffer[start : start + self._lengths[record]]
+
+    def _rows(self, group: NDArray[np.int64]) -> Rows:
+        """The data of records of one length, each followed by its stored checksum."""
+        size = int(self._lengths[group[0]]) + _FOOT
+        places = len(self._buffer) - size + 1
+        windows: NDArray[Any] = np.ndarray((places,), f"V{size}", self._buffer, strides=(1,))
+        return windows[self._starts[group]].view(np.uint8).reshape(len(group), size)
+
+    def _layout(self, record: int) -> EventLayout | None:
+        try:
+            return layout_of(self._data(record))
+        except Malformed:
+            return None
+
+    def _parse_one(self, record: int) -> None:
+        layout = self._layout(record)
+        data = self._data(record)
+        if layout is not None and not layout.tells and len(data) > _LONGEST_IN_BULK:
+            return  # an image, a graph: its checksum would cost more than it is worth
+        foot = self._starts[record] + len(data)
+        stored = int.from_bytes(self._buffer[foot : foot + _FOOT], "little")
+        if layout is None or masked(crc32c(data)) != stored:
+            self.corrupt += 1
+            return
+        step = varint(data, layout.step) if layout.step else 0
+        wall_time = struct.unpack("<d", data[layout.wall_time])[0] if layout.wall_time else 0.0
+        if layout.restarts:
+            self.restarts.append((record, step))
+        for slot in layout.slots:
+            point = (step, wall_time, number(data, slot))
+            self._singles.setdefault(_text(data[slot.tag]), []).append((record, point))
+
+    def _parse_bulk(self, group: NDArray[np.int64], rows: Rows, layout: EventLayout) -> None:
+        whole = _checksums_match(rows, layout)
+        if not whole.all():
+            self.corrupt += int((~whole).sum())
+            group, rows = group[whole], rows[whole]
+        if not len(group):
+            return
+        points = np.zeros(len(group), dtype=POINT)
+        if layout.step:
+            points["step"] = _varints(rows[:, layout.step])
+        if layout.wall_time:
+            points["wall_time"] = _numbers(rows[:, layout.wall_time], "<f8")
+        for slot in layout.slots:
+            values = points.copy()
+            values["value"] = _numbers(rows[:, slot.value], slot.kind)
+            for tag, members in _by_tag(rows[:, slot.tag]):
+                self.pieces.setdefault(tag, []).append((group[members], values[members]))
+
+
+def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
+    known = all(slot.kind != VARINT for slot in layout.slots)
+    return bool(layout.slots) and known and not layout.restarts and length <= _LONGEST_IN_BULK
+
+
+def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
+    """Which rows have the same fields at the same places as the first."""
+    varying = _varying(layout)
+    fixed = np.setdiff1d(np.arange(rows.shape[1] - _FOOT), varying)
+    alike: NDArray[np.bool_] = (rows[:, fixed] == rows[0, fixed]).all(axis=1)
+    if layout.step:
+        step = rows[:, layout.step]
+        alike &= (step[:, :-1] >= 0x80).all(axis=1) & (step[:, -1] < 0x80)
+    return alike
+
+
+def _varying(layout: EventLayout) -> NDArray[np.int64]:
+    """The places of the bytes that differ between events of one layout."""
+    parts = [layout.wall_time, layout.step]
+    parts += [part for slot in layout.slots for part in (slot.tag, slot.value)]
+    return np.concatenate([np.arange(part.start, part.stop) for part in parts if part])
+
+
+def _checksums_match(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
+    """Check all rows against their stored checksums.
+
+    A CRC is linear: rows of one length differ in their checksums by the sum (XOR) of what each
+    differing byte contributes, whatever the others are. So one row is checked whole, and of the
+    others only the bytes that vary.
+    """
+    size = rows.shape[1] - _FOOT
+    first = rows[0]
+    crc = np.full(len(rows), crc32c(first[:size].tobytes()), dtype=np.uint32)
+    for place in _varying(layout).tolist():
+        column = rows[:, place]
+        if (column != first[place]).any():
+            effects = _effects(size - 1 - place)
+            crc ^= effects[column] ^ effects[first[place]]
+    stored = rows[:, size:].copy().view("<u4")[:, 0]
+    rotated = stored - np.uint32(0xA282EAD8)
+    matches: NDArray[np.bool_] = ((rotated >> 17) | (rotated << 15)) == crc
+    return matches
+
+
+@lru_cache(maxsize=_LONGEST_IN_BULK)
+def _effects(following: int) -> NDArray[np.uint32]:
+    """What each value of a byte contributes to the checksum when `following` bytes follow it."""
+    table = np.array(TABLE, dtype=np.uint32)
+    effects: NDArray[np.uint32] = table.copy()
+    for _ in range(following):
+        effects = (effects >> 8) ^ table[effects & 0xFF]
+    return effects
+
+
+def _varints(columns: Rows) -> NDArray[np.int64]:
+    value = np.zeros(len(columns), dtype=np.uint64)
+    for place in range(columns.shape[1]):
+        value |= (columns[:, place].astype(np.uint64) & np.uint64(0x7F)) << np.uint64(7 * place)
+    return value.view(np.int64)
+
+
+def _numbers(columns: Rows, kind: str) -> NDArray[Any]:
+    numbers: NDArray[Any] = np.ascontiguousarray(columns).view(kind)[:, 0]
+    return numbers
+
+
+def _by_tag(columns: Rows) -> list[tuple[str, slice | NDArray[np.int64]]]:
+    """(tag, the rows that have it), for tags of one length."""
+    if (columns == columns[0]).all():
+        return [(_text(columns[0].tobytes()), slice(None))]
+    tags = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}")[:, 0]
+    names, members = _inverse(tags)
+    order = np.argsort(members, kind="stable")
+    edges = np.flatnonzero(np.diff(members[order])) + 1
+    return [(_text(name), rows) for name, rows in zip(names, np.split(order, edges), strict=True)]
+
+
+def _inverse(tags: NDArray[np.bytes_]) -> tuple[list[bytes], NDArray[np.int64]]:
+    """The distinct tags, and for each row the number of its own."""
+    numbers: dict[bytes, int] = {}
+    members = [numbers.setdefault(tag, len(numbers)) for tag in tags.tolist()]
+    return list(numbers), np.array(members, dtype=np.int64)
+
+
+def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
+    """One tag's points in order of the file, less those that a restart takes back."""
+    records = np.concatenate([records for records, _ in pieces])
+    points = np.concatenate([points for _, points in pieces])
+    order = np.argsort(records, kind="stable")
+    records, points = records[order], points[order]
+    for record, step in restarts:
+        kept = (records > record) | (points["step"] < step)
+        records, points = records[kept], points[kept]
+    return records, points
+
+
+def _text(tag: bytes) -> str:
+    return tag.decode("utf-8", "replace")

@@ -1,0 +1,157 @@
+"""A run: a handle on what was submitted, alive or over, here or in another notebook."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.base import find
+from distrain_nb.errors import RunCancelled, RunFailed, RunNotReady
+from distrain_nb.run.log import Line, LogReader, still
+from distrain_nb.worker import values
+from distrain_nb.worker.launch import RESULTS_FOLDER
+from distrain_nb.worker.status import State, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+    from distrain_nb.run.store import Record
+
+LOOK_EVERY_S = 0.05
+
+
+class Run:
+    """What was submitted. All that it tells is read from disk, so any process may hold one."""
+
+    def __init__(self, record: Record) -> None:
+        self.record = record
+        self._backend = find(record.backend)
+
+    @property
+    def id(self) -> int:
+        return self.record.id
+
+    @property
+    def name(self) -> str:
+        return self.record.name
+
+    @property
+    def backend(self) -> str:
+        return self.record.backend
+
+    @property
+    def created(self) -> float:
+        """Seconds since the epoch."""
+        return self.record.created
+
+    @property
+    def experiment(self) -> str:
+        return self.record.experiment
+
+    @property
+    def line(self) -> str:
+        """The options that it was submitted with."""
+        return self.record.line
+
+    @property
+    def folder(self) -> Path:
+        """Where its program, log, metrics and results are on this machine."""
+        return self.record.folder
+
+    @property
+    def status(self) -> Status:
+        """State, phase, times, error and processes, as of now."""
+        return self._backend.status(dict(self.record.handle), self.folder)
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    def cancel(self) -> None:
+        """Ask for it to be stopped; returns at once."""
+        self._backend.cancel(dict(self.record.handle), self.folder)
+
+    def wait(self, timeout: float | None = None) -> Run:
+        """Until it has ended, `timeout` seconds at most; gives itself.
+
+        Raises RunFailed with the report, RunCancelled, or TimeoutError.
+        """
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while not self.state.final:
+            if time.monotonic() >= end:
+                raise TimeoutError(f"run {self.id} is {self.state} after {timeout:g} s")
+            time.sleep(LOOK_EVERY_S)
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raises RunFailed with the report, or RunCancelled, if it has ended so."""
+        status = self.status
+        if status.state is State.FAILED:
+            raise RunFailed(f"run {self.id} ({self.name}) failed\n{status.error}")
+        if status.state is State.CANCELLED:
+            why = f": {status.error}" if status.error else ""
+            raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
+
+    def lines(self, rank: int | None = None) -> Iterator[Line]:
+        """The log as it is on disk now, of all processes or of one."""
+        return (line for line in LogReader(self.folder) if rank is None or line.process == rank)
+
+    def logs(self, rank: int | None = None) -> str:
+        """The log as text, each line with its process, progress bars as they were left."""
+        labels = {p.index: p.label for p in self.status.processes}
+        return "\n".join(
+            f"[{labels.get(line.process, line.process)}] {line.text}"
+            for line in still(self.lines(rank))
+        )
+
+    def metrics(self) -> pd.DataFrame:
+        """A row for each step, a column for each metric."""
+        from distrain_nb.run.events import table
+
+        return table(self.folder / "tensorboard")
+
+    @property
+    def result(self) -> Results:
+        """What `--result` named, by name. Raises RunNotReady before the run has ended."""
+        if not self.state.final:
+            raise RunNotReady(f"run {self.id} is {self.state}: it has no result yet; wait() for it")
+        return Results(self.folder / RESULTS_FOLDER, self.id)
+
+    def __repr__(self) -> str:
+        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={str(self.state)!r})"
+
+
+class Results(Mapping[str, Any]):
+    """The values that a run brought back; each is read when it is asked for.
+
+    Asking for one that could not be saved raises ValueError with the reason.
+    """
+
+    def __init__(self, folder: Path, run: int) -> None:
+        self._folder = folder
+        self._run = run
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in (*self._names(), *self._unsaved()):
+            there = ", ".join(self._names()) or "nothing"
+            raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
+        return values.load(self._folder, [name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        return f"<result of run {self._run}: {', '.join(self) or 'nothing'}>"
+
+    def _names(self) -> list[str]:
+        return values.names(self._folder) if self._folder.exists() else []
+
+    def _unsaved(self) -> list[str]:
+        return list(values.index_of(self._folder).unsaved) if self._folder.exists() else []

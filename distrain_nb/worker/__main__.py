@@ -1,0 +1,64 @@
+"""What an image of ours starts: this replica's ranks, its log on stdout, its exit status.
+
+Told by variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
+packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
+has (one), `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import site
+import sys
+import tempfile
+from pathlib import Path
+
+from distrain_nb.worker.launch import PROGRAM_FOLDER, Launch
+from distrain_nb.worker.log import parse
+from distrain_nb.worker.replica import Replica
+from distrain_nb.worker.status import State, Status
+from distrain_nb.worker.supervisor import Supervisor
+
+EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
+GRACE_S = 10.0
+
+
+def main() -> int:
+    """Run this replica to its end and give the container's exit status."""
+    packages = os.environ.get("DISTRAIN_PACKAGES", "")
+    if os.path.isdir(packages):
+        site.addsitedir(packages)
+    for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
+        importlib.import_module(name)
+    folder = Path(tempfile.mkdtemp(prefix="distrain-"))
+    launch = _launch()
+    launch.write(folder)
+    (folder / PROGRAM_FOLDER).symlink_to(os.environ["DISTRAIN_PROGRAM"])
+    Status(State.STARTING).enter(State.STARTING).write(folder)
+    labels = [process.label for process in launch.processes]
+    Supervisor(folder, echo=lambda records: _echo(records, labels)).run()
+    status = Status.read(folder)
+    if status.error:
+        print(status.error, file=sys.stderr, flush=True)
+    return EXIT_STATUS[status.state]
+
+
+def _launch() -> Launch:
+    replica = Replica.read(os.environ)
+    ranks = int(os.environ.get("DISTRAIN_RANKS", "1"))
+    processes = replica.processes(ranks, os.environ.get("DISTRAIN_RUN", "distrain"))
+    return Launch(processes, os.getcwd(), ports=1, grace=GRACE_S)
+
+
+def _echo(records: bytes, labels: "list[str]") -> None:
+    """The lines that are whole, each with its rank, on the stream that it came by."""
+    for record in records.splitlines():
+        _, process, kind, text = parse(record)
+        if kind.islower():
+            stream = sys.stdout if kind == "o" else sys.stderr
+            print("[%s] %s" % (labels[process], text), file=stream, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

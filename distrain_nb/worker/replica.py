@@ -1,0 +1,89 @@
+"""A replica's place in its cluster, and what its ranks are told of theirs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Dict, Mapping, Optional, Tuple
+
+from distrain_nb.worker.launch import ProcessSpec
+
+ROLES = {
+    "workerpool0": "primary",
+    "workerpool1": "workers",
+    "workerpool2": "servers",
+    "workerpool3": "evaluators",
+}
+
+# Those whose ranks form the world; the others serve it or watch it.
+TRAINING_ROLES = ("primary", "workers")
+
+
+@dataclass(frozen=True)
+class Replica:
+    """`group` is its number among the training replicas, None for those that don't train.
+
+    `primary` is the primary's address, `host:port`.
+    """
+
+    role: str
+    index: int
+    group: Optional[int]
+    groups: int
+    primary: str
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str]) -> Replica:
+        """From `CLUSTER_SPEC`; without one it is the only replica, on a port that is found."""
+        if "CLUSTER_SPEC" not in environment:
+            return cls("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
+        spec = json.loads(environment["CLUSTER_SPEC"])
+        cluster, pool, index = spec["cluster"], spec["task"]["type"], int(spec["task"]["index"])
+        workers = len(cluster.get("workerpool1", ()))
+        groups = {"workerpool0": index, "workerpool1": 1 + index}
+        primary = cluster["workerpool0"][0]
+        return cls(ROLES[pool], index, groups.get(pool), 1 + workers, primary)
+
+    def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
+        """Its ranks: `per_replica` of them where it trains, else one process without a rank."""
+        if self.group is None:
+            return (
+                ProcessSpec("%s %d" % (self.role, self.index), self.role, self.index, None, {}),
+            )
+        told = rendezvous(self.primary, run_id)
+        ranks = []
+        for local in range(per_replica):
+            own = place(local, per_replica, self.group, self.groups)
+            rank = int(own["RANK"])
+            label = "rank %d" % rank
+            ranks.append(ProcessSpec(label, self.role, self.index, rank, {**own, **told}))
+        return tuple(ranks)
+
+
+def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, str]:
+    """The variables that number a rank, as torchrun sets them."""
+    rank, world = group * per_replica + local, groups * per_replica
+    numbers = {
+        "RANK": rank,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": per_replica,
+        "GROUP_RANK": group,
+        "GROUP_WORLD_SIZE": groups,
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": world,
+    }
+    return {name: str(number) for name, number in numbers.items()}
+
+
+def rendezvous(primary: str, run_id: str) -> Dict[str, str]:
+    """The variables with which ranks find each other, as torchrun sets them."""
+    host, _, port = primary.rpartition(":")
+    return {
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "ROLE_NAME": "default",
+        "TORCHELASTIC_RUN_ID": run_id,
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+    }
