@@ -1,9 +1,0 @@
-"""Runs: the list of them, a handle on each, and the streams that they leave on disk."""
-
-from __future__ import annotations
-
-from distrain_nb.runs.log import Line, LogReader, still
-from distrain_nb.runs.run import Results, Run
-from distrain_nb.runs.store import Record, Store
-
-__all__ = ["Line", "LogReader", "Record", "Results", "Run", "Store", "still"]
