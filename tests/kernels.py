@@ -63,9 +63,9 @@ class Kernel:
         """Run a cell to its end."""
         return self.outcome(self.send(code), timeout)
 
-    def send(self, code: str) -> str:
-        """Start a cell and don't wait for it."""
-        return str(self._client.execute(code))
+    def send(self, code: str, on_a_page: bool = False) -> str:
+        """Start a cell and don't wait for it; a page could answer questions and show widgets."""
+        return str(self._client.execute(code, allow_stdin=on_a_page))
 
     def interrupt(self) -> None:
         self.manager.interrupt_kernel()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb import api
+from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook
@@ -50,7 +51,7 @@ def watch(run: Run, waits: bool) -> None:
     monitor.show()
     if waits:
         _wait(run, monitor)
-        run.check()
+        _raise_outcome(run, monitor)
     else:
         monitor.follow()
 
@@ -83,6 +84,16 @@ def _wait(run: Run, monitor: Monitor) -> None:
     finally:
         if seen:
             _succeeds(monitor.finish)
+
+
+def _raise_outcome(run: Run, monitor: Monitor) -> None:
+    """The report whole, but in a line where the view just above shows it already."""
+    try:
+        run.check()
+    except RunFailed as failed:
+        if monitor.shows_report:
+            raise RunFailed(": ".join(str(failed).splitlines()[:2])) from None
+        raise
 
 
 def _succeeds(update: Callable[[], None]) -> bool:

@@ -53,6 +53,11 @@ class Monitor:
         self._due = 0.0
         self._places: list[Any] = []
 
+    @property
+    def shows_report(self) -> bool:
+        """Whether the report of a failure stands in the view, before the reader's eyes."""
+        return self._frontend is Frontend.WIDGETS
+
     def show(self) -> None:
         """Display the run below the cell that is running."""
         if self._frontend is Frontend.WIDGETS:
