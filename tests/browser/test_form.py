@@ -6,6 +6,8 @@ import os
 import signal
 import statistics
 from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -22,6 +24,26 @@ FIVE = Layout.of(
     workers="4*n1-highmem-96+8*V100",
     reducers="16*n1-highcpu-16",
 )
+ADD_AND_REMOVE = """async (times) => {
+    const form = document.querySelector(".dn-form");
+    const there = (what) => new Promise((done) => {
+        const look = () => form.querySelector(what) ? done(form.querySelector(what))
+            : setTimeout(look, 5);
+        look();
+    });
+    for (let n = 0; n < times; n += 1) {
+        (await there("[data-path='+evaluators']")).click();
+        const machine = await there("[data-path='evaluators.machine']");
+        machine.click();
+        await there("[role=listbox]");
+        (await there(".dn-evaluators .dn-remove")).click();
+    }
+    await there("[data-path='+evaluators']");
+}"""
+TOO_WIDE = """() => [...document.querySelectorAll(".dn-form, .dn-form *")]
+    .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
+    .filter((it) => !it.matches("input, .dn-unseen, .dn-row label, svg *"))
+    .map((it) => it.className + ": " + it.textContent.slice(0, 60))"""
 OPEN = Callable[..., OpenNotebook]
 
 
@@ -128,7 +150,7 @@ def test_the_documents_job_by_keyboard(
 
     form(page).get_by_role("button", name="Put in a new cell").click()
     page.wait_for_function("document.querySelectorAll('.jp-Notebook .jp-CodeCell').length === 2")
-    assert opened.save()["cells"][1]["source"] == wanted["options"]
+    assert "".join(opened.save()["cells"][1]["source"]) == wanted["options"]
 
     opened.reload()
     expect(field(page, "reducers.replicas")).to_have_value("16")
@@ -172,24 +194,19 @@ def test_a_hundred_pools_leave_nothing_behind(notebook: OPEN) -> None:
     devtools = page.context.new_cdp_session(page)
     devtools.send("Performance.enable")
 
-    def held() -> dict[str, int]:
+    def listeners() -> int:
         devtools.send("HeapProfiler.collectGarbage")
         told = devtools.send("Performance.getMetrics")["metrics"]
-        return {m["name"]: int(m["value"]) for m in told if m["name"] in ("JSEventListeners",)}
+        return next(int(one["value"]) for one in told if one["name"] == "JSEventListeners")
 
-    def add_and_remove(times: int) -> None:
-        for _ in range(times):
-            form(page).get_by_role("button", name="+ Evaluators").click()
-            field(page, "evaluators.machine").click()  # opens its list
-            form(page).get_by_role("button", name="Remove: Evaluators").click()
-            expect(field(page, "evaluators.machine")).to_have_count(0)
-
-    add_and_remove(5)
-    elements = form(page).locator("*").count()
-    before = held()
-    add_and_remove(95)
+    page.evaluate(ADD_AND_REMOVE, 5)
+    elements, counts = form(page).locator("*").count(), [listeners()]
+    for _ in range(4):
+        page.evaluate(ADD_AND_REMOVE, 25)
+        counts.append(listeners())
     assert form(page).locator("*").count() == elements
-    assert held()["JSEventListeners"] <= before["JSEventListeners"] + 20
+    # JupyterLab itself adds some at times; what a pool leaves behind would show in every round.
+    assert min(after - before for before, after in pairwise(counts)) <= 0
     opened.run_cell(2)
     page.wait_for_function(OpenNotebook.IDLE)
     outputs = [cell["outputs"] for cell in opened.save()["cells"][1:]]
@@ -222,23 +239,21 @@ def test_verdicts_come_at_every_keystroke(notebook: OPEN) -> None:
     print(f"of {len(waits)}, longest {max(waits):.0f} ms")
 
 
-@pytest.mark.parametrize("width", [1280, 800, 480])
-def test_it_fits_the_page_in_both_themes(notebook: OPEN, width: int) -> None:
+def test_it_fits_the_page_in_both_themes(notebook: OPEN, tmp_path: Path) -> None:
     broken = FIVE.edited({"primary.accelerator_count": 3, "workers.replicas": 9})
-    opened = notebook(f"width{width}", starting(broken))
+    opened = notebook("looks", starting(broken))
     page = opened.page
     opened.run_cell(0)
     form(page).wait_for()
-    page.set_viewport_size({"width": width, "height": 1200})
-    page.evaluate("window.jupyterapp.shell.collapseLeft()")
     papers = set()
-    for theme in ("JupyterLab Light", "JupyterLab Dark"):
-        opened.theme(theme)
-        wide = page.evaluate("""() => [...document.querySelectorAll(".dn-form, .dn-form *")]
-            .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
-            .filter((it) => !it.matches("input, .dn-unseen, .dn-row label, svg *"))
-            .map((it) => it.className + ": " + it.textContent.slice(0, 60))""")
-        assert wide == []
+    for theme in ("Light", "Dark"):
+        opened.theme(f"JupyterLab {theme}")
+        for width in (1280, 800, 480):
+            page.set_viewport_size({"width": width, "height": 1200})
+            if width < 1280:
+                page.evaluate("window.jupyterapp.shell.collapseLeft()")
+            assert page.evaluate(TOO_WIDE) == []
+            page.screenshot(path=tmp_path / f"{theme}-{width}.png")
         papers.add(form(page).evaluate("it => getComputedStyle(it).backgroundColor"))
     assert len(papers) == 2
 
@@ -260,7 +275,7 @@ def test_everything_has_a_name_and_findings_are_told(notebook: OPEN) -> None:
     expect(page.locator(f"#{described}")).to_contain_text("n1-highmem-96 takes 8")
     opened.run_cell(1)
     page.wait_for_function(OpenNotebook.IDLE)
-    kernel = int(opened.save()["cells"][1]["outputs"][0]["data"]["text/plain"])
+    kernel = int("".join(opened.save()["cells"][1]["outputs"][0]["data"]["text/plain"]))
     os.kill(kernel, signal.SIGSTOP)
     field(page, "primary.accelerator_count").fill("8")
     expect(form(page)).to_have_attribute("data-waiting", "")

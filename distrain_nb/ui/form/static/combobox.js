@@ -88,8 +88,8 @@ class OptionList {
         element(
           "li",
           { role: "option", id: uid("option"), "data-value": value, class: fits ? "" : "dn-unfit", "aria-selected": String(value === current) },
-          element("span", {}, value || (detail ? "" : "none")),
-          detail ? element("span", { class: "dn-detail" }, detail) : null,
+          element("span", {}, value || detail),
+          value && detail ? element("span", { class: "dn-detail" }, detail) : null,
         ),
       );
     });

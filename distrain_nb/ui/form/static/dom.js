@@ -43,7 +43,11 @@ function arrange(parent, nodes) {
 // Keeps one part a key: makes what is new, brings all up to date, forgets what is gone.
 function keyed(parts, items, keyOf, make, update) {
   const keys = new Set(items.map(keyOf));
-  for (const key of [...parts.keys()]) if (!keys.has(key)) parts.delete(key);
+  for (const [key, part] of parts) {
+    if (keys.has(key)) continue;
+    part.gone?.();
+    parts.delete(key);
+  }
   return items.map((item) => {
     const key = keyOf(item);
     if (!parts.has(key)) parts.set(key, make(item));

@@ -87,6 +87,11 @@ class Field {
     if (!this.form.isWaiting) this.show(this.told.text);
   }
 
+  // A list that is open listens to the window.
+  gone() {
+    this.list?.close();
+  }
+
   typed() {
     this.typing = true;
     this.form.send("set", { path: this.path, text: this.input.value, group: this.group });

@@ -51,12 +51,20 @@ class Form {
   draw() {
     this.view = this.model.get("view");
     this.options = this.model.get("options");
+    const hadFocus = this.root.contains(document.activeElement);
     for (const part of this.parts) part.update(this.view);
     this.files.update(this.model.get("files"));
     this.undo.disabled = !this.view.undo;
     this.redo.disabled = !this.view.redo;
     const [page, number] = this.model.get("heard");
     if (page === this.page) this.#answered(number);
+    if (hadFocus) this.#keepFocus();
+  }
+
+  // What had the focus may be gone or disabled; the keys that undo it have to work all the same.
+  #keepFocus() {
+    const focused = document.activeElement;
+    if (!this.root.contains(focused) || focused.disabled) this.root.focus({ preventScroll: true });
   }
 
   #answered(number) {
@@ -95,7 +103,7 @@ class Form {
 }
 
 function render({ model, el }) {
-  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout" });
+  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout", tabindex: "-1" });
   el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));

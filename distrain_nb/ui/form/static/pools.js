@@ -140,6 +140,10 @@ class Pool {
     this.form.send("remove", { role: this.role });
   }
 
+  gone() {
+    for (const field of this.fields.values()) field.gone();
+  }
+
   update(told, view) {
     const all = [...told.fields, ...told.extras];
     const nodes = keyed(this.fields, all, (one) => one.path, (one) => new Field(this.form, one), (field, one) => field.update(one));

@@ -1,0 +1,227 @@
+"""The job builder without a browser: what it does to a layout, and what it would show."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Pool, Role, load
+from distrain_nb.layout.rules import check
+from distrain_nb.ui.form import Form, form
+from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
+from distrain_nb.ui.form.fields import POOL_FIELDS, SETTINGS, bytes_of, text_of, with_text
+from distrain_nb.ui.form.picture import picture
+from distrain_nb.ui.form.view import options, view
+from tests.layout.layout_strategies import examples, layouts
+
+FIVE = Layout.of(
+    "vertex",
+    primary="n1-highmem-96+8*V100",
+    workers="4*n1-highmem-96+8*V100",
+    reducers="16*n1-highcpu-16",
+)
+_PATHS = [field.name for field in SETTINGS] + [
+    f"{role.value}.{field.name}" for role in Role for field in POOL_FIELDS
+]
+
+
+def said(built: Form, **message: Any) -> None:
+    """What the page would send."""
+    built.widget._handle_custom_msg({"page": "p", "number": 1, **message}, [])
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Form:
+    return Form(folder=tmp_path)
+
+
+def test_the_documents_job_is_built_from_what_the_page_sends(built: Form) -> None:
+    said(built, do="set", path="on", text="vertex", group="")
+    said(built, do="add", role="primary")
+    for name, text in (("machine", "n1-highmem-96"), ("accelerator_count", "3")):
+        said(built, do="set", path=f"primary.{name}", text=text, group="")
+    said(built, do="set", path="primary.accelerator", text="v100", group="")
+    (finding,) = built.findings
+    assert (finding.code, finding.where) == ("accelerator-count", "primary.accelerator_count")
+    assert built.layout.primary == Pool(1, "n1-highmem-96", "V100", 3)
+    fix = "Use 8 x V100"
+    said(built, do="repair", code=finding.code, where=finding.where, label=fix)
+    said(built, do="add", role="workers")
+    said(built, do="set", path="workers.replicas", text="4", group="")
+    said(built, do="add", role="reducers")
+    assert built.layout == FIVE
+    assert built.findings == ()
+    assert built.line == f"%%distrain {FIVE}"
+    assert built.widget.view["verdict"] == "Everything fits"
+    assert built.widget.heard == ["p", 1]
+
+
+def test_what_can_not_be_read_stays_and_the_layout_keeps_its_value(built: Form) -> None:
+    built.layout = FIVE
+    built.set("workers.replicas", "4x")
+    assert built.layout == FIVE
+    (finding,) = built.findings
+    assert finding.code == "field-unreadable"
+    assert "'4x' is not a whole number" in finding.message
+    shown = {f["path"]: f["text"] for pool in built.widget.view["pools"] for f in pool["fields"]}
+    assert shown["workers.replicas"] == "4x"
+    built.repair("field-unreadable", "workers.replicas", "Keep 4")
+    assert built.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("workers.replicas", ""),
+        ("workers.machine", "n1 standard"),
+        ("workers.machine", "4"),
+        ("workers.image", "a,b"),
+        ("workers.accelerator", "V 100"),
+        ("timeout", "soon"),
+        ("launcher", "rocket"),
+        ("ranks_per_replica", "two"),
+    ],
+)
+def test_texts_that_no_layout_can_hold_are_refused_in_words(path: str, text: str) -> None:
+    with pytest.raises(OptionError, match=r"[a-z]"):
+        with_text(FIVE, path, text)
+    assert Editing(FIVE).typed(path, text).text(path) == text
+
+
+def test_undo_takes_back_a_field_at_a_time(built: Form) -> None:
+    built.layout = FIVE
+    for text in ("1", "12", "123"):
+        built.set("workers.replicas", text, group="one visit")
+    built.set("workers.replicas", "7", group="another visit")
+    built.undo()
+    assert built.layout.replicas(Role.WORKERS) == 123
+    built.undo()
+    assert built.layout == FIVE
+    built.redo()
+    assert built.layout.replicas(Role.WORKERS) == 123
+    built.remove("workers")
+    assert not built.widget.view["redo"]
+    built.undo()
+    built.undo()
+    built.undo()
+    assert built.layout == Layout()
+    built.undo()
+    assert built.layout == Layout()
+
+
+def test_history_does_not_grow_for_ever() -> None:
+    history = History(Editing())
+    for number in range(MOST_STEPS + 50):
+        history = history.then(history.now.typed("workers.replicas", str(number)))
+    assert len(history.past) == MOST_STEPS
+
+
+def test_python_and_page_see_the_same_layout(built: Form) -> None:
+    seen = []
+    built.observe(lambda change: seen.append(change["new"]), "layout")
+    said(built, do="set", path="on", text="vertex", group="")
+    built.layout = FIVE
+    assert seen == [Layout("vertex"), FIVE]
+    assert built.widget.view["pools"][1]["fields"][0]["text"] == "4"
+    said(built, do="undo")
+    assert built.layout == Layout("vertex")
+
+
+def test_saved_layouts(built: Form, tmp_path: Path) -> None:
+    built.layout = FIVE
+    said(built, do="save", name=" five ")
+    assert load("five", tmp_path) == FIVE
+    assert built.widget.files["name"] == "five"
+    assert built.widget.files["saved"] == ["five"]
+    Layout("sagemaker").save("other", tmp_path)
+    said(built, do="save", name="other")
+    assert built.widget.files["tone"] == "bad"
+    assert load("other", tmp_path) == Layout("sagemaker")
+    said(built, do="save", name="other")
+    assert load("other", tmp_path) == FIVE
+    said(built, do="save", name="no/good")
+    assert "can't name a layout" in built.widget.files["note"]
+    said(built, do="load", name="missing")
+    assert "five" in built.widget.files["note"]
+
+
+def test_a_saved_layout_is_opened_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    FIVE.save("five")
+    assert form("five").layout == FIVE
+    assert form("layouts/five.yaml").widget.files["name"] == "five"
+    with pytest.raises(OptionError, match="five"):
+        form("six")
+
+
+def test_what_is_pasted_becomes_the_layout(built: Form) -> None:
+    said(built, do="paste", text='{"workerPoolSpecs": [{"replicaCount": 1, "odd": 2}]}')
+    assert built.layout.on == "vertex"
+    assert "odd" in built.widget.files["note"]
+    said(built, do="paste", text="hello")
+    assert built.widget.files["tone"] == "bad"
+    built.undo()
+    assert built.layout == Layout()
+
+
+def test_traffic_is_told_for_the_gradient_that_was_named(built: Form) -> None:
+    built.layout = FIVE
+    said(built, do="gradient", text="1.34 GB")
+    assert built.widget.view["traffic"][0][:2] == ["ring", "2.14 GB"]
+    said(built, do="gradient", text="much")
+    assert built.gradient_bytes == 1_340_000_000
+    assert "400 MB" in built.widget.files["note"]
+    assert [bytes_of(text) for text in ("12", "3 kB", "2mb")] == [12, 3000, 2_000_000]
+
+
+def test_lists_offer_what_fits_first_and_leave_the_rest_in_sight(built: Form) -> None:
+    built.layout = FIVE
+    offered = built.widget.options["workers.accelerator"]
+    assert ["V100", "", True] in offered
+    assert ["H100", "", False] in offered
+    assert [fits for *_, fits in offered] == sorted((o[2] for o in offered), reverse=True)
+    assert [value for value, *_ in built.widget.options["workers.accelerator_count"]] == ["8"]
+
+
+@examples
+@given(layouts())
+def test_any_layout_can_be_shown(layout: Layout) -> None:
+    shown = view(History(Editing(layout)), 1)
+    assert len(shown["findings"]) == len(check(layout))
+    ET.fromstring(picture(layout))
+    options(layout)
+
+
+@examples
+@given(layouts(), st.sampled_from(_PATHS))
+def test_typing_what_a_field_shows_changes_nothing(layout: Layout, path: str) -> None:
+    name, _, field = path.partition(".")
+    if field and layout.pool(Role(name)) is None:
+        return
+    assert with_text(layout, path, text_of(layout, path)) == layout
+
+
+@examples
+@given(layouts(), st.sampled_from(_PATHS), st.text(max_size=8))
+def test_anything_may_be_typed_anywhere(layout: Layout, path: str, text: str) -> None:
+    typed = Editing(layout).typed(path, text)
+    view(History(typed), 1)
+    if typed.drafts:
+        assert (typed.layout, typed.text(path)) == (layout, text)
+    else:
+        assert with_text(typed.layout, path, typed.text(path)) == typed.layout
+
+
+def test_a_large_cluster_says_how_many_are_not_drawn() -> None:
+    drawn = picture(FIVE.edited({"workers.replicas": 400}))
+    assert drawn.count("dn-machine") < 120
+    assert "× 400" in drawn
+    assert ">+ " in drawn
