@@ -16,7 +16,7 @@ from distrain_nb.program import Cell, Notebook, Program, capture, of_function
 from distrain_nb.run import Run, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from distrain_nb.findings import Finding
 
@@ -104,6 +104,11 @@ def start(prepared: Prepared) -> Run:
         store.delete(record)
         raise
     return Run(store.set_handle(record, handle))
+
+
+def program(code: Any, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
+    """The program that a cell or function becomes; what is wrong is among its findings."""
+    return _program(_source(code), JobOptions(include=tuple(include), require=tuple(require)))
 
 
 def plan(code: Any, **options: Any) -> Plan:

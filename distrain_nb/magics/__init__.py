@@ -25,8 +25,12 @@ class DistrainMagics(Magics):  # type: ignore[misc]
             from distrain_nb.magics.lines import run_line
 
             return run_line(words, self.shell)
-        from distrain_nb.magics.cell import run_cell
+        from distrain_nb.magics.cell import run_cell, source_of
 
+        if words[:1] == ["image"]:
+            from distrain_nb.magics.image import run_image
+
+            return run_image(words[1:], source_of(line, cell, self.shell))
         return run_cell(words, line, cell, self.shell)
 
 

@@ -30,17 +30,20 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     options = cell_options(words)
     if options is None:
         return
-    api.current_notebook = lambda: notebook(shell)
-    here = notebook(shell)
-    this = _label(len(shell.history_manager.input_hist_raw) - 1)
-    source = api.Source(Cell(this, f"%%distrain {line}\n{cell}"), here, first_line=2)
-    prepared = api.prepare(source, **options)
+    prepared = api.prepare(source_of(line, cell, shell), **options)
     if prepared.options.dry_run:
         print(prepared)
         return
     run = api.start(prepared)
     _print_warnings(prepared)
     watch(run, prepared.waits)
+
+
+def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
+    """The cell that is running, in its notebook."""
+    api.current_notebook = lambda: notebook(shell)
+    label = _label(len(shell.history_manager.input_hist_raw) - 1)
+    return api.Source(Cell(label, f"%%distrain {line}\n{cell}"), notebook(shell), first_line=2)
 
 
 def watch(run: Run, waits: bool) -> None:

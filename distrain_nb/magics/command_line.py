@@ -15,8 +15,10 @@ examples:
   %%distrain -n 2 --result model,history      … and bring two names of rank 0 back
   %%distrain --workers 2 --servers 1          a cluster of four replicas on this machine
   %%distrain --no-wait --name night           go on working while it runs
+  %%distrain image --base … --target …        build an image of the cell: %%distrain image --help
 """
 
+BUILDERS = ("append", "docker", "cloudbuild")
 RUN = "its number or name, or last"
 RUN_VERBS = {
     "show": "state, log and charts of a run",
@@ -72,6 +74,38 @@ def cell_options(words: list[str]) -> dict[str, Any] | None:
     """The options by name; None when help was asked for. Raises OptionError."""
     try:
         return vars(cell_parser().parse_args(words))
+    except HelpShown:
+        return None
+
+
+def image_parser() -> Parser:
+    """The parser of `%%distrain image`."""
+    parser = Parser(
+        prog="%%distrain image",
+        description="Build a container image of this cell, push it and show what is in it.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--base", required=True, metavar="IMAGE", help="the image to build on")
+    add("--target", required=True, metavar="IMAGE", help="where the image goes")
+    add("--builder", default="append", choices=BUILDERS, help="append needs no Docker")
+    add("--python", metavar="VERSION", help="the base's Python, where the base doesn't say")
+    add("--platform", default="linux/amd64", metavar="OS/ARCH", help="which of a base for several")
+    add("--look-inside", action="store_true", help="read the base for its Python and packages")
+    add("--run", action="append", default=[], metavar="COMMAND", help="for builder docker")
+    add("--allow-secret", action="append", default=[], metavar="NAME", help="let a file pass")
+    add("--include", action="append", default=[], metavar="PATH", help="a file to carry along")
+    add("--require", action="append", default=[], metavar="PACKAGE", help="a package to add")
+    add("--project", default="", metavar="NAME", help="for builder cloudbuild")
+    add("--bucket", default="", metavar="NAME", help="for builder cloudbuild")
+    add("--dockerfile", action="store_true", help="print a Dockerfile and build nothing")
+    return parser
+
+
+def image_options(words: list[str]) -> argparse.Namespace | None:
+    """The options of an image; None when help was asked for. Raises OptionError."""
+    try:
+        return image_parser().parse_args(words)
     except HelpShown:
         return None
 

@@ -61,9 +61,7 @@ def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> No
 def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> None:
     sent = nb.send("%%distrain --name one\nraise ValueError('boom')", on_a_page=True)
     outcome = nb.outcome(sent)
-    assert outcome.traceback == (
-        "RunFailed: run 1 (one) failed: rank 0 failed: ValueError: boom"
-    )
+    assert outcome.traceback == ("RunFailed: run 1 (one) failed: rank 0 failed: ValueError: boom")
     shown = [display.get("text/html", "") for display in outcome.displays]
     assert any("Cell In[2], line 2" in html for html in shown)
 
