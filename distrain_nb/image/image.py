@@ -79,7 +79,7 @@ class ImageLayer:
     how: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Image:
     """An image in a registry. `reference` has its digest; `sent` is in bytes, where it is known."""
 
@@ -114,6 +114,8 @@ class Image:
             *(f"  note: {note}" for note in self.notes),
         ]
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         rows = "".join(
