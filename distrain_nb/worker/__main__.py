@@ -2,7 +2,8 @@
 
 Told by variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
-has (one), `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
+has (one), `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked, and
+`DISTRAIN_LAUNCHER=mpi` has the ranks of this replica started by `mpirun`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from distrain_nb.worker.launch import PROGRAM_FOLDER, Launch
+from distrain_nb.worker.launch import PROGRAM_FOLDER, Launch, mpirun
 from distrain_nb.worker.log import parse
 from distrain_nb.worker.replica import Replica
 from distrain_nb.worker.status import State, Status
@@ -22,6 +23,9 @@ from distrain_nb.worker.supervisor import Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
 GRACE_S = 10.0
+
+# What is written here SageMaker gives as the reason of a failed job.
+SAGEMAKER_FAILURE = Path("/opt/ml/output/failure")
 
 
 def main() -> int:
@@ -41,6 +45,8 @@ def main() -> int:
     status = Status.read(folder)
     if status.error:
         print(status.error, file=sys.stderr, flush=True)
+        if SAGEMAKER_FAILURE.parent.is_dir():
+            SAGEMAKER_FAILURE.write_text(status.error, encoding="utf-8")
     return EXIT_STATUS[status.state]
 
 
@@ -48,7 +54,9 @@ def _launch() -> Launch:
     replica = Replica.read(os.environ)
     ranks = int(os.environ.get("DISTRAIN_RANKS", "1"))
     processes = replica.processes(ranks, os.environ.get("DISTRAIN_RUN", "distrain"))
-    return Launch(processes, os.getcwd(), ports=1, grace=GRACE_S)
+    mpi = os.environ.get("DISTRAIN_LAUNCHER") == "mpi"
+    command = mpirun(len(processes)) if mpi else ()
+    return Launch(processes, os.getcwd(), ports=1, mpirun=command, grace=GRACE_S)
 
 
 def _echo(records: bytes, labels: "list[str]") -> None:

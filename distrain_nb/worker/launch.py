@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Dict, Optional, Sequence, Tuple
@@ -74,3 +75,11 @@ def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dic
             value = value.replace(placeholder, text)
         filled[name] = value
     return filled
+
+
+def mpirun(processes: int) -> Tuple[str, ...]:
+    """Open MPI's command for that many ranks on this machine."""
+    command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    return tuple(command)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Dict, Mapping, Optional, Tuple
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.launch import ProcessSpec
+
+# SageMaker tells an algorithm's container of its hosts here; 7777 is the port that SageMaker's own
+# containers let PyTorch meet on.
+SAGEMAKER_RESOURCES = Path("/opt/ml/input/config/resourceconfig.json")
+SAGEMAKER_PORT = 7777
 
 ROLES = {
     "workerpool0": "primary",
@@ -33,11 +39,27 @@ class Replica:
     primary: str
 
     @classmethod
-    def read(cls, environment: Mapping[str, str]) -> Replica:
-        """From `CLUSTER_SPEC`; without one it is the only replica, on a port that is found."""
-        if "CLUSTER_SPEC" not in environment:
-            return cls("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
-        spec = json.loads(environment["CLUSTER_SPEC"])
+    def read(cls, environment: Mapping[str, str], resources: Path = SAGEMAKER_RESOURCES) -> Replica:
+        """From `CLUSTER_SPEC`, or from the file with which SageMaker tells of the hosts.
+
+        Without either it is the only replica, on a port that is found.
+        """
+        if "CLUSTER_SPEC" in environment:
+            return cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
+        if resources.exists():
+            return cls._of_hosts(json.loads(resources.read_text(encoding="utf-8")))
+        return cls("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
+
+    @classmethod
+    def _of_hosts(cls, told: Mapping[str, Any]) -> Replica:
+        """Every host trains; the first by name is the primary."""
+        hosts = sorted(told["hosts"])
+        number = hosts.index(told["current_host"])
+        role, index = ("workers", number - 1) if number else ("primary", 0)
+        return cls(role, index, number, len(hosts), "%s:%d" % (hosts[0], SAGEMAKER_PORT))
+
+    @classmethod
+    def _of_cluster_spec(cls, spec: Mapping[str, Any]) -> Replica:
         cluster, pool, index = spec["cluster"], spec["task"]["type"], int(spec["task"]["index"])
         workers = len(cluster.get("workerpool1", ()))
         groups = {"workerpool0": index, "workerpool1": 1 + index}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.cluster import Cluster, choose, ranks
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
-from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.launch import RUN, Launch, ProcessSpec, mpirun
 from distrain_nb.worker.status import Owner
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def plan(job: Job) -> LocalPlan:
         ports=cluster.replicas,
         preload=tuple(name for name in FORK_SAFE if name in job.program.imports),
         results=job.results,
-        mpirun=_mpirun(len(processes)) if launcher == "mpi" else (),
+        mpirun=mpirun(len(processes)) if launcher == "mpi" else (),
         kernel=Owner.of(os.getpid()) if job.waits else None,
         grace=job.config.grace,
         timeout=job.layout.timeout,
@@ -121,13 +121,6 @@ def _threads(processes: int) -> dict[str, str]:
     if "OMP_NUM_THREADS" in os.environ or processes == 1:
         return {}
     return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // processes))}
-
-
-def _mpirun(processes: int) -> tuple[str, ...]:
-    command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    return tuple(command)
 
 
 def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:

@@ -1,0 +1,51 @@
+"""A replica finds its place in whatever the service tells it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from distrain_nb.cluster import Cluster, ranks
+from distrain_nb.layout import Role
+from distrain_nb.worker.replica import Replica
+
+NOWHERE = Path("/nonexistent")
+
+CLUSTER = Cluster(
+    {
+        Role.PRIMARY: ("a:2222",),
+        Role.WORKERS: ("b:2222", "c:2222"),
+        Role.SERVERS: ("d:2222",),
+        Role.EVALUATORS: ("e:2222",),
+    },
+    id="x",
+    job={},
+)
+
+
+def test_what_it_reads_is_what_the_cluster_writes() -> None:
+    written = list(ranks(CLUSTER, per_replica=2, run_id="r"))
+    read = []
+    for role, index in CLUSTER.members():
+        told = {"CLUSTER_SPEC": json.dumps(CLUSTER.cluster_spec(role, index))}
+        read += Replica.read(told, NOWHERE).processes(2, "r")
+    assert [r.rank for r in written] == [p.rank for p in read]
+    for one, other in zip(written, read, strict=True):
+        assert one.environment.items() >= other.environment.items()
+        assert other.role == one.role.value
+
+
+def test_sagemaker_hosts(tmp_path: Path) -> None:
+    told = tmp_path / "resourceconfig.json"
+    hosts = [f"algo-{n}" for n in (2, 1, 3)]
+    told.write_text(json.dumps({"current_host": "algo-3", "hosts": hosts}))
+    replica = Replica.read({}, told)
+    assert replica == Replica("workers", 1, 2, 3, "algo-1:7777")
+    last = replica.processes(4, "r")[-1].environment
+    assert (last["RANK"], last["WORLD_SIZE"], last["MASTER_ADDR"]) == ("11", "12", "algo-1")
+    told.write_text(json.dumps({"current_host": "algo-1", "hosts": hosts}))
+    assert Replica.read({}, told).role == "primary"
+
+
+def test_alone_it_is_the_primary() -> None:
+    assert Replica.read({}, NOWHERE) == Replica("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
