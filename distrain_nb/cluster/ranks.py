@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout import Role
-from distrain_nb.worker.replica import TRAINING_ROLES, place, rendezvous
+from distrain_nb.worker.replica import TRAINING_ROLES, label, place, rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.cluster.spec import Cluster
-
-_TITLES = {Role.SERVERS: "ps", Role.EVALUATORS: "evaluator", Role.REDUCERS: "reducer"}
 
 
 @dataclass(frozen=True)
@@ -29,9 +27,7 @@ class Rank:
     @property
     def label(self) -> str:
         """`rank 3`, `ps 0`, `evaluator 0`."""
-        if self.rank is not None:
-            return f"rank {self.rank}"
-        return f"{_TITLES[self.role]} {self.replica}"
+        return label(self.role.value, self.replica, self.rank)
 
 
 def ranks(cluster: Cluster, per_replica: int, run_id: str) -> Iterator[Rank]:

@@ -21,6 +21,8 @@ ROLES = {
     "workerpool3": "evaluators",
 }
 
+TITLES = {"servers": "ps", "reducers": "reducer", "evaluators": "evaluator"}
+
 # Those whose ranks form the world; the others serve it or watch it.
 TRAINING_ROLES = ("primary", "workers")
 
@@ -69,17 +71,21 @@ class Replica:
     def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
         """Its ranks: `per_replica` of them where it trains, else one process without a rank."""
         if self.group is None:
-            return (
-                ProcessSpec("%s %d" % (self.role, self.index), self.role, self.index, None, {}),
-            )
+            name = label(self.role, self.index, None)
+            return (ProcessSpec(name, self.role, self.index, None, {}),)
         told = rendezvous(self.primary, run_id)
         ranks = []
         for local in range(per_replica):
             own = place(local, per_replica, self.group, self.groups)
             rank = int(own["RANK"])
-            label = "rank %d" % rank
-            ranks.append(ProcessSpec(label, self.role, self.index, rank, {**own, **told}))
+            name = label(self.role, self.index, rank)
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **told}))
         return tuple(ranks)
+
+
+def label(role: str, index: int, rank: Optional[int]) -> str:
+    """What a process is called in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
+    return "rank %d" % rank if rank is not None else "%s %d" % (TITLES[role], index)
 
 
 def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, str]:
