@@ -156,7 +156,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self.widget.close()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return self.widget._repr_mimebundle_(**kwargs)
+        data, metadata = self.widget._repr_mimebundle_(**kwargs) or ({}, {})
+        return {**data, "text/plain": repr(self)}, metadata
 
     def __repr__(self) -> str:
         return f"Form({str(self.layout)!r})"

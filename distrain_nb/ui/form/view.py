@@ -11,8 +11,9 @@ from distrain_nb.layout.choices import Choice, choices
 from distrain_nb.layout.exchange import EXPORTS
 from distrain_nb.layout.totals import totals
 from distrain_nb.layout.traffic import size, traffic
-from distrain_nb.ui.form.fields import POOL_FIELDS as _POOL_FIELDS
 from distrain_nb.ui.form.fields import (
+    POOL_FIELDS,
+    SETTINGS,
     TITLES,
     Field,
     columns,
@@ -36,6 +37,8 @@ PLACE_TITLES = {
     "ai-platform": "AI Platform",
 }
 _FIRST_EXPORT = "options"
+_LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
+_POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
 
 
 def view(history: History, gradient_bytes: int) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
     """What fits in each field, by its path: value, what else to say of it, whether it fits."""
     paths = [field.name for field in settings(layout)]
     for role in roles_shown(layout):
-        paths += [f"{role.value}.{field.name}" for field in _POOL_FIELDS]
+        paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
     offered = {path: [_choice(path, choice) for choice in choices(layout, path)] for path in paths}
     return {path: found for path, found in offered.items() if found}
 
@@ -89,11 +92,10 @@ def verdict(findings: Iterable[Finding]) -> str:
 def label_of(path: str) -> str:
     """What the form calls a place in a layout, such as `Workers, count`."""
     name, _, field = path.partition(".")
-    role = TITLES.get(Role(name)) if name in set(Role) else None
-    known = {f.name: f.label for f in (_POOL_FIELDS if role else ())}
-    if role:
-        return f"{role}, {known.get(field, field).lower()}" if field else role
-    return {"on": "Where"}.get(name, name.replace("_", " ").capitalize())
+    if name not in set(Role):
+        return _LABELS.get(name, name)
+    title = TITLES[Role(name)]
+    return f"{title}, {_POOL_LABELS.get(field, field).lower()}" if field else title
 
 
 def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
 def _pool(editing: Editing, role: Role) -> dict[str, Any]:
     layout = editing.layout
     shown = list(columns(layout))
-    extras = [f for f in _POOL_FIELDS if f.extra and _is_wanted(layout, role, f)]
+    extras = [f for f in POOL_FIELDS if f.extra and _is_wanted(layout, role, f)]
     return {
         "role": role.value,
         "title": TITLES[role],

@@ -17,7 +17,7 @@ class Form {
     this.files = new Files(this);
     const [places, settings, pools, totals, picture, verdict, traffic, preview] = this.parts.map((part) => part.node);
     const head = element("div", { class: "dn-part dn-top" }, places, element("span", { class: "dn-back" }, this.undo, this.redo));
-    const middle = element("div", { class: "dn-part dn-middle" }, totals, picture, element("div", { class: "dn-beside" }, verdict, traffic));
+    const middle = element("div", { class: "dn-part dn-middle" }, totals, picture, verdict, traffic);
     root.append(head, settings, pools, middle, preview, this.files.node);
   }
 
