@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout import Role
 from distrain_nb.worker.replica import TRAINING_ROLES, label, place, rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.cluster.spec import Cluster
+    from distrain_nb.layout import Role
 
 
 @dataclass(frozen=True)
