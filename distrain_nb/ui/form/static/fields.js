@@ -8,6 +8,7 @@ class Field {
     this.form = form;
     this.path = told.path;
     this.typing = false;
+    this.sent = 0;
     this.options = [];
     const id = uid("field");
     this.label = element("label", { for: id }, told.label);
@@ -58,7 +59,7 @@ class Field {
     this.told = told;
     this.options = this.form.options[this.path] ?? [];
     this.box.classList.toggle("dn-listed", Boolean(this.list && this.options.length));
-    if (!this.typing) this.show(told.text);
+    if (!this.typing && this.sent <= this.form.heard) this.show(told.text);
     if (told.kind === "number") this.input.setAttribute("aria-valuetext", told.text || told.hint || "none");
   }
 
@@ -84,7 +85,7 @@ class Field {
   blurred() {
     this.typing = false;
     this.list?.close();
-    if (!this.form.isWaiting) this.show(this.told.text);
+    if (this.sent <= this.form.heard) this.show(this.told.text);
   }
 
   // A list that is open listens to the window.
@@ -94,7 +95,7 @@ class Field {
 
   typed() {
     this.typing = true;
-    this.form.send("set", { path: this.path, text: this.input.value, group: this.group });
+    this.#send(this.input.value, this.group);
     if (!this.list) return;
     const found = matching(this.options, this.input.value);
     const settled = found.length === 1 && found[0][0] === this.input.value;
@@ -105,7 +106,12 @@ class Field {
   chosen(value) {
     this.typing = false;
     this.show(value);
-    this.form.send("set", { path: this.path, text: value, group: "" });
+    this.#send(value, "");
+  }
+
+  // What the kernel has not answered yet is newer than what it says meanwhile.
+  #send(text, group) {
+    this.sent = this.form.send("set", { path: this.path, text, group });
   }
 
   openList() {

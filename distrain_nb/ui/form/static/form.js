@@ -30,6 +30,7 @@ class Form {
     this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
     clearTimeout(this.patience);
     this.patience = setTimeout(() => this.root.toggleAttribute("data-waiting", this.isWaiting), PATIENCE);
+    return this.sent;
   }
 
   back(what) {
@@ -52,12 +53,13 @@ class Form {
     this.view = this.model.get("view");
     this.options = this.model.get("options");
     const hadFocus = this.root.contains(document.activeElement);
+    const [page, number] = this.model.get("heard");
+    if (page === this.page) this.heard = number;
     for (const part of this.parts) part.update(this.view);
     this.files.update(this.model.get("files"));
     this.undo.disabled = !this.view.undo;
     this.redo.disabled = !this.view.redo;
-    const [page, number] = this.model.get("heard");
-    if (page === this.page) this.#answered(number);
+    if (!this.isWaiting) this.#settled();
     if (hadFocus) this.#keepFocus();
   }
 
@@ -67,9 +69,7 @@ class Form {
     if (!this.root.contains(focused) || focused.disabled) this.root.focus({ preventScroll: true });
   }
 
-  #answered(number) {
-    this.heard = number;
-    if (this.isWaiting) return;
+  #settled() {
     clearTimeout(this.patience);
     this.root.removeAttribute("data-waiting");
     this.focus(...this.focusing.splice(0));
