@@ -100,8 +100,11 @@ def start(prepared: Prepared) -> Run:
     record = store.add(options.name, prepared.backend.name, options.experiment, line)
     try:
         handle = prepared.backend.submit(prepared.plan, record.folder)
-    except BaseException:
+    except Exception:
         store.delete(record)
+        raise
+    except BaseException:  # interrupted: it may have been sent
+        prepared.backend.cancel({}, record.folder)
         raise
     return Run(store.set_handle(record, handle))
 

@@ -47,7 +47,7 @@ def runtime_folder() -> Iterator[Path]:
     for process in psutil.process_iter(["cmdline"]):
         if any(str(folder) in word for word in process.info["cmdline"] or ()):
             process.kill()
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def eventually(condition: Callable[[], object], within: float = 10.0) -> bool:

@@ -34,9 +34,8 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     if prepared.options.dry_run:
         print(prepared)
         return
-    run = api.start(prepared)
     _print_warnings(prepared)
-    watch(run, prepared.waits)
+    watch(api.start(prepared), prepared.waits)
 
 
 def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
@@ -47,16 +46,37 @@ def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
 
 
 def watch(run: Run, waits: bool) -> None:
-    """Show the run below the cell; with `waits`, until it has ended."""
+    """Show the run below the cell; with `waits`, until it has ended. An interrupt cancels it."""
+    if not waits:
+        _shown(run).follow()
+        return
+    monitor = None
+    try:
+        monitor = _shown(run)
+        _wait(run, monitor)
+    except KeyboardInterrupt:
+        run.cancel()
+        while not run.state.final:
+            time.sleep(REFRESH_EVERY_S)
+    if monitor:
+        _succeeds(monitor.finish)
+    _raise_outcome(run, monitor)
+
+
+def _shown(run: Run) -> Monitor:
     from distrain_nb.ui import Monitor
 
     monitor = Monitor(run)
     monitor.show()
-    if waits:
-        _wait(run, monitor)
-        _raise_outcome(run, monitor)
-    else:
-        monitor.follow()
+    return monitor
+
+
+def _wait(run: Run, monitor: Monitor) -> None:
+    """Until the run has ended; a view that breaks is left alone."""
+    seen = True
+    while not run.state.final:
+        seen = seen and _succeeds(monitor.refresh)
+        time.sleep(REFRESH_EVERY_S)
 
 
 def notebook(shell: InteractiveShell) -> Notebook:
@@ -73,28 +93,12 @@ def _label(number: int) -> str:
     return f"Cell In[{number}]"
 
 
-def _wait(run: Run, monitor: Monitor) -> None:
-    """Until the run has ended. An interrupt cancels it; a view that breaks does not."""
-    seen = True
-    try:
-        while not run.state.final:
-            seen = seen and _succeeds(monitor.refresh)
-            time.sleep(REFRESH_EVERY_S)
-    except KeyboardInterrupt:
-        run.cancel()
-        while not run.state.final:
-            time.sleep(REFRESH_EVERY_S)
-    finally:
-        if seen:
-            _succeeds(monitor.finish)
-
-
-def _raise_outcome(run: Run, monitor: Monitor) -> None:
+def _raise_outcome(run: Run, monitor: Monitor | None) -> None:
     """The report whole, but in a line where the view just above shows it already."""
     try:
         run.check()
     except RunFailed as failed:
-        if monitor.shows_report:
+        if monitor and monitor.shows_report:
             raise RunFailed(": ".join(str(failed).splitlines()[:2])) from None
         raise
 

@@ -119,16 +119,16 @@ def test_failures_before_any_line_of_the_cell_has_run(nb: Kernel) -> None:
     assert "Cell In[3], line 3: invalid syntax: def broken(" in outcome.traceback
 
 
-def test_interrupt_cancels_within_two_seconds(nb: Kernel) -> None:
+def test_an_interrupt_cancels(nb: Kernel) -> None:
     sent = nb.send(SLEEP.format(options=""))
     assert eventually(lambda: api.runs() and "asleep" in api.attach().logs(), 30)
-    began = time.monotonic()
     nb.interrupt()
     outcome = nb.outcome(sent)
-    assert time.monotonic() - began < 2.0
     assert outcome.error.startswith("RunCancelled")
-    assert api.attach().state is State.CANCELLED
-    assert not ranks_of(api.attach())
+    run = api.attach()
+    assert run.state is State.CANCELLED
+    assert {process.outcome for process in run.status.processes} == {"stopped"}
+    assert not ranks_of(run)
 
 
 def test_a_deaf_rank_is_killed_after_the_grace_period(nb: Kernel) -> None:
