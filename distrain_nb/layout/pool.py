@@ -114,11 +114,6 @@ class Pool:
         name = short_name(self.accelerator) if self.accelerator else _UNSET
         return f"{text}+{self.accelerator_count}*{name}"
 
-    @property
-    def gpus(self) -> int:
-        """Accelerators that the pool asks for itself, over all its replicas."""
-        return max(self.replicas, 0) * max(self.accelerator_count, 0)
-
 
 _EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or on local just 4"
 

@@ -33,9 +33,3 @@ def crc32c(data: bytes) -> int:
 def masked(crc: int) -> int:
     """The form in which TFRecord files store a checksum."""
     return (((crc >> 15) | (crc << 17)) + _MASK_DELTA) & 0xFFFFFFFF
-
-
-def unmasked(stored: int) -> int:
-    """The checksum that a TFRecord file stores as `stored`."""
-    rotated = (stored - _MASK_DELTA) & 0xFFFFFFFF
-    return ((rotated >> 17) | (rotated << 15)) & 0xFFFFFFFF

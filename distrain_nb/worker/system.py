@@ -68,9 +68,6 @@ class HeldPort:
         self._socket.bind(("127.0.0.1", 0))
         self.number: int = self._socket.getsockname()[1]
 
-    def release(self) -> None:
-        self._socket.close()
-
 
 def _prctl(option: int, value: Any) -> None:
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
