@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import importlib
 import os
-import site
 import sys
 import tempfile
 from pathlib import Path
 
+from distrain_nb.worker import rank
 from distrain_nb.worker.launch import PROGRAM_FOLDER, Launch, mpirun
 from distrain_nb.worker.log import parse
 from distrain_nb.worker.replica import Replica
@@ -30,9 +30,7 @@ SAGEMAKER_FAILURE = Path("/opt/ml/output/failure")
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
-    packages = os.environ.get("DISTRAIN_PACKAGES", "")
-    if os.path.isdir(packages):
-        site.addsitedir(packages)
+    rank.add_packages()
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         importlib.import_module(name)
     folder = Path(tempfile.mkdtemp(prefix="distrain-"))

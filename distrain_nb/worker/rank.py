@@ -6,6 +6,7 @@ import atexit
 import ctypes
 import io
 import os
+import site
 import sys
 import threading
 import time
@@ -101,6 +102,7 @@ def _line_buffered(descriptor: int) -> io.TextIOWrapper:
 def main(folder: Path) -> None:
     """A rank that `mpirun` has started: what it is told is in the run's folder."""
     system.die_with_parent()
+    add_packages()
     process = int(os.environ["OMPI_COMM_WORLD_RANK"])
     for number, stream in ((1, "o"), (2, "e")):
         os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
@@ -109,6 +111,13 @@ def main(folder: Path) -> None:
     status = run(folder, process, launch.results if process == 0 else ())
     if status:
         leave(status)  # finalizing MPI would wait for the ranks that are still at work
+
+
+def add_packages() -> None:
+    """Make the packages importable that an image brings besides its own, which come first."""
+    packages = os.environ.get("DISTRAIN_PACKAGES", "")
+    if os.path.isdir(packages):
+        site.addsitedir(packages)
 
 
 def pipe_of(folder: Path, process: int, stream: str) -> Path:

@@ -66,3 +66,22 @@ def test_two_ranks_run_on_a_bare_interpreter(tmp_path: Path, python: str) -> Non
     assert list((run / "tb").iterdir())
     log = (run / "log.tsv").read_text()
     assert "rank 0 of" in log and "rank 1 of" in log
+
+
+def test_a_replica_of_an_image_under_mpirun(tmp_path: Path) -> None:
+    code = "from mpi4py import MPI\nprint('sum', MPI.COMM_WORLD.allreduce(1))\nimport extra"
+    program = capture(Cell("Cell In[1]", code), 1, Notebook({}, (), tmp_path))
+    program.write(tmp_path / "program")
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "extra.py").write_text("")
+    told = {
+        "DISTRAIN_PROGRAM": str(tmp_path / "program"),
+        "DISTRAIN_PACKAGES": str(tmp_path / "packages"),
+        "DISTRAIN_RANKS": "2",
+        "DISTRAIN_LAUNCHER": "mpi",
+        "PATH": "/usr/bin:/bin",
+    }
+    command = [sys.executable, "-m", "distrain_nb.worker"]
+    done = subprocess.run(command, env=told, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
