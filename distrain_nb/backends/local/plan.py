@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Frameworks that start no thread when imported, so that a process may fork after it: checked by a
 # test. Whatever else a program imports, its ranks import themselves.
-FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorboard")
+FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
 
 # Characters of a variable that is printed on the line of its process.
 SHORT = 40
