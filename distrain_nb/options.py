@@ -69,7 +69,7 @@ def _refuse_unknown(options: Iterable[str], known: set[str]) -> None:
     for name in options:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else ""
+            hint = f"; did you mean {close[0]}?" if close else "."
             raise OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
 
 

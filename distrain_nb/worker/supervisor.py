@@ -48,6 +48,7 @@ class Supervisor:
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
         self._ballast: List[Path] = []
+        self._ports: List[system.HeldPort] = []
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
@@ -81,8 +82,9 @@ class Supervisor:
         return self._cancel or (self._folder / CANCEL_FILE).exists()
 
     def _start(self, output: Output) -> None:
-        ports = [system.HeldPort() for _ in range(self._launch.ports)]
-        self._children = start(self._folder, self._launch, [p.number for p in ports], output)
+        self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
+        numbers = [port.number for port in self._ports]
+        self._children = start(self._folder, self._launch, numbers, output)
         processes = tuple(
             Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
             for child in self._children
@@ -100,7 +102,10 @@ class Supervisor:
             self._keep_time()
             self._save(note=output.trouble)
         for pid in system.descendants(os.getpid()):
-            os.kill(pid, signal.SIGKILL)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:  # it has ended by itself meanwhile
+                pass
         output.drain(DRAIN_S)
 
     def _reap(self) -> None:

@@ -206,6 +206,21 @@ def test_ports_that_are_taken_are_not_given_out(nb: Kernel) -> None:
     assert api.attach().logs().count("met") == 2
 
 
+def test_a_runs_ports_are_kept_for_it(home: Path) -> None:
+    code = """
+import os, socket
+address = ("127.0.0.1", int(os.environ["MASTER_PORT"]))
+try:
+    socket.socket().bind(address)
+    kept = False
+except OSError:
+    kept = True
+served = socket.create_server(address).getsockname()[1] == address[1]
+"""
+    run = api.submit(code, wait=True, result="kept,served")
+    assert dict(run.result) == {"kept": True, "served": True}
+
+
 def test_no_line_of_a_flood_is_lost(nb: Kernel) -> None:
     outcome = nb.run("%%distrain -n 4\nimport os\nfor n in range(100_000):\n"
                      "    print('rank', os.environ['RANK'], 'line', n)")  # fmt: skip
