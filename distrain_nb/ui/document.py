@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distrain_nb.run.facts import Facts, brief, duration, plural
 from distrain_nb.ui import ansi, drawing, figure
-from distrain_nb.ui.facts import Facts, brief, duration, plural
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.ui.facts import brief
+from distrain_nb.run.facts import brief
 from distrain_nb.ui.figure import COLOURS, series_of
 
 if TYPE_CHECKING:

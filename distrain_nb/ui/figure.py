@@ -6,7 +6,7 @@ import html
 import math
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.ui.facts import brief
+from distrain_nb.run.facts import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

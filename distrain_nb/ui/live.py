@@ -20,8 +20,8 @@ from distrain_nb.ui.report import report_html
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from distrain_nb.run.facts import Facts
     from distrain_nb.run.log import Line
-    from distrain_nb.ui.facts import Facts
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch, Tail
 

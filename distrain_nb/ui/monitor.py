@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from distrain_nb.run.facts import facts
 from distrain_nb.run.log import LogReader
 from distrain_nb.ui import document
-from distrain_nb.ui.facts import facts
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 
 if TYPE_CHECKING:
-    from distrain_nb.ui.facts import Watched
+    from distrain_nb.run.facts import Watched
     from distrain_nb.ui.live import LiveView
 
 REFRESH_EVERY_S = 0.1

@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.ui.facts import Facts, brief, duration, facts
+from distrain_nb.run.facts import Facts, brief, duration, facts
 from distrain_nb.ui.lines import Metrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrain_nb.ui.facts import Watched
+    from distrain_nb.run.facts import Watched
 
 HEADINGS = ("run", "name", "state", "where", "duration", "age", "last metrics")
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "running": "●", "starting": "◐"}

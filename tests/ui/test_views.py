@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from distrain_nb.run.facts import brief, duration, facts, plural
 from distrain_nb.run.log import LogReader
 from distrain_nb.run.records import POINT
 from distrain_nb.ui import ansi, document, drawing, runs_table
-from distrain_nb.ui.facts import brief, duration, facts, plural
 from distrain_nb.ui.lines import Metrics, thin
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
