@@ -1,0 +1,88 @@
+"""What a cloud is asked by the process that carries a run there and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.image import Listener
+    from distrain_nb.worker.status import State
+
+Cursor = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
+    (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`."""
+
+    time: float
+    role: str
+    replica: int
+    text: str
+    stream: str = "o"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """How the service says that a job is doing: its state, the phase in words, and why it failed."""
+
+    state: State
+    phase: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """An object in the job's output folder: its name below that folder, its size in bytes."""
+
+    name: str
+    size: int
+
+
+class Output(Protocol):
+    """The job's output folder in an object store."""
+
+    def objects(self, below: str) -> Sequence[Stored]:
+        """The objects whose names start with `below`, such as `tensorboard/`."""
+
+    def read(self, name: str, start: int, end: int) -> bytes:
+        """The bytes from `start` up to `end` (exclusive) of an object."""
+
+
+class Service(Protocol):
+    """A job on a service. Every method may be called again by another process after a death."""
+
+    @property
+    def output(self) -> Output: ...
+
+    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
+        """Bring the code where the job finds it: an image in a registry, or an archive in a bucket.
+
+        `program` is the folder that `Program.write` has laid down. Gives the request as it is to
+        be sent, with what only staging could tell (the image's digest).
+        """
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        """Send the request and give the job's name; one that was sent before is found, not sent
+        twice."""
+
+    def observe(self, job: str) -> Observed:
+        """How the job is doing."""
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
+        """The lines since the cursor (empty at first), in order within each replica, each once.
+
+        Lines that may still be overtaken by earlier ones are held back (in the cursor, as JSON)
+        until they are settled; `last` gives them all, since the job has long ended.
+        """
+
+    def cancel(self, job: str) -> None:
+        """Ask for the job to be stopped."""
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """Where a person finds the job and its folders, by what they are called."""
