@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.layout import Layout, load
 from distrain_nb.layout.exchange import exports
-from tests.browser.conftest import Lab, OpenNotebook
+from tests.browser.jupyter import Lab, OpenNotebook
 
 START = """import distrain_nb
 from distrain_nb.layout import Layout

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.conftest import OpenNotebook
+from tests.browser.jupyter import OpenNotebook
 
 TRAIN = """%%distrain -n 2 --name digits
 import math, os, sys, time

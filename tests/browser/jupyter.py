@@ -1,0 +1,219 @@
+"""A real Jupyter server and a real browser: for the tests here and for benchmarks.
+
+`serve` starts JupyterLab or Notebook 7, `chromium` the browser; an `OpenNotebook` is a page of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import nbformat
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from distrain_nb.worker.system import die_with_parent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOK = "[...window.jupyterapp.shell.widgets('main')].find((w) => w.content?.widgets)"
+KERNEL_IS_IDLE = f"""() => {{
+    const session = {NOTEBOOK}?.context.sessionContext;
+    return session?.isReady && session.session?.kernel?.status === "idle";
+}}"""
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """A program that serves notebooks: its module, its options' class, and where a notebook is."""
+
+    module: str
+    options: str
+    notebooks: str
+
+
+JUPYTERLAB = Frontend("jupyterlab", "LabApp", "lab/tree")
+NOTEBOOK_7 = Frontend("notebook", "JupyterNotebookApp", "notebooks")
+
+
+@dataclass(frozen=True)
+class Lab:
+    """A running server: `folder` is its root, `home` the DISTRAIN_HOME of its kernels."""
+
+    url: str
+    token: str
+    folder: Path
+    home: Path
+    frontend: Frontend = JUPYTERLAB
+
+    def write(self, name: str, *cells: str) -> str:
+        """Write a notebook with these cells; the name of its file."""
+        sources = [nbformat.v4.new_code_cell(source) for source in cells]
+        written = nbformat.v4.new_notebook(cells=sources, metadata={"kernelspec": KERNEL})
+        nbformat.write(written, self.folder / f"{name}.ipynb")
+        return f"{name}.ipynb"
+
+
+@contextlib.contextmanager
+def serve(root: Path, frontend: Frontend = JUPYTERLAB) -> Iterator[Lab]:
+    """A server with everything of its own below `root`, up to the end of the block."""
+    for name in ("notebooks", "settings", "runtime"):
+        (root / name).mkdir()
+    news = root / "settings" / "@jupyterlab" / "apputils-extension"
+    news.mkdir(parents=True)
+    (news / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}))
+    process = subprocess.Popen(
+        [sys.executable, "-m", frontend.module, *_options(root, frontend)],
+        env=_environment(root),
+        stdout=(root / "server.log").open("w"),
+        stderr=subprocess.STDOUT,
+        preexec_fn=die_with_parent,
+    )
+    try:
+        url, token = _address(root / "runtime", process)
+        yield Lab(url, token, root / "notebooks", root / "home", frontend)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _options(root: Path, frontend: Frontend) -> list[str]:
+    return [
+        "--no-browser",
+        "--allow-root",
+        "--ip=127.0.0.1",
+        "--port=0",
+        f"--ServerApp.root_dir={root / 'notebooks'}",
+        f"--{frontend.options}.user_settings_dir={root / 'settings'}",
+        f"--{frontend.options}.workspaces_dir={root / 'workspaces'}",
+        f"--{frontend.options}.expose_app_in_browser=True",
+    ]
+
+
+def _environment(root: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DISTRAIN_HOME": str(root / "home"),
+        "JUPYTER_CONFIG_DIR": str(root / "config"),
+        "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
+        "IPYTHONDIR": str(root / "ipython"),
+    }
+
+
+def _address(runtime: Path, process: subprocess.Popen[bytes]) -> tuple[str, str]:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and process.poll() is None:
+        for file in runtime.glob("jpserver-*.json"):
+            told = json.loads(file.read_text())
+            try:
+                httpx.get(f"{told['url']}api", timeout=5).raise_for_status()
+            except httpx.HTTPError:
+                continue
+            return told["url"], told["token"]
+        time.sleep(0.1)
+    raise RuntimeError((runtime.parent / "server.log").read_text())
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser, without a screen."""
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextlib.contextmanager
+def new_page(browser: Browser) -> Iterator[Page]:
+    """A page with nothing remembered from others."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(30_000)
+    yield context.new_page()
+    context.close()
+
+
+class OpenNotebook:
+    """A notebook that is open in the browser; `IDLE` is true in the page when its kernel is."""
+
+    IDLE = KERNEL_IS_IDLE
+
+    def __init__(self, page: Page, lab: Lab, name: str) -> None:
+        self.page = page
+        self.path = lab.folder / name
+        self._url = f"{lab.url}{lab.frontend.notebooks}/{name}?token={lab.token}&reset"
+        self.reload()
+
+    def reload(self) -> None:
+        """Load the page anew, until the kernel is idle."""
+        self.page.goto("about:blank")
+        self.page.goto(self._url)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        self.page.wait_for_function("window.jupyterapp !== undefined")
+        self.page.wait_for_function(self.IDLE)
+
+    def kernel_id(self) -> str:
+        """By which the server knows the kernel."""
+        session = f"{NOTEBOOK}.context.sessionContext.session"
+        return str(self.page.evaluate(f"() => {session}.kernel.id"))
+
+    def shut_down_kernel(self) -> None:
+        """What it knew is gone; a page that is loaded anew starts another."""
+        self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.shutdown()")
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Start a command of JupyterLab; don't wait for it to be done."""
+        self.page.evaluate(
+            "([name, args]) => { window.jupyterapp.commands.execute(name, args); }",
+            [name, arguments],
+        )
+
+    def run_cells(self, count: int) -> None:
+        """Start the first cells, one after the other."""
+        for number in range(count):
+            self.run_cell(number)
+
+    def run_cell(self, number: int) -> None:
+        """Start the cell with that number, from 0."""
+        self.page.evaluate(
+            """(n) => {
+                const notebook = {NOTEBOOK};
+                window.jupyterapp.shell.activateById(notebook.id);
+                notebook.content.activeCellIndex = n;
+                window.jupyterapp.commands.execute("notebook:run-cell");
+            }""".replace("{NOTEBOOK}", NOTEBOOK),
+            number,
+        )
+
+    def theme(self, name: str) -> None:
+        """`JupyterLab Light` or `JupyterLab Dark`."""
+        self.command("apputils:change-theme", theme=name)
+        light = "false" if "Dark" in name else "true"
+        self.page.wait_for_selector(f"body[data-jp-theme-light='{light}']", state="attached")
+
+    def save(self) -> dict[str, Any]:
+        """The notebook as it is saved."""
+        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+        return json.loads(self.path.read_text(encoding="utf-8"))
