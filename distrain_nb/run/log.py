@@ -49,7 +49,7 @@ class LogReader:
             return []
         whole = data[: data.rfind(b"\n") + 1]
         self.offset += len(whole)
-        return [_line(record) for record in whole.split(b"\n")[:-1]]
+        return [line_of(record) for record in whole.split(b"\n")[:-1]]
 
     def __iter__(self) -> Iterator[Line]:
         """All lines up to what is on disk now."""
@@ -72,6 +72,7 @@ def still(lines: Iterable[Line]) -> list[Line]:
     return [line for line in shown if line is not None]
 
 
-def _line(record: bytes) -> Line:
+def line_of(record: bytes) -> Line:
+    """The line of a record, without its line end."""
     time, process, kind, text = parse(record)
     return Line(time, process, kind.lower(), kind.isupper(), text)

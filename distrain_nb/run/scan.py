@@ -1,0 +1,74 @@
+"""Where the records of a log begin and what they are, many at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+PROCESSES = 1 << 15
+WRITERS = 2 * PROCESSES
+_DIGITS = len(str(PROCESSES - 1))
+_NEWLINE, _TAB, _ZERO = b"\n\t0"
+_STDERR, _STDOUT = b"eo"
+_CAPITAL = 32  # what a capital letter lacks
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Records:
+    """The whole records at the start of a piece of a log; what is no record is left out.
+
+    `offsets`: where each begins in the piece; `writers`: `writer(process, stream)` of each;
+    `moving`: whether the next record of the same writer takes its place; `consumed`: bytes.
+    """
+
+    offsets: Numbers
+    writers: NDArray[np.uint16]
+    moving: NDArray[np.bool_]
+    consumed: int
+
+
+def writer(process: int, stream: str) -> int:
+    """The number that stands for one stream (`o` or `e`) of one process."""
+    return 2 * process + (stream == "e")
+
+
+def scan(piece: bytes) -> Records:
+    """Find the whole records at the start of a piece of a log."""
+    data = np.frombuffer(piece, np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    consumed = int(ends[-1]) + 1 if len(ends) else 0
+    first, second, third = _tabs(data, starts)
+    process, sound = _numbers(data, first + 1, second)
+    kind = data[np.minimum(second + 1, len(data) - 1)] if len(data) else data
+    small = kind | _CAPITAL
+    sound &= (third < ends) & (third == second + 2) & (first > starts)
+    sound &= (small == _STDOUT) | (small == _STDERR)
+    writers = (2 * process + (small == _STDERR))[sound].astype(np.uint16)
+    return Records(starts[sound], writers, (kind != small)[sound], consumed)
+
+
+def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """The first three tabs from each start on; beyond the data where there are none."""
+    tabs = np.flatnonzero(data == _TAB)
+    at = np.searchsorted(tabs, starts)
+    tabs = np.concatenate([tabs, np.full(3, len(data))])
+    return tabs[at], tabs[at + 1], tabs[at + 2]
+
+
+def _numbers(data: NDArray[np.uint8], begin: Numbers, end: Numbers) -> tuple[Numbers, Any]:
+    """The decimal numbers that stand there, and which of them are numbers of processes."""
+    length = end - begin
+    sound = (length > 0) & (length <= _DIGITS)
+    total = np.zeros(len(begin), np.int64)
+    for place in range(int(length[sound].max(initial=0))):
+        within = sound & (place < length)
+        digit = data[np.where(within, begin + place, 0)].astype(np.int64) - _ZERO
+        sound &= ~within | ((digit >= 0) & (digit <= 9))
+        total = np.where(within, 10 * total + digit, total)
+    return total, sound & (total < PROCESSES)

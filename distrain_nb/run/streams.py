@@ -1,0 +1,49 @@
+"""What is open of a run: the index of its log, its metrics and its resources."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from distrain_nb.run.events import EventFolder
+from distrain_nb.run.index import LogIndex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+METRICS_FOLDER = "tensorboard"
+RESOURCES_FOLDER = "resources"
+KEPT_OPEN = 8
+
+
+class Scalars:
+    """A folder of event files that several threads may ask, one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._events = EventFolder(folder)
+        self._lock = Lock()
+
+    @contextmanager
+    def read(self) -> Iterator[EventFolder]:
+        """The folder, with what is new in it read: nobody else reads it meanwhile."""
+        with self._lock:
+            self._events.read()
+            yield self._events
+
+
+class Streams:
+    """The readers of one run's folder; each costs only what is new."""
+
+    def __init__(self, folder: Path) -> None:
+        self.log = LogIndex(folder)
+        self.metrics = Scalars(folder / METRICS_FOLDER)
+        self.resources = Scalars(folder / RESOURCES_FOLDER)
+
+
+@lru_cache(maxsize=KEPT_OPEN)
+def streams(folder: Path) -> Streams:
+    """The readers of a run's folder: those of the last few runs are kept."""
+    return Streams(folder)
