@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.events import EventFolder, Key
+from distrain_nb.run.thin import thin as thinned
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,29 +69,13 @@ class Metrics:
 
 
 def thin(points: Points, count: int) -> ChartLine:
-    """MinMaxLTTB over the points in order of their steps."""
+    """The line of these points, thinned."""
     if not len(points):
         return ChartLine(np.empty(0, np.float32), np.empty(0, np.float32), float("nan"))
     last = float(points["value"][-1])
-    steps = points["step"]
-    if (np.diff(steps) < 0).any():
-        points = points[np.argsort(steps, kind="stable")]
-    if len(points) > count:
-        points = points[_chosen(points, count)]
-    x = points["step"].astype(_width(points["step"]))
-    return ChartLine(x, points["value"].astype(np.float32), last)
-
-
-def _chosen(points: Points, count: int) -> NDArray[np.uint64]:
-    from tsdownsample import MinMaxLTTBDownsampler
-
-    x = np.ascontiguousarray(points["step"])
-    y = np.ascontiguousarray(points["value"], dtype=np.float32)
-    finite = np.isfinite(y)
-    if not finite.all():
-        y = np.where(finite, y, np.float32(0))
-    chosen: NDArray[np.uint64] = MinMaxLTTBDownsampler().downsample(x, y, n_out=count)
-    return chosen
+    kept = thinned(points, count)
+    x = kept["step"].astype(_width(kept["step"]))
+    return ChartLine(x, kept["value"].astype(np.float32), last)
 
 
 def _width(steps: NDArray[np.int64]) -> type[np.floating[Any]]:
