@@ -6,12 +6,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from distrain_nb.program.program import readable_size
 from distrain_nb.worker.status import State
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distrain_nb.worker.status import Status
+    from distrain_nb.worker.status import Progress, Status
 
 _WHERE = {
     "local": "this machine",
@@ -65,6 +66,7 @@ class Facts:
     end: float | None
     note: str
     error: str
+    progress: Progress | None = None
 
     def elapsed(self, now: float) -> float:
         """Seconds since it was submitted, until it ended."""
@@ -78,7 +80,10 @@ class Facts:
         size = f", {self.size}" if self.size else ""
         time = ("after " if self.final else "for ") + duration(self.elapsed(now))
         phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
-        return f"run {self.id} ({self.name}): {self.state}{phase} {time} on {self.where}{size}"
+        doing = f"; {progress_text(self.progress, now)}" if self.progress else ""
+        return (
+            f"run {self.id} ({self.name}): {self.state}{phase} {time} on {self.where}{size}{doing}"
+        )
 
 
 def facts(run: Watched) -> Facts:
@@ -100,6 +105,7 @@ def facts(run: Watched) -> Facts:
         end=end,
         note=status.note,
         error=status.error,
+        progress=None if state.final else status.progress,
     )
 
 
@@ -119,6 +125,18 @@ def _steps(created: float, status: Status, end: float | None) -> tuple[Step, ...
     if end is not None:
         steps.append(Step(str(status.state), end, end))
     return tuple(steps)
+
+
+def progress_text(progress: Progress, now: float) -> str:
+    """`sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known."""
+    parts = []
+    if progress.total:
+        parts.append(f"{readable_size(progress.done)} of {readable_size(progress.total)}")
+    elif progress.done:
+        parts.append(readable_size(progress.done))
+    if progress.since:
+        parts.append(duration(max(0.0, now - progress.since)))
+    return f"{progress.phase}: {', '.join(parts)}" if parts else progress.phase
 
 
 def plural(count: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.facts import Facts, brief, duration, plural
+from distrain_nb.run.facts import Facts, brief, duration, plural, progress_text
 from distrain_nb.ui import ansi, drawing, figure
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
@@ -75,6 +75,7 @@ def _run_html(facts: Facts, tail: Tail) -> str:
             f'<section class="distrain" data-state="{facts.state}"',
             f' aria-label="run {facts.id}" style="--dn-tags:{_tag_width(facts)}ch">',
             _head(facts),
+            _progress(facts),
             f'<div class="dn-note">{html.escape(facts.note)}</div>' if facts.note else "",
             report_html(facts.error),
             _log(facts, tail),
@@ -98,6 +99,14 @@ def _head(facts: Facts) -> str:
         f'<span class="dn-soft">{html.escape(where)}</span> '
         f'<span class="dn-steps">{steps}</span></div>'
     )
+
+
+def _progress(facts: Facts) -> str:
+    if facts.progress is None:
+        return ""
+    progress, text = facts.progress, progress_text(facts.progress, time.time())
+    value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
+    return f'<div class="dn-note"><progress{value}></progress> {html.escape(text)}</div>'
 
 
 def _took(begin: float | None, end: float | None) -> str:

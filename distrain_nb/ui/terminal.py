@@ -1,4 +1,4 @@
-"""A run in a terminal: its log as it comes, and a line for each change of state."""
+"""A run in a terminal: its log as it comes, and a line for each state and long phase."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import brief
+from distrain_nb.run.facts import brief, progress_text
 from distrain_nb.ui import ansi
 from distrain_nb.ui.document import label
 from distrain_nb.ui.tail import shown_text
@@ -26,20 +26,20 @@ class TerminalView:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._state = ""
+        self._stage = ("", "")
         self._moving = ""
         self._can_move = sys.stdout.isatty()
 
     def show(self, facts: Facts, news: Batch, changed: bool) -> None:
         """Print what is new."""
         text = ""
-        if facts.state != self._state and not facts.final:
-            self._state = facts.state
+        stage = (facts.state, facts.progress.phase if facts.progress else "")
+        if stage != self._stage and not facts.final:
+            self._stage = stage
             text += facts.line(time.time()) + "\n"
         if changed:
             text += "".join(self._line(facts, line) + "\n" for line in news.lines)
-        bars = " ".join(self._line(facts, bar) for bar in news.bars) if self._can_move else ""
-        self._write(text, bars)
+        self._write(text, self._moving_line(facts, news) if self._can_move else "")
 
     def end(self, facts: Facts) -> None:
         """Print how it ended, and the last metrics."""
@@ -56,6 +56,10 @@ class TerminalView:
             return
         print((ERASE if self._moving else "") + text + bars, end="", flush=True)
         self._moving = bars
+
+    def _moving_line(self, facts: Facts, news: Batch) -> str:
+        doing = [progress_text(facts.progress, time.time())] if facts.progress else []
+        return " ".join([*doing, *(self._line(facts, bar) for bar in news.bars)])
 
     def _line(self, facts: Facts, line: Line) -> str:
         tag, text = f"[{label(facts, line)}]", shown_text(line)

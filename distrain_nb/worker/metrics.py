@@ -49,6 +49,12 @@ def log_metrics(
         )
 
 
+def append(folder: Path, step: int, numbers: Mapping[str, float]) -> None:
+    """Add numbers to this process's event file in that folder; a full disk costs a warning."""
+    with _reports.lock:
+        _reports.write(folder, step, numbers)
+
+
 def _numbers_of(
     metrics: Optional[Mapping[str, Any]], values: Mapping[str, Any]
 ) -> Dict[str, float]:

@@ -67,6 +67,19 @@ class Process:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a phase that takes long is: `done` of `total` bytes.
+
+    A `total` of 0 means that nobody knows it; `since` is in seconds since the epoch.
+    """
+
+    phase: str
+    done: int = 0
+    total: int = 0
+    since: float = 0.0
+
+
+@dataclass(frozen=True)
 class Status:
     """State, the phase in words, and when each state was entered (seconds since the epoch)."""
 
@@ -77,11 +90,12 @@ class Status:
     note: str = ""
     supervisor: Optional[Owner] = None
     processes: Tuple[Process, ...] = ()
+    progress: Optional[Progress] = None
 
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
-        """The same run in another state, entered now."""
+        """The same run in another state, entered now; what was in progress is over."""
         times = {**self.times, str(state): time.time()}
-        return replace(self, state=state, phase=phase, times=times, **changes)
+        return replace(self, **{"progress": None, **changes}, state=state, phase=phase, times=times)
 
     def write(self, folder: Path) -> None:
         text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
@@ -94,6 +108,7 @@ class Status:
         raw["state"] = State(raw["state"])
         raw["supervisor"] = Owner(**raw["supervisor"]) if raw["supervisor"] else None
         raw["processes"] = tuple(Process(**p) for p in raw["processes"])
+        raw["progress"] = Progress(**raw["progress"]) if raw.get("progress") else None
         return cls(**raw)
 
     @classmethod
@@ -104,11 +119,13 @@ class Status:
             return status
         if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
             return status.enter(State.CANCELLED, str(State.CANCELLED))
-        if not status._answered_for():
+        if not status.answered_for:
             return status.enter(State.FAILED, str(State.FAILED), error=ORPHANED)
         return status
 
-    def _answered_for(self) -> bool:
+    @property
+    def answered_for(self) -> bool:
+        """Whether the process is alive that answers for the run, or may still come."""
         if self.supervisor is not None:
             return self.supervisor.alive
         return time.time() - max(self.times.values(), default=0) < TAKEN_UP_WITHIN_S

@@ -7,13 +7,14 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from distrain_nb.worker import disk, failure, system
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.log import LogLost
 from distrain_nb.worker.output import Output
+from distrain_nb.worker.resources import Sampler, Watched
 from distrain_nb.worker.start import Child, start
 from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status
 
@@ -91,6 +92,7 @@ class Supervisor:
             for index, spec in child.specs.items()
         )
         self._enter(State.RUNNING, "running", processes=processes)
+        Sampler(self._folder, [w for child in self._children for w in _watched(child)]).start()
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -226,6 +228,13 @@ class Supervisor:
             return False
         self._saved = self._status
         return True
+
+
+def _watched(child: Child) -> Iterator[Watched]:
+    for index, spec in child.specs.items():
+        environment = {**os.environ, **spec.environment}
+        mpi_rank = index if len(child.specs) > 1 else None
+        yield Watched(spec.label, child.pid, environment, mpi_rank)
 
 
 def _exit_status(wait_status: int) -> int:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrain_nb.run.facts import brief, duration, facts, plural
+from distrain_nb.run.facts import brief, duration, facts, plural, progress_text
 from distrain_nb.run.log import LogReader
 from distrain_nb.run.records import POINT
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.lines import Metrics, thin
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
-from distrain_nb.worker.status import State
+from distrain_nb.worker.status import Progress, State, Status
 from tests.ui.runs import RunFolder
 
 
@@ -228,3 +228,25 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     assert "&lt;night&gt;" in table._repr_html_()
     assert "no runs yet" in repr(runs_table([]))
     assert "no runs yet" in runs_table([])._repr_html_()
+
+
+def test_long_work_is_told_with_its_bytes_and_time(run: RunFolder) -> None:
+    sending = Progress("sending the image", 12 << 20, 40 << 20, since=time.time() - 61)
+    run.enter(State.STARTING, progress=sending)
+    run.status.write(run.folder)
+    assert Status.read(run.folder).progress == sending
+    told = facts(run)
+    assert told.line(time.time()).endswith("sending the image: 12 MiB of 40 MiB, 1 min 01 s")
+    assert told.as_json()["progress"]["done"] == 12 << 20
+    page = document.run_bundle(told, Tail(), metrics_of(run))["text/html"]
+    assert f'<progress value="{12 << 20}" max="{40 << 20}"></progress> sending the image' in page
+    run.enter(State.RUNNING)
+    assert facts(run).progress is None
+
+
+@pytest.mark.parametrize(
+    ("progress", "text"),
+    [(Progress("queueing"), "queueing"), (Progress("capturing", 2048), "capturing: 2 KiB")],
+)
+def test_progress_tells_only_what_is_known(progress: Progress, text: str) -> None:
+    assert progress_text(progress, time.time()) == text

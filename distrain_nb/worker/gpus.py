@@ -1,0 +1,79 @@
+"""How busy the GPUs are, from NVIDIA's management library where the machine has it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Dict, Mapping, Optional
+
+LIBRARY = "libnvidia-ml.so.1"
+
+
+class _Utilization(ctypes.Structure):
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
+
+
+class _Memory(ctypes.Structure):
+    _fields_ = [
+        ("total", ctypes.c_ulonglong),
+        ("free", ctypes.c_ulonglong),
+        ("used", ctypes.c_ulonglong),
+    ]
+
+
+class Gpus:
+    """The GPUs of this machine; `count` of them."""
+
+    def __init__(self, library: Any, count: int) -> None:
+        self._library = library
+        self.count = count
+
+    @classmethod
+    def open(cls, name: str = LIBRARY) -> Optional[Gpus]:
+        """None where there is no such library, no driver or no GPU."""
+        try:
+            library = ctypes.CDLL(name)
+        except OSError:
+            return None
+        count = ctypes.c_uint()
+        if library.nvmlInit_v2() or library.nvmlDeviceGetCount_v2(ctypes.byref(count)):
+            return None
+        return cls(library, count.value) if count.value else None
+
+    def of(self, environment: Mapping[str, str]) -> Dict[str, float]:
+        """Use of the GPU that a rank of that environment takes: by its LOCAL_RANK, as torchrun's
+        ranks do, among those that CUDA_VISIBLE_DEVICES names.
+
+        Ranks that share a GPU are told the same numbers, which are the GPU's.
+        """
+        device = self._device(environment)
+        if device is None:
+            return {}
+        found, busy, memory = {}, _Utilization(), _Memory()
+        if not self._library.nvmlDeviceGetUtilizationRates(device, ctypes.byref(busy)):
+            found["gpu %"] = float(busy.gpu)
+        if not self._library.nvmlDeviceGetMemoryInfo(device, ctypes.byref(memory)):
+            found["gpu memory MB"] = memory.used / 1e6
+        return found
+
+    def _device(self, environment: Mapping[str, str]) -> Optional[ctypes.c_void_p]:
+        names = environment.get("CUDA_VISIBLE_DEVICES")
+        visible = list(map(str, range(self.count))) if names is None else _listed(names)
+        if not visible:
+            return None
+        name = visible[int(environment.get("LOCAL_RANK", "0")) % len(visible)]
+        device = ctypes.c_void_p()
+        if name.isdigit():
+            failed = self._library.nvmlDeviceGetHandleByIndex_v2(int(name), ctypes.byref(device))
+        else:
+            failed = self._library.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(device))
+        return None if failed else device
+
+
+def _listed(names: str) -> "list[str]":
+    """CUDA stops at the first that is none: `-1` or nothing."""
+    visible = []
+    for name in names.split(","):
+        if not name.strip() or name.strip().startswith("-"):
+            break
+        visible.append(name.strip())
+    return visible

@@ -1,0 +1,131 @@
+"""What ranks use of the machine: real processes, and a management library compiled here."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.run.events import Key, scalars
+from distrain_nb.worker.gpus import Gpus
+from distrain_nb.worker.resources import Sampler, Watched
+from tests.conftest import eventually
+
+BUSY_CHILD = """
+import subprocess, sys
+held = bytearray(80_000_000)
+subprocess.run([sys.executable, "-c", "x = bytearray(60_000_000)\\nwhile True: pass"])
+"""
+NVML = """
+#include <string.h>
+typedef struct { unsigned gpu, memory; } utilization;
+typedef struct { unsigned long long total, free, used; } memory;
+static long devices[3] = {10, 20, 30};
+int nvmlInit_v2(void) { return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = COUNT; return 0; }
+int nvmlDeviceGetHandleByIndex_v2(unsigned n, void **device) {
+    if (n >= 3) return 2;
+    *device = &devices[n];
+    return 0;
+}
+int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
+    if (strcmp(uuid, "GPU-c")) return 6;
+    *device = &devices[2];
+    return 0;
+}
+int nvmlDeviceGetUtilizationRates(void *device, utilization *found) {
+    found->gpu = *(long *)device;
+    found->memory = 0;
+    return 0;
+}
+int nvmlDeviceGetMemoryInfo(void *device, memory *found) {
+    found->used = *(long *)device * 1000000;
+    return MEMORY_STATUS;
+}
+"""
+
+
+def library(folder: Path, count: int = 3, memory_status: int = 0) -> str:
+    """A library with the calls that we use; device n is 10 × (n + 1) % busy."""
+    (folder / "nvml.c").write_text(NVML)
+    built = folder / f"nvml-{count}-{memory_status}.so"
+    defined = [f"-DCOUNT={count}", f"-DMEMORY_STATUS={memory_status}"]
+    command = ["gcc", "-shared", "-fPIC", *defined, "-o", str(built), str(folder / "nvml.c")]
+    subprocess.run(command, check=True)
+    return str(built)
+
+
+@pytest.fixture
+def busy() -> Iterator[int]:
+    process = subprocess.Popen([sys.executable, "-c", BUSY_CHILD], start_new_session=True)
+    yield process.pid
+    os.killpg(process.pid, 9)
+    process.wait()
+
+
+def test_a_process_counts_with_all_below_it(tmp_path: Path, busy: int) -> None:
+    Sampler(tmp_path, [Watched("rank 0", busy, {})], every=0.2).start()
+
+    def lines() -> dict[str, float]:
+        found = scalars(tmp_path / "resources")
+        return {key.tag: points["value"].max() for key, points in found.items()}
+
+    assert eventually(lambda: lines().get("memory MB", 0) > 140)
+    assert eventually(lambda: lines()["cpu %"] > 5)
+    assert lines()["cpu %"] < 150, "one busy process is one CPU"
+
+
+def test_sampling_ends_with_the_processes(tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    sampler = Sampler(tmp_path, [Watched("rank 0", gone.pid, {})], every=0.05)
+    sampler.start()
+    assert eventually(lambda: not sampler._thread.is_alive())
+    assert not (tmp_path / "resources").exists()
+
+
+@pytest.mark.parametrize("launcher", ["local", "mpi"])
+def test_each_rank_of_a_run_is_a_line(home: Path, launcher: str) -> None:
+    code = "import time\nkept = [0] * 10_000_000\ntime.sleep(4)"
+    chosen = {} if launcher == "local" else {"launcher": launcher}
+    run = api.submit(code, ranks_per_replica=2, wait=True, **chosen)
+    found = scalars(run.folder / "resources")
+    for rank in ("rank 0", "rank 1"):
+        assert found[Key(rank, "memory MB")]["value"].max() > 80
+        assert len(found[Key(rank, "cpu %")])
+
+
+@pytest.mark.parametrize(
+    ("environment", "busy"),
+    [
+        ({}, 10),
+        ({"LOCAL_RANK": "1"}, 20),
+        ({"LOCAL_RANK": "4"}, 20),
+        ({"LOCAL_RANK": "1", "CUDA_VISIBLE_DEVICES": "0,2"}, 30),
+        ({"CUDA_VISIBLE_DEVICES": "GPU-c,0"}, 30),
+    ],
+)
+def test_a_rank_s_gpu_is_found(tmp_path: Path, environment: dict[str, str], busy: float) -> None:
+    gpus = Gpus.open(library(tmp_path))
+    assert gpus is not None
+    assert gpus.of(environment) == {"gpu %": busy, "gpu memory MB": busy}
+
+
+@pytest.mark.parametrize("visible", ["", "-1", "GPU-none", "7"])
+def test_without_a_gpu_of_its_own_a_rank_has_no_numbers(tmp_path: Path, visible: str) -> None:
+    gpus = Gpus.open(library(tmp_path))
+    assert gpus is not None
+    assert gpus.of({"CUDA_VISIBLE_DEVICES": visible}) == {}
+
+
+def test_what_the_library_refuses_is_left_out(tmp_path: Path) -> None:
+    gpus = Gpus.open(library(tmp_path, memory_status=3))
+    assert gpus is not None
+    assert gpus.of({}) == {"gpu %": 10}
+    assert Gpus.open(library(tmp_path, count=0)) is None
+    assert Gpus.open(str(tmp_path / "none.so")) is None
