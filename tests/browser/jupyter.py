@@ -207,6 +207,21 @@ class OpenNotebook:
             number,
         )
 
+    def wait_for_cell(self, number: int, timeout_s: float) -> None:
+        """Until that cell, which has been started, is done: it has its number then.
+
+        Raises playwright's TimeoutError. The kernel's own state tells nothing of a cell: it is
+        idle also after each message that a widget sent while the cell runs.
+        """
+        self.page.wait_for_function(
+            """(n) => {
+                const cell = {NOTEBOOK}.content.widgets[n];
+                return /[0-9]/.test(cell.node.querySelector(".jp-InputPrompt").textContent);
+            }""".replace("{NOTEBOOK}", NOTEBOOK),
+            arg=number,
+            timeout=timeout_s * 1000,
+        )
+
     def theme(self, name: str) -> None:
         """`JupyterLab Light` or `JupyterLab Dark`."""
         self.command("apputils:change-theme", theme=name)
