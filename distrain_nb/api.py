@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import Backend, Job, Plan, find
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError, RunNotReady
 from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
@@ -60,7 +60,8 @@ def prepare(code: Any, **options: Any) -> Prepared:
     layout, job_options = read(options)
     backend = find(layout.on)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
-    program = _program(_source(code), job_options)
+    _refuse_cloud_options(layout.on, job_options)
+    program = _program(_source(code), job_options, backend)
     job = Job(
         program=program,
         layout=layout,
@@ -69,6 +70,10 @@ def prepare(code: Any, **options: Any) -> Prepared:
         results=job_options.results,
         waits=waits,
         config=Config.load(),
+        experiment=job_options.experiment,
+        rehearse=job_options.rehearse,
+        builder=job_options.builder,
+        backend_options=job_options.cloud,
     )
     plan = backend.plan(job)
     findings = (*program.findings, *check_layout(layout), *plan.findings)
@@ -111,7 +116,8 @@ def start(prepared: Prepared) -> Run:
 
 def program(code: Any, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
     """The program that a cell or function becomes; what is wrong is among its findings."""
-    return _program(_source(code), JobOptions(include=tuple(include), require=tuple(require)))
+    options = JobOptions(include=tuple(include), require=tuple(require))
+    return _program(_source(code), options, find("local"))
 
 
 def plan(code: Any, **options: Any) -> Plan:
@@ -143,11 +149,18 @@ def _source(code: Any) -> Source:
     return Source(Cell("submit()", str(code)), here)
 
 
-def _program(source: Source, options: JobOptions) -> Program:
+def _refuse_cloud_options(place: str, options: JobOptions) -> None:
+    given = [*options.cloud, *(["rehearse"] if options.rehearse is not None else [])]
+    if place == "local" and given:
+        name = given[0].replace("_", "-")
+        raise OptionError(f"--{name} has no meaning on this machine; say --on vertex, for example")
+
+
+def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
     return capture(
         source.cell,
         source.first_line,
-        replace(source.notebook, given=options.given()),
+        replace(source.notebook, given=options.given(backend.data)),
         include=options.include,
         require=options.require,
         limit=int(Config.load().carry_limit * MIB),

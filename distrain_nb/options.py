@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
@@ -12,11 +11,16 @@ from distrain_nb.layout import OPTIONS, Layout, Option, load
 from distrain_nb.layout.options import changed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 
 def _option(form: str, what: str, default: Any) -> Any:
     return field(default=default, metadata={"form": form, "help": what})
+
+
+def _cloud(form: str, what: str, default: Any) -> Any:
+    """An option that only a cloud has a use for."""
+    return field(default=default, metadata={"form": form, "help": what, "cloud": True})
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,25 @@ class JobOptions:
     require: tuple[str, ...] = _option("NAME[==VERSION]", "a package that the program needs", ())
     wait: bool | None = _option("", "whether the cell waits for the run to end", None)
     dry_run: bool = _option("", "show what would be submitted, and submit nothing", False)
+    rehearse: str | None = _option("EVENT,…", "send the cloud's request to this machine", None)
+    builder: str = _option("append|docker|cloudbuild", "what builds the image", "append")
+    project: str = _cloud("NAME", "project of Google Cloud", "")
+    bucket: str = _cloud("NAME", "bucket for what the job writes", "")
+    service_account: str = _cloud("EMAIL", "service account that the job runs as", "")
+    repository: str = _cloud("HOST/PATH", "container repository that the image goes to", "")
+    base: str = _cloud("IMAGE", "image that the program's image is built on", "")
+    python_package: bool = _cloud("", "no image: a prebuilt container and a Python package", False)
+    pipeline: bool = _cloud("", "submit as a training pipeline", False)
+    label: tuple[str, ...] = _cloud("NAME=VALUE", "a label of the job", ())
+    env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable for every replica", ())
+    nfs: tuple[str, ...] = _cloud("SERVER:PATH:MOUNT", "an NFS share to mount", ())
+    lustre: tuple[str, ...] = _cloud("INSTANCE_IP:FILESYSTEM:MOUNT", "a Lustre mount", ())
+    reservation: str = _cloud("NAME", "reservation of machines to use", "")
+    persistent_resource: str = _cloud("NAME", "persistent resource to run on", "")
+    web_access: bool = _cloud("", "allow a shell in the replicas", False)
+    tensorboard: str = _cloud("NAME", "Vertex AI TensorBoard instance", "")
+    network: str = _cloud("NAME", "VPC network of the job", "")
+    restart: bool = _cloud("", "start the whole job again when a replica is lost", False)
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> JobOptions:
@@ -46,10 +69,17 @@ class JobOptions:
         """The names in `result`, each on its own."""
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
 
-    def given(self) -> dict[str, Any]:
-        """The names that `param` and `data` define, with their values."""
+    @property
+    def cloud(self) -> dict[str, Any]:
+        """The options that only a cloud has a use for, as far as they were given."""
+        named = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("cloud")}
+        return {name: value for name, value in named.items() if value}
+
+    def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
+        """The names that `param` and `data` define, with their values; `place` says what a name
+        for data at a URI is where the job runs."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
-        return values | {name: _local_path(name, uri) for name, uri in _pairs("data", self.data)}
+        return values | {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
 
 def read(options: Mapping[str, Any]) -> tuple[Layout, JobOptions]:
@@ -92,10 +122,3 @@ def _literal(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
-
-
-def _local_path(name: str, uri: str) -> str:
-    path = Path(uri.removeprefix("file://")).expanduser()
-    if not path.exists():
-        raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
-    return str(path.resolve())

@@ -10,7 +10,7 @@ from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.findings import Finding
@@ -26,7 +26,9 @@ class Job:
     """A program, the machines it is to run on, and how.
 
     `folder` is the working folder on this machine; `results` are names of rank 0 to bring back;
-    `waits` says that somebody waits for it, so that it must not outlive them.
+    `waits` says that somebody waits for it, so that it must not outlive them. `rehearse` is the
+    text after `--rehearse`, None where the job goes to the service itself; `backend_options` has the options
+    that only a cloud has a use for, by name, as far as they were given.
     """
 
     program: Program
@@ -36,6 +38,10 @@ class Job:
     results: tuple[str, ...] = ()
     waits: bool = False
     config: Config = field(default_factory=Config)
+    experiment: str = ""
+    rehearse: str | None = None
+    builder: str = "append"
+    backend_options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Plan(Protocol):
@@ -52,6 +58,9 @@ class Backend(Protocol):
 
     name: str
     waits_by_default: bool
+
+    def data(self, name: str, uri: str) -> str:
+        """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
 
     def plan(self, job: Job) -> Any:
         """The exact request, as a `Plan`. Pure: touches nothing outside."""

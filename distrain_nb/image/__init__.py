@@ -5,7 +5,7 @@ from distrain_nb.image.cloudbuild import CloudBuild
 from distrain_nb.image.dependencies import read_requirements
 from distrain_nb.image.docker import REDUCTION_SERVER, dockerfile
 from distrain_nb.image.image import Image, ImageLayer, Recipe
-from distrain_nb.image.progress import Progress, at_most_every
+from distrain_nb.image.progress import Listener, Progress, at_most_every
 from distrain_nb.image.reference import Reference
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "CloudBuild",
     "Image",
     "ImageLayer",
+    "Listener",
     "Progress",
     "Recipe",
     "Reference",

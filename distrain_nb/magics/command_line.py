@@ -60,9 +60,11 @@ def cell_parser() -> Parser:
         where.add_argument(*flags, dest=option.field, metavar=option.form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
+    cloud = parser.add_argument_group("a cloud's job")
     for each in fields(JobOptions):
         name = "--" + each.name.replace("_", "-")
-        job.add_argument(
+        group = cloud if each.metadata.get("cloud") else job
+        group.add_argument(
             name,
             help=each.metadata["help"],
             **_kind(each.name, each.default, each.metadata["form"]),
@@ -150,6 +152,8 @@ def line_options(words: list[str]) -> argparse.Namespace | None:
 def _kind(name: str, default: Any, form: str) -> dict[str, Any]:
     if name == "wait":
         return {"action": argparse.BooleanOptionalAction}
+    if name == "rehearse":
+        return {"nargs": "?", "const": "", "metavar": form}
     if default is False:
         return {"action": "store_true"}
     return {"metavar": form, "action": "append" if default == () else "store"}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
+from distrain_nb.errors import OptionError
 from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distrain_nb.backends.base import Handle, Job
 
 
@@ -20,6 +20,12 @@ class LocalBackend:
 
     name = "local"
     waits_by_default = True
+
+    def data(self, name: str, uri: str) -> str:
+        path = Path(uri.removeprefix("file://")).expanduser()
+        if not path.exists():
+            raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
+        return str(path.resolve())
 
     def plan(self, job: Job) -> LocalPlan:
         return plan(job)

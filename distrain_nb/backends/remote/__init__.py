@@ -1,1 +1,1 @@
-"""Jobs that run elsewhere: one process a run carries the code there and brings back what it says."""
+"""Jobs that run elsewhere: a process carries the code there and brings back what it says."""

@@ -29,7 +29,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Observed:
-    """How the service says that a job is doing: its state, the phase in words, and why it failed."""
+    """How a job is doing: its state, the phase in words, and the service's reason if it failed."""
 
     state: State
     phase: str = ""

@@ -1,0 +1,111 @@
+"""What backends have in common whose jobs run elsewhere."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.worker.launch import PROGRAM_FOLDER
+from distrain_nb.worker.replica import TRAINING_ROLES, label
+from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Handle, Job
+    from distrain_nb.backends.remote.service import Service
+    from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
+
+CARRIER, REHEARSAL = "distrain_nb.backends.remote", "distrain_nb.rehearsal"
+CARRIER_LOG = "carrier.log"
+START_AGAIN_AFTER_S = 20.0
+
+_started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
+
+
+class RemotePlan(Protocol):
+    """A plan whose job runs elsewhere."""
+
+    @property
+    def job(self) -> Job: ...
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+    @property
+    def ranks_per_replica(self) -> int: ...
+    def told(self) -> dict[str, Any]:
+        """What `service` needs to know, as JSON values and without secrets."""
+
+    def __str__(self) -> str: ...
+
+
+class RemoteBackend:
+    """Hands a run to a process of its own, which outlives the kernel; reads its folder."""
+
+    name: str
+    waits_by_default = False
+
+    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> Service:
+        """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
+        raise NotImplementedError
+
+    def submit(self, plan: RemotePlan, folder: Path) -> Handle:
+        job = plan.job
+        job.program.write(folder / PROGRAM_FOLDER)
+        kernel = Owner.of(os.getpid()) if job.waits else None
+        processes = tuple(_processes(job.layout, plan.ranks_per_replica))
+        Submission(self.name, plan.told(), processes, kernel, job.rehearse).write(folder)
+        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+        _start(folder, job.rehearse is not None)
+        return {} if job.rehearse is None else {"rehearsal": True}
+
+    def status(self, handle: Handle, folder: Path) -> Status:
+        """As it is in the folder; a carrier that is gone is started again."""
+        if handle.get("rehearsal"):  # which went with its carrier
+            return Status.current(folder)
+        status = Status.read(folder)
+        if not status.state.final and not status.answered_for and _may_start(folder):
+            _start(folder, rehearsal=False)
+        return status
+
+    def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
+        request_cancel(folder)
+
+
+def _start(folder: Path, rehearsal: bool) -> None:
+    command = [sys.executable, "-m", REHEARSAL if rehearsal else CARRIER, str(folder)]
+    with (folder / CARRIER_LOG).open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    os.utime(folder / CARRIER_LOG)
+    _started[:] = [each for each in _started if each.poll() is None]
+    _started.append(process)
+
+
+def _may_start(folder: Path) -> bool:
+    try:
+        last = (folder / CARRIER_LOG).stat().st_mtime
+    except FileNotFoundError:
+        return True
+    return time.time() - last > START_AGAIN_AFTER_S
+
+
+def _processes(layout: Layout, per_replica: int) -> Iterator[Process]:
+    """Every process that the log will tell of, those of the world first."""
+    members = [(r.value, i) for r, pool in layout.pools() for i in range(pool.replicas)]
+    world = [member for member in members if member[0] in TRAINING_ROLES]
+    ranks = [(*member, n) for member in world for n in range(per_replica)]
+    others = [(*member, None) for member in members if member[0] not in TRAINING_ROLES]
+    for index, (role, replica, _) in enumerate([*ranks, *others]):
+        rank = index if index < len(ranks) else None
+        yield Process(index, label(role, replica, rank), role, replica, rank)

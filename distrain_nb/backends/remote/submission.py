@@ -1,0 +1,67 @@
+"""What the process that carries a run is told, in the run's folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.status import Owner, Process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUBMISSION_FILE = "submission.json"
+JOURNAL_FILE = "carrier.json"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """`told` is what the backend makes its service of; `kernel` is the process that waits for the
+    run, if one does; `rehearse` is the text after `--rehearse`, None for the service itself.
+    """
+
+    backend: str
+    told: dict[str, Any]
+    processes: tuple[Process, ...]
+    kernel: Owner | None = None
+    rehearse: str | None = None
+
+    def write(self, folder: Path) -> None:
+        """No secret is in it: credentials come from the environment's own chain."""
+        replace_file(folder / SUBMISSION_FILE, json.dumps(asdict(self), indent=1).encode())
+
+    @classmethod
+    def read(cls, folder: Path) -> Submission:
+        raw = json.loads((folder / SUBMISSION_FILE).read_text(encoding="utf-8"))
+        raw["processes"] = tuple(Process(**process) for process in raw["processes"])
+        raw["kernel"] = Owner(**raw["kernel"]) if raw["kernel"] else None
+        return cls(**raw)
+
+
+@dataclass
+class Journal:
+    """How far a run has been carried, so that another process can go on from there.
+
+    `request` is there once the code has been staged, `job` once the service has taken it;
+    `cursor` is how far the service's log has been read, which makes `log_size` bytes of ours;
+    `labels` names the log's processes by their index.
+    """
+
+    request: dict[str, Any] | None = None
+    job: str = ""
+    cursor: dict[str, Any] = field(default_factory=dict)
+    log_size: int = 0
+    labels: list[str] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, folder: Path) -> Journal:
+        """What the process before has written; empty where there was none."""
+        try:
+            return cls(**json.loads((folder / JOURNAL_FILE).read_text(encoding="utf-8")))
+        except FileNotFoundError:
+            return cls()
+
+    def write(self, folder: Path) -> None:
+        replace_file(folder / JOURNAL_FILE, json.dumps(asdict(self)).encode())
