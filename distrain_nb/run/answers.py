@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.curves import curves
 from distrain_nb.run.facts import facts
-from distrain_nb.run.query import log_filter, whole
+from distrain_nb.run.folds import folds
+from distrain_nb.run.query import flag, log_filter, number
+from distrain_nb.run.search import Wanted, first_error, search
 from distrain_nb.run.streams import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from distrain_nb.run.index import Numbered
+    from distrain_nb.run.index import Filter, LogIndex, Numbered
     from distrain_nb.run.query import Query
     from distrain_nb.run.run import Run
 
@@ -21,6 +25,8 @@ Answer = dict[str, Any]
 
 WINDOW = 200
 WINDOW_AT_MOST = 2_000
+MATCHES_AT_MOST = 1_000
+LONGEST_TRACEBACK = 200
 LONGEST_TEXT = 20_000
 
 
@@ -36,27 +42,73 @@ def _facts(run: Run, query: Query) -> Answer:  # noqa: ARG001
 
 
 def _log(run: Run, query: Query) -> Answer:
-    first = whole(query, "first", 0)
-    count = whole(query, "count", WINDOW, 0, WINDOW_AT_MOST)
     status = run.status  # before the log: if the run has ended, all lines are there
     only = log_filter(query, status.processes)
     log = streams(run.folder).log
     total = log.update()
     rows = log.rows(only)
-    first = min(first, len(rows)) if first >= 0 else max(0, len(rows) + first)
+    first, beyond = _window(query, len(rows))
     return {
         "total": total,
         "rows": len(rows),
         "first": first,
         "end": status.state.final,
-        "lines": [_as_json(each) for each in log.lines(rows[first : first + count])],
+        "lines": [_as_json(each) for each in log.lines(rows[first:beyond])],
         "bars": [_as_json(each) for each in log.bars(only)],
     }
 
 
+def _search(run: Run, query: Query) -> Answer:
+    wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
+    if not wanted.text:
+        raise OptionError("text can't be empty; it is what to look for")
+    after = number(query, "after", -1, -1)
+    limit = number(query, "limit", MATCHES_AT_MOST, 1, MATCHES_AT_MOST)
+    log, only = _chosen(run, query)
+    return asdict(search(log, only, wanted, after, limit))
+
+
+def _first_error(run: Run, query: Query) -> Answer:
+    return {"row": first_error(*_chosen(run, query))}
+
+
+def _tracebacks(run: Run, query: Query) -> Answer:
+    log, only = _chosen(run, query)
+    rows = log.rows(only)
+    first, beyond = _window(query, len(rows))
+    begin = max(0, first - LONGEST_TRACEBACK)
+    around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
+    found = [(begin + a, begin + b) for a, b in folds([each.line for each in around])]
+    return {"folds": [list(fold) for fold in found if fold[1] >= first and fold[0] < beyond]}
+
+
+def _metrics(run: Run, query: Query) -> Answer:
+    return curves(streams(run.folder).metrics, query)
+
+
+def _resources(run: Run, query: Query) -> Answer:
+    return curves(streams(run.folder).resources, query)
+
+
+def _chosen(run: Run, query: Query) -> tuple[LogIndex, Filter]:
+    """The run's log as far as it is written, and the lines of it that count."""
+    only = log_filter(query, run.status.processes)
+    log = streams(run.folder).log
+    log.update()
+    return log, only
+
+
+def _window(query: Query, rows: int) -> tuple[int, int]:
+    """The rows that are asked for: the first, and the one behind the last."""
+    first = number(query, "first", 0)
+    count = number(query, "count", WINDOW, 0, WINDOW_AT_MOST)
+    first = min(first, rows) if first >= 0 else max(0, rows + first)
+    return first, min(first + count, rows)
+
+
 def _as_json(numbered: Numbered) -> list[Any]:
-    number, line = numbered
-    return [number, line.time, line.process, line.stream, line.moving, shortened(line.text)]
+    at, line = numbered
+    return [at, line.time, line.process, line.stream, line.moving, shortened(line.text)]
 
 
 def shortened(text: str) -> str:
@@ -69,4 +121,9 @@ def shortened(text: str) -> str:
 _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "facts": _facts,
     "log": _log,
+    "search": _search,
+    "first-error": _first_error,
+    "tracebacks": _tracebacks,
+    "metrics": _metrics,
+    "resources": _resources,
 }

@@ -90,6 +90,11 @@ class LogIndex:
         """Where each line's record begins in the file."""
         return self._offsets.values
 
+    @property
+    def end(self) -> int:
+        """How many bytes of the file have been taken in."""
+        return self._end
+
     def lines(self, numbers: Sequence[int] | NDArray[Any]) -> list[Numbered]:
         """The lines of these numbers."""
         offsets = self.offsets

@@ -28,8 +28,8 @@ def log_filter(query: Query, processes: Collection[Process]) -> Filter:
     return Filter(chosen, stream)
 
 
-def whole(
-    query: Query, name: str, default: int, low: int | None = None, high: int = 1 << 62
+def number(
+    query: Query, name: str, default: int, low: int | None = None, high: int = (1 << 63) - 1
 ) -> int:
     """A whole number of the query, between `low` and `high`."""
     text = query.get(name) or str(default)

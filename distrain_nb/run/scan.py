@@ -53,6 +53,13 @@ def scan(piece: bytes) -> Records:
     return Records(starts[sound], writers, (kind != small)[sound], consumed)
 
 
+def texts(piece: bytes) -> tuple[Numbers, Numbers]:
+    """Where each line of a piece of a log begins, and where the text in it does."""
+    data = np.frombuffer(piece, np.uint8)
+    starts = np.concatenate([[0], np.flatnonzero(data == _NEWLINE)[:-1] + 1])
+    return starts, _tabs(data, starts)[2] + 1
+
+
 def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, Numbers]:
     """The first three tabs from each start on; beyond the data where there are none."""
     tabs = np.flatnonzero(data == _TAB)

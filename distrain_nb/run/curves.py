@@ -1,0 +1,56 @@
+"""Scalars as JSON values: what a page draws lines of."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.run.query import number
+from distrain_nb.run.thin import thin
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from distrain_nb.run.query import Query
+    from distrain_nb.run.records import Points
+    from distrain_nb.run.streams import Scalars
+
+POINTS = 1_000
+POINTS_AT_LEAST, POINTS_AT_MOST = 3, 100_000
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
+    """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`."""
+    count = number(query, "points", POINTS, POINTS_AT_LEAST, POINTS_AT_MOST)
+    first, last = number(query, "from", _LOWEST), number(query, "to", _HIGHEST)
+    tag = query.get("tag", "")
+    with scalars.read() as events:
+        found = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
+        notes = list(events.notes)
+        lines = [
+            {"run": run, "tag": name, **_columns(thin(_between(points, first, last), count))}
+            for (run, name), points in found
+        ]
+    return {"lines": lines, "notes": notes}
+
+
+def _between(points: Points, first: int, last: int) -> Points:
+    if first == _LOWEST and last == _HIGHEST:
+        return points
+    steps = points["step"]
+    return points[(steps >= first) & (steps <= last)]
+
+
+def _columns(points: Points) -> dict[str, list[Any]]:
+    return {
+        "step": points["step"].tolist(),
+        "wall_time": points["wall_time"].tolist(),
+        "value": _finite(points["value"]),
+    }
+
+
+def _finite(values: NDArray[np.float64]) -> list[float | None]:
+    """JSON has no number for what is not finite: a gap in the line."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
