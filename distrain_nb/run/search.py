@@ -74,7 +74,8 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
     begin, end = _stretch(log, rows, after + 1)
     matching: list[int] = []
     reached = begin
-    for reached, offsets in _matching(log.path, begin, end, compiled):
+    for stop, offsets in _matching(log.path, begin, end, compiled):
+        reached = stop
         matching += _rows(log, rows, offsets).tolist()
         if len(matching) > limit:
             return Found(matching[:limit], matching[limit - 1], len(matching), False)

@@ -1,0 +1,131 @@
+"""The addresses below `distrain/`, each behind the user's Jupyter token.
+
+Whatever touches the disk does so in a thread: the server's loop never waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from jupyter_server.auth.decorator import authorized
+from jupyter_server.base.handlers import APIHandler
+from jupyter_server.utils import url_path_join
+from tornado import web
+
+from distrain_nb import __version__
+from distrain_nb.errors import OptionError, RunNotFound
+from distrain_nb.run import Run, Store
+from distrain_nb.run.answers import answer
+from distrain_nb.run.facts import facts
+from distrain_nb.server.doors import fingerprint, open_run, open_runs
+from distrain_nb.server.download import log_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class _Handler(APIHandler):
+    """What all addresses share."""
+
+    auth_resource = "distrain"
+    _track_activity = False  # a page that only watches keeps no idle server alive
+
+    async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
+        """What `work` gives. What a user can set right is told: 404 and 400 with a message."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(None, work, *values)
+        except (RunNotFound, FileNotFoundError) as wrong:
+            raise web.HTTPError(404, str(wrong)) from None
+        except OptionError as wrong:
+            raise web.HTTPError(400, str(wrong)) from None
+
+    async def run(self, number: str) -> Run:
+        found: Run = await self.in_thread(
+            open_run, Store(), number, self.get_query_argument("home", "")
+        )
+        return found
+
+
+class VersionHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        self.finish({"version": __version__, "home": fingerprint(Store().folder)})
+
+
+class RunsHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        self.finish({"runs": await self.in_thread(_all_facts)})
+
+
+class RunHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def delete(self, number: str) -> None:
+        """409 while it is alive."""
+        if not await self.in_thread(_delete, await self.run(number)):
+            raise web.HTTPError(409, f"run {number} has not ended: cancel it first")
+        self.set_status(204)
+        self.finish()
+
+
+class CancelHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def post(self, number: str) -> None:
+        """202, with the state at that time: it ends a little later."""
+        run = await self.run(number)
+        await self.in_thread(run.cancel)
+        self.set_status(202)
+        self.finish({"state": str(await self.in_thread(lambda: run.state))})
+
+
+class DownloadHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self, number: str) -> None:
+        pieces = await self.in_thread(log_text, await self.run(number))
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.set_header("Content-Disposition", f'attachment; filename="run-{number}.log"')
+        while (piece := await self.in_thread(next, pieces, None)) is not None:
+            self.write(piece)
+            await self.flush()
+        self.finish(set_content_type="text/plain; charset=utf-8")
+
+
+class AnswerHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self, number: str, path: str) -> None:
+        query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        self.finish(await self.in_thread(answer, await self.run(number), path, query))
+
+
+def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
+    """The handlers, by their addresses below the server's base URL."""
+    return [
+        (url_path_join(base_url, "distrain", address), handler)
+        for address, handler in (
+            ("version", VersionHandler),
+            ("runs", RunsHandler),
+            ("runs/([^/]+)", RunHandler),
+            ("runs/([^/]+)/cancel", CancelHandler),
+            ("runs/([^/]+)/download", DownloadHandler),
+            ("runs/([^/]+)/([^/]+)", AnswerHandler),
+        )
+    ]
+
+
+def _all_facts() -> list[dict[str, Any]]:
+    return [facts(run).as_json() for run in open_runs(Store())]
+
+
+def _delete(run: Run) -> bool:
+    """Whether it has ended, and so is deleted."""
+    if not run.state.final:
+        return False
+    Store().delete(run.record)
+    return True
