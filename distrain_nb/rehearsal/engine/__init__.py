@@ -1,0 +1,20 @@
+"""What really runs the replicas of a rehearsal."""
+
+from __future__ import annotations
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.engine import docker
+from distrain_nb.rehearsal.engine.replica import GRACE_S, Engine, Network, Replica, Running
+
+__all__ = ["GRACE_S", "Engine", "Network", "Replica", "Running", "choose"]
+
+
+def choose() -> Engine:
+    """The best engine that this machine has. Raises DistrainError if there is none."""
+    found = docker.find()
+    if found is None:
+        raise DistrainError(
+            "A rehearsal runs the job's image here, which needs Docker or Podman. Install one of "
+            "them, start it, and try again."
+        )
+    return found

@@ -1,0 +1,142 @@
+"""Replicas as containers of Docker or Podman, on a network of their job's own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import DistrainError, ImageError
+from distrain_nb.image.reference import Reference, is_loopback
+from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PROGRAMS = ("docker", "podman")
+PORT = 2222
+
+_ASK_S = 20.0
+_OWNER = "distrain.rehearsal"
+
+
+@dataclass(frozen=True)
+class Docker:
+    """The engine behind a command-line client."""
+
+    client: str
+
+    @property
+    def note(self) -> str:
+        return f"Replicas run as containers of {Path(self.client).name}."
+
+    def pull(self, image: str) -> None:
+        """Have the image here. Raises ImageError with the engine's words."""
+        insecure = is_loopback(Reference.parse(image).registry) and self.client.endswith("podman")
+        options = ("--tls-verify=false",) if insecure else ()
+        done = self._run("pull", "--quiet", *options, image)
+        if done.returncode and self._run("image", "inspect", image).returncode:
+            raise ImageError(done.stderr.strip() or done.stdout.strip())
+
+    def network(self, job: str, names: Sequence[str]) -> DockerNetwork:
+        """Create the job's network. Raises DistrainError if the engine can't."""
+        self._sweep()
+        done = self._run("network", "create", "--label", f"{_OWNER}={os.getpid()}", job)
+        if done.returncode:
+            raise DistrainError(f"{self.client} creates no network: {done.stderr.strip()}")
+        return DockerNetwork(self.client, job, {name: f"{name}:{PORT}" for name in names})
+
+    def _sweep(self) -> None:
+        """Remove what rehearsals have left that were killed."""
+        for kind, listing in (("container", ("-a",)), ("network", ())):
+            form = f'{{{{.ID}}}} {{{{.Label "{_OWNER}"}}}}'
+            filters = ("--filter", f"label={_OWNER}", "--format", form)
+            for line in self._run(kind, "ls", *listing, *filters).stdout.splitlines():
+                found, _, owner = line.partition(" ")
+                if not Path(f"/proc/{owner}").exists():
+                    force = ("-f",) if kind == "container" else ()
+                    self._run(kind, "rm", *force, found)
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.client, *arguments], capture_output=True, text=True, check=False
+        )
+
+
+def find() -> Docker | None:
+    """The first engine that answers."""
+    for name in PROGRAMS:
+        client = shutil.which(name)
+        if client is not None and _answers(client):
+            return Docker(client)
+    return None
+
+
+def _answers(client: str) -> bool:
+    try:
+        done = subprocess.run([client, "info"], capture_output=True, check=False, timeout=_ASK_S)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+@dataclass(frozen=True)
+class DockerNetwork:
+    """One job's containers; each is known to the others by its replica's name."""
+
+    client: str
+    job: str
+    addresses: Mapping[str, str]
+    _started: list[str] = field(default_factory=list)
+
+    def start(self, replica: Replica) -> Container:
+        """Run a container of a pulled image."""
+        name = f"{replica.name}-{len(self._started)}"
+        self._started.append(name)
+        command = [self.client, "run", *self._options(name, replica)]
+        if replica.command:
+            command.append(f"--entrypoint={replica.command[0]}")
+        command += [replica.image, *replica.command[1:], *replica.arguments]
+        return Container(self.client, name, processes.start(command))
+
+    def _options(self, name: str, replica: Replica) -> Iterator[str]:
+        yield from ("--rm", f"--name={name}", f"--label={_OWNER}={os.getpid()}")
+        yield from (f"--hostname={replica.name}", f"--network={self.job}")
+        yield from (f"--network-alias={replica.name}", "--pull=never")
+        yield from (f"--env={name}={value}" for name, value in replica.environment.items())
+        for target, folder in replica.mounts.items():
+            yield f"--volume={folder}:{target}"
+
+    def close(self) -> None:
+        """Remove the containers and the network."""
+        for arguments in (("rm", "-f", *self._started), ("network", "rm", self.job)):
+            subprocess.run([self.client, *arguments], capture_output=True, check=False)
+
+
+@dataclass(frozen=True)
+class Container:
+    """A container, followed by the client process that started it."""
+
+    client: str
+    name: str
+    process: subprocess.Popen[bytes]
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Stream and text of each line until the container ends."""
+        return processes.lines(self.process)
+
+    def status(self) -> int | None:
+        """The container's exit status; None while it runs."""
+        return self.process.poll()
+
+    def stop(self, grace: float = GRACE_S) -> None:
+        """Ask the container to end, kill it after `grace` seconds."""
+        if self.process.poll() is None:
+            verb = ("stop", "-t", str(round(grace))) if grace else ("kill",)
+            command = [self.client, *verb, self.name]
+            done = subprocess.run(command, capture_output=True, check=False)
+            processes.stop(self.process, _ASK_S if done.returncode == 0 else 0.0)

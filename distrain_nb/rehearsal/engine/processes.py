@@ -1,0 +1,72 @@
+"""Programs of this machine that a rehearsal starts, and that end with it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)  # loaded here: between fork and exec there is no time for it
+
+
+def start(
+    command: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """A process in a group of its own that is asked to end when the thread that started it ends."""
+    return subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=_end_with_parent,
+    )
+
+
+def _end_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def stop(process: subprocess.Popen[bytes], grace: float) -> None:
+    """SIGTERM to the process, then SIGKILL to its whole group."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(grace)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def lines(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, str]]:
+    """Stream (`o` or `e`) and text of each line, until both streams end."""
+    found: SimpleQueue[tuple[str, str] | None] = SimpleQueue()
+    streams = (("o", process.stdout), ("e", process.stderr))
+    for kind, stream in streams:
+        threading.Thread(target=_read, args=(kind, stream, found), daemon=True).start()
+    open_streams = len(streams)
+    while open_streams:
+        line = found.get()
+        if line is None:
+            open_streams -= 1
+        else:
+            yield line
+
+
+def _read(kind: str, stream: IO[bytes], found: SimpleQueue[tuple[str, str] | None]) -> None:
+    with stream:
+        for line in stream:
+            found.put((kind, line.decode("utf-8", "replace").rstrip("\r\n")))
+    found.put(None)

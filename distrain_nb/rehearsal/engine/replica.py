@@ -1,0 +1,67 @@
+"""What an engine is asked for and what it gives, whichever engine it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+GRACE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A container to run. Empty `command` and `arguments` mean what the image says.
+
+    `mounts` are folders of this machine by where the container sees them.
+    """
+
+    name: str
+    image: str
+    command: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    mounts: Mapping[str, Path] = field(default_factory=dict)
+
+
+class Running(Protocol):
+    """A replica that has been started."""
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Stream (`o` or `e`) and text of each line as it is written, until both streams end."""
+
+    def status(self) -> int | None:
+        """The exit status, as a shell gives it; None while it runs."""
+
+    def stop(self, grace: float = GRACE_S) -> None:
+        """SIGTERM, then SIGKILL after `grace` seconds. Returns when it has ended."""
+
+
+class Network(Protocol):
+    """The network of one job: its replicas find each other by name."""
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        """`host:port` of each replica by its name."""
+
+    def start(self, replica: Replica) -> Running:
+        """Run a replica. Its image has been pulled."""
+
+    def close(self) -> None:
+        """Take down what is left of the job."""
+
+
+class Engine(Protocol):
+    """Runs containers: `note` says in a sentence how."""
+
+    @property
+    def note(self) -> str: ...
+
+    def pull(self, image: str) -> None:
+        """Have the image here. Raises ImageError with the reason if that fails."""
+
+    def network(self, job: str, names: Sequence[str]) -> Network:
+        """A network for the replicas of these names."""

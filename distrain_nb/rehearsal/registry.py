@@ -1,0 +1,74 @@
+"""A container registry of this machine, which keeps its layers from one rehearsal to the next."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import yaml
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.ports import free_port, listens
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PROGRAMS = ("docker-registry", "registry")
+_START_S = 60.0
+
+
+@contextmanager
+def registry(folder: Path) -> Iterator[str]:
+    """Runs the `distribution` registry over `folder`; gives `host:port`.
+
+    Raises DistrainError if the program is not installed or doesn't start.
+    """
+    program = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    if program is None:
+        raise DistrainError(
+            "A rehearsal keeps images in a registry of its own, and this machine has none. "
+            "Install it: `apt-get install docker-registry` on Debian and Ubuntu, or the program "
+            "`registry` of https://github.com/distribution/distribution on the PATH."
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    config = folder / f"config-{port}.yml"
+    config.write_text(yaml.safe_dump(_settings(folder, port)), encoding="utf-8")
+    log = folder / f"log-{port}.txt"
+    environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+    try:
+        with log.open("wb") as out:
+            command = [program, "serve", str(config)]
+            process = processes.start(command, environment, stdout=out, stderr=out)
+        try:
+            _wait(process, port, log)
+            yield f"127.0.0.1:{port}"
+        finally:
+            processes.stop(process, 5.0)
+    finally:
+        config.unlink()
+        log.unlink()
+
+
+def _settings(folder: Path, port: int) -> dict[str, object]:
+    return {
+        "version": 0.1,
+        "log": {"level": "warn", "accesslog": {"disabled": True}},
+        "storage": {"filesystem": {"rootdirectory": str(folder / "storage")}},
+        "http": {"addr": f"127.0.0.1:{port}", "secret": "rehearsal"},
+    }
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while not listens(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            said = log.read_text(encoding="utf-8", errors="replace")[-1000:]
+            raise DistrainError(f"The rehearsal's registry doesn't start: {said}")
+        time.sleep(0.02)

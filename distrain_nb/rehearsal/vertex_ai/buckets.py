@@ -1,0 +1,149 @@
+"""Cloud Storage by its emulator, and its buckets as folders that containers mount at /gcs."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.ports import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_DRAFT = ".being-downloaded"
+
+_Version = tuple[int, int]  # when a file was written, in ns, and its size
+
+
+@dataclass
+class Bucket:
+    """A bucket and the folder that mirrors it, both ways, whenever `sync` is called."""
+
+    name: str
+    folder: Path
+    http: httpx.Client
+    _known: dict[str, tuple[_Version, str]] = field(default_factory=dict)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
+
+    def sync(self) -> None:
+        """What replicas wrote becomes objects, and objects that others wrote become files."""
+        with self._busy:
+            files, objects = self._files(), self._objects()
+            for name in sorted(files.keys() | objects.keys() | self._known.keys()):
+                self._settle(name, files.get(name), objects.get(name))
+
+    def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
+        """Files win over objects, since a program is writing them right now."""
+        known_file, known_generation = self._known.get(name, (None, None))
+        if file is not None and file != known_file:
+            with suppress(FileNotFoundError):  # renamed meanwhile
+                self._known[name] = (file, self._upload(name))
+        elif generation is not None and generation != known_generation:
+            self._known[name] = (self._download(name), generation)
+        elif file is None and generation is not None:
+            self._http("DELETE", f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}")
+            self._known.pop(name)
+        elif generation is None and file is not None:
+            (self.folder / name).unlink(missing_ok=True)
+            self._known.pop(name)
+        elif file is None:
+            self._known.pop(name, None)
+
+    def _files(self) -> dict[str, _Version]:
+        found = {}
+        for path in self.folder.rglob("*"):
+            try:
+                stat = path.stat()
+            except OSError:
+                continue  # gone meanwhile
+            if path.is_file() and not path.name.endswith(_DRAFT):
+                found[path.relative_to(self.folder).as_posix()] = (stat.st_mtime_ns, stat.st_size)
+        return found
+
+    def _objects(self) -> dict[str, str]:
+        found, page = {}, ""
+        while True:
+            query = {"pageToken": page} if page else {}
+            said = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
+            found |= {x["name"]: x["generation"] for x in said.get("items", ())}
+            page = said.get("nextPageToken", "")
+            if not page:
+                return {name: generation for name, generation in found.items() if name[-1] != "/"}
+
+    def _upload(self, name: str) -> str:
+        said = self._http(
+            "POST",
+            f"/upload/storage/v1/b/{self.name}/o",
+            params={"uploadType": "media", "name": name},
+            content=(self.folder / name).read_bytes(),
+            headers={"Content-Type": "application/octet-stream"},
+        )
+        return str(said.json()["generation"])
+
+    def _download(self, name: str) -> _Version:
+        path = f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}"
+        data = self._http("GET", path, params={"alt": "media"}).content
+        target = self.folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(target.name + _DRAFT)
+        draft.write_bytes(data)
+        draft.replace(target)
+        stat = target.stat()
+        return stat.st_mtime_ns, stat.st_size
+
+    def _http(self, method: str, path: str, **more: Any) -> httpx.Response:
+        answer = self.http.request(method, path, **more)
+        answer.raise_for_status()
+        return answer
+
+
+@dataclass
+class Buckets:
+    """All buckets of the emulator at `endpoint`, mirrored below `folder`."""
+
+    endpoint: str
+    folder: Path
+    _http: httpx.Client = field(repr=False)
+    _open: dict[str, Bucket] = field(default_factory=dict)
+
+    def create(self, name: str) -> None:
+        """Have a bucket of that name."""
+        answer = self._http.post("/storage/v1/b", json={"name": name})
+        if answer.status_code not in (200, 409):
+            answer.raise_for_status()
+
+    def mounted(self) -> tuple[Bucket, ...]:
+        """Every bucket that there is now."""
+        said = self._http.get("/storage/v1/b").raise_for_status().json()
+        for name in (x["name"] for x in said.get("items", ())):
+            if name not in self._open:
+                folder = self.folder / name
+                folder.mkdir(parents=True, exist_ok=True)
+                self._open[name] = Bucket(name, folder, self._http)
+        return tuple(self._open.values())
+
+
+@contextmanager
+def buckets(folder: Path) -> Iterator[Buckets]:
+    """Cloud Storage that keeps its objects below `folder`.
+
+    Raises DistrainError if the emulator is not installed.
+    """
+    try:
+        from gcp_storage_emulator.server import create_server
+    except ImportError:
+        raise DistrainError(
+            "A rehearsal for Vertex AI needs the Cloud Storage emulator: "
+            "`pip install gcp-storage-emulator`."
+        ) from None
+    port = free_port()
+    server = create_server("127.0.0.1", port, in_memory=False, data_dir=str(folder / "objects"))
+    with server, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
+        yield Buckets(f"http://127.0.0.1:{port}", folder / "mounts", http)

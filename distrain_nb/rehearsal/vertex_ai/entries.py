@@ -1,0 +1,146 @@
+"""Cloud Logging as far as it keeps the lines of custom jobs."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
+
+from distrain_nb.rehearsal.vertex_ai.refusals import Refused, exhausted, invalid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.cloud.logging_v2.types import ListLogEntriesRequest
+
+    from distrain_nb.rehearsal.faults import Faults
+
+SERVICE = "service"
+
+_LATE_ONES = 7
+_MAX_PAGE, _PAGE = 1000, 50
+_ORDERS = ("", "timestamp asc", "timestamp desc")
+_CLAUSE = re.compile(
+    r"""\s*(?P<field>[\w."/-]+?)\s*(?P<sign>>=|<=|!=|=|>|<|:)\s*(?P<value>"[^"]*"|[^\s()]+)\s*"""
+)
+_LEVELS = {"o": "INFO", "e": "ERROR"}
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An entry, when it was written, and from when on it can be read, in seconds."""
+
+    time: float
+    visible: float
+    fields: dict[str, str]
+    entry: LogEntry
+
+
+class Entries:
+    """Every entry of every job, and the trouble in reading them."""
+
+    def __init__(self, faults: Faults) -> None:
+        self._faults = faults
+        self._kept: list[Kept] = []
+        self._calls = 0
+        self._lock = threading.Lock()
+
+    def write(self, job: str, task: str, text: str, stream: str = "o") -> None:
+        """Keep a line of a replica, or of the service itself (`task` is `service`)."""
+        now = time.time()
+        _, project, _, _, _, number = job.split("/")
+        fields = {
+            "resource.type": "ml_job",
+            "resource.labels.project_id": project,
+            "resource.labels.job_id": number,
+            "resource.labels.task_name": task,
+            "severity": _LEVELS[stream],
+            "logName": f"projects/{project}/logs/{task}",
+        }
+        entry = LogEntry(
+            log_name=fields["logName"],
+            resource={
+                "type": "ml_job",
+                "labels": {"project_id": project, "job_id": number, "task_name": task},
+            },
+            json_payload={"message": text, "levelname": _LEVELS[stream]},
+            timestamp=datetime.fromtimestamp(now, timezone.utc),
+            insert_id=uuid.uuid4().hex[:20],
+            severity=_LEVELS[stream],
+            labels={"ml.googleapis.com/job_id/log_area": "root", "ml.googleapis.com/endpoint": ""},
+        )
+        with self._lock:
+            late = self._faults.late and len(self._kept) % _LATE_ONES == _LATE_ONES - 1
+            self._kept.append(Kept(now, now + self._faults.late * bool(late), fields, entry))
+
+    def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
+        """A page of what the filter lets through. Raises Refused as the service does."""
+        with self._lock:
+            self._calls += 1
+            if self._faults.busy and self._calls % self._faults.busy == 0:
+                raise exhausted("logging.googleapis.com/read_requests", "Read requests per minute")
+            kept = list(self._kept)
+        if request.order_by not in _ORDERS:
+            raise invalid(f"order_by {request.order_by!r} is not one of {_ORDERS[1:]}")
+        passes, now = _filter(request.filter), time.time()
+        found = [one for one in kept if one.visible <= now and passes(one)]
+        found.sort(key=lambda one: (one.time, one.entry.insert_id))
+        if request.order_by.endswith("desc"):
+            found.reverse()
+        start = int(request.page_token or 0)
+        end = start + min(request.page_size or _PAGE, _MAX_PAGE)
+        return ListLogEntriesResponse(
+            entries=[one.entry for one in found[start:end]],
+            next_page_token=str(end) if end < len(found) else "",
+        )
+
+
+def _filter(text: str) -> Callable[[Kept], bool]:
+    """The part of the query language that asks for a job's entries: comparisons joined by AND."""
+    clauses = []
+    for part in filter(str.strip, re.split(r"\s+AND\s+|\n", text)):
+        found = _CLAUSE.fullmatch(part)
+        if found is None:
+            raise invalid(f"Unparseable filter: {part!r}")
+        field = found["field"].replace('"', "")
+        clauses.append((field, found["sign"], found["value"].strip('"')))
+    return lambda one: all(_holds(one, *clause) for clause in clauses)
+
+
+def _holds(one: Kept, field: str, sign: str, value: str) -> bool:
+    if field == "timestamp":
+        return _compare(one.time, sign, _seconds(value))
+    if field not in one.fields:
+        raise Refused("INVALID_ARGUMENT", f"Field not found: {field!r}.")
+    return _compare(one.fields[field], sign, value)
+
+
+def _compare(has: float | str, sign: str, asked: float | str) -> bool:
+    answers = {
+        "=": has == asked,
+        "!=": has != asked,
+        ":": str(asked) in str(has),
+        ">=": has >= asked,  # type: ignore[operator]
+        "<=": has <= asked,  # type: ignore[operator]
+        ">": has > asked,  # type: ignore[operator]
+        "<": has < asked,  # type: ignore[operator]
+    }
+    return answers[sign]
+
+
+def _seconds(text: str) -> float:
+    # Python 3.10 reads neither Z nor other than six digits of a second
+    whole, _, rest = text.replace("Z", "+00:00").partition(".")
+    if rest:
+        digits, sign, zone = re.fullmatch(r"(\d+)([+-]?)(.*)", rest).groups()  # type: ignore[union-attr]
+        whole = f"{whole}.{digits[:6]:0<6}{sign}{zone}"
+    try:
+        return datetime.fromisoformat(whole).timestamp()
+    except ValueError:
+        raise invalid(f"{text!r} is not a timestamp") from None

@@ -1,0 +1,208 @@
+"""One custom job on its way: its replicas run, and what becomes of them becomes its state."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import quote
+
+from google.cloud.aiplatform_v1 import types
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.vertex_ai.entries import SERVICE
+from distrain_nb.rehearsal.vertex_ai.replicas import (
+    Member,
+    cluster,
+    cluster_id,
+    image,
+    members,
+    replica,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from distrain_nb.rehearsal.engine import Engine, Network, Running
+    from distrain_nb.rehearsal.faults import Faults, Preemption
+    from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
+    from distrain_nb.rehearsal.vertex_ai.entries import Entries
+
+States = types.JobState
+_LOOK_EVERY_S = 0.2
+
+
+class _Failed(Exception):
+    """The job fails, for this reason."""
+
+
+class Execution:
+    """`enter` is told of each state by the job's name, with what went wrong."""
+
+    def __init__(
+        self,
+        job: str,
+        spec: types.CustomJobSpec,
+        engine: Engine,
+        buckets: Buckets,
+        entries: Entries,
+        faults: Faults,
+        enter: Callable[..., None],
+    ) -> None:
+        self._thread = threading.Thread(target=self._run, name=job, daemon=True)
+        self._job = job
+        self._spec = spec
+        self._engine = engine
+        self._buckets = buckets
+        self._entries = entries
+        self._enter = enter
+        self._preemptions = sorted(faults.preemptions, key=lambda one: one.seconds)
+        self._members = members(job, spec)
+        self._running: dict[str, Running] = {}
+        self._readers: list[threading.Thread] = []
+        self._cancelled = threading.Event()
+
+    def start(self) -> None:
+        """Begin, on a thread of its own."""
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Have it stopped soon."""
+        self._cancelled.set()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        """From pulling the images to the job's last state."""
+        state, error = States.JOB_STATE_SUCCEEDED, ""
+        try:
+            self._enter(self._job, States.JOB_STATE_PENDING)
+            self._say("Waiting for job to be provisioned.")
+            self._pull()
+            self._run_replicas()
+        except _Failed as wrong:
+            state, error = States.JOB_STATE_FAILED, str(wrong)
+        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+            state, error = States.JOB_STATE_FAILED, f"Internal error: {wrong!r}"
+        if self._cancelled.is_set():
+            state, error = States.JOB_STATE_CANCELLED, ""
+        words = {
+            States.JOB_STATE_SUCCEEDED: "Job completed successfully.",
+            States.JOB_STATE_CANCELLED: "Job is cancelled.",
+        }
+        self._say(error or words[state], "e" if error else "o")
+        self._enter(self._job, state, error)
+
+    def _pull(self) -> None:
+        for pool in self._spec.worker_pool_specs:
+            if not pool.replica_count or self._cancelled.is_set():
+                continue
+            try:
+                self._engine.pull(image(pool))
+            except DistrainError as wrong:
+                raise _Failed(
+                    f"Failed to pull image {image(pool)!r}: {wrong}. Make sure that the image "
+                    "exists and that the job's service account may read it."
+                ) from None
+
+    def _run_replicas(self) -> None:
+        hosts = [member.host for member in self._members]
+        name = f"distrain-{cluster_id(self._job)}"
+        try:
+            network = self._engine.network(name, hosts)
+        except DistrainError as wrong:
+            raise _Failed(str(wrong)) from None
+        try:
+            self._sync()
+            self._note_what_is_left_out()
+            self._start(network, self._members)
+            self._enter(self._job, States.JOB_STATE_RUNNING)
+            self._watch(network)
+        finally:
+            self._stop(self._members)
+            network.close()
+            for reader in self._readers:
+                reader.join()
+            self._sync()
+
+    def _note_what_is_left_out(self) -> None:
+        self._say(f"This is a rehearsal on one machine. {self._engine.note}")
+        for position, pool in enumerate(self._spec.worker_pool_specs):
+            machine = pool.machine_spec
+            if pool.replica_count and machine.accelerator_count:
+                self._say(
+                    f"Worker pool {position} goes without its {machine.accelerator_count} x "
+                    f"{machine.accelerator_type.name} per replica: they are not here."
+                )
+
+    def _start(self, network: Network, which: Iterable[Member]) -> None:
+        told = cluster(self._job, self._spec, network.addresses)
+        folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
+        for member in which:
+            container = replica(self._job, self._spec, member, told, folders)
+            running = network.start(container)
+            self._running[member.task] = running
+            reader = threading.Thread(target=self._read, args=(member.task, running), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+
+    def _read(self, task: str, running: Running) -> None:
+        for stream, text in running.lines():
+            self._entries.write(self._job, task, text, stream)
+
+    def _watch(self, network: Network) -> None:
+        """Until the primary ends, a replica fails or the job is cancelled."""
+        began = time.monotonic()
+        while not self._cancelled.wait(_LOOK_EVERY_S):
+            self._sync()
+            if self._preemptions and time.monotonic() - began >= self._preemptions[0].seconds:
+                self._preempt(network, self._preemptions.pop(0))
+                continue
+            statuses = {task: running.status() for task, running in self._running.items()}
+            for task, status in statuses.items():
+                if status:
+                    self._fail(task, status)
+            if statuses["workerpool0-0"] == 0:
+                return
+
+    def _preempt(self, network: Network, one: Preemption) -> None:
+        """The machine goes away; the service starts on another."""
+        taken = [member for member in self._members if member.task == one.replica]
+        if not taken:
+            raise _Failed(f"preempt={one.replica}: the job has no such replica.")
+        self._stop(taken, grace=0.0)
+        self._say(f"The replica {one.replica} was preempted.", "e")
+        if self._spec.scheduling.disable_retries:
+            raise _Failed(f"The replica {one.replica} was preempted, and retries are disabled.")
+        if self._spec.scheduling.restart_job_on_worker_restart:
+            self._stop(self._members)
+            taken = list(self._members)
+        self._say(f"Restarting {', '.join(member.task for member in taken)}.")
+        self._sync()
+        self._start(network, taken)
+
+    def _stop(self, which: Iterable[Member], **grace: float) -> None:
+        running = [self._running[x.task] for x in which if x.task in self._running]
+        if running:
+            with ThreadPoolExecutor(len(running)) as threads:
+                list(threads.map(lambda one: one.stop(**grace), running))
+
+    def _fail(self, task: str, status: int) -> NoReturn:
+        _, project, _, _, _, number = self._job.split("/")
+        query = f'resource.type="ml_job"\nresource.labels.job_id="{number}"'
+        raise _Failed(
+            f"The replica {task} exited with a non-zero status of {status}. To find out more "
+            "about why your job exited please check the logs: "
+            f"https://console.cloud.google.com/logs/viewer?project={project}"
+            f"&resource=ml_job%2Fjob_id%2F{number}&advancedFilter={quote(query, safe='')}"
+        )
+
+    def _sync(self) -> None:
+        for bucket in self._buckets.mounted():
+            bucket.sync()
+
+    def _say(self, text: str, stream: str = "o") -> None:
+        self._entries.write(self._job, SERVICE, text, stream)

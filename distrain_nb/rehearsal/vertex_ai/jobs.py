@@ -1,0 +1,160 @@
+"""The job service: custom jobs that are created, looked at and cancelled."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from google.cloud.aiplatform_v1 import types
+
+from distrain_nb.rehearsal.vertex_ai.checks import refuse
+from distrain_nb.rehearsal.vertex_ai.execution import Execution
+from distrain_nb.rehearsal.vertex_ai.refusals import (
+    Refused,
+    denied,
+    exhausted,
+    invalid,
+    missing,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.rehearsal.engine import Engine
+    from distrain_nb.rehearsal.faults import Faults
+    from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
+    from distrain_nb.rehearsal.vertex_ai.entries import Entries
+
+States = types.JobState
+ENDED = (
+    States.JOB_STATE_SUCCEEDED,
+    States.JOB_STATE_FAILED,
+    States.JOB_STATE_CANCELLED,
+)
+
+_PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)")
+_PAGE = 100
+_FILTER = re.compile(r"""(labels\.)?"?(?P<field>[\w-]+)"?\s*=\s*"?(?P<value>[\w.:-]*)"?""")
+
+
+class Jobs:
+    """Every custom job of a rehearsal."""
+
+    def __init__(self, engine: Engine, buckets: Buckets, entries: Entries, faults: Faults) -> None:
+        self._engine = engine
+        self._buckets = buckets
+        self._entries = entries
+        self._faults = faults
+        self._lost = itertools.count()
+        self._jobs: dict[str, types.CustomJob] = {}
+        self._executions: dict[str, Execution] = {}
+        self._lock = threading.Lock()
+
+    def create(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
+        """Take a job and start it. Raises Refused as the service would."""
+        job = self.start(request.parent, request.custom_job)
+        if next(self._lost) < self._faults.lost:
+            raise Refused("UNAVAILABLE", "The service is currently unavailable.")
+        return job
+
+    def start(self, parent: str, asked: types.CustomJob) -> types.CustomJob:
+        """Start a job below `parent` (`projects/P/locations/R`)."""
+        place = _PARENT.fullmatch(parent)
+        if place is None:
+            raise invalid(f"parent {parent!r} is not projects/PROJECT/locations/REGION")
+        if self._faults.permission:
+            raise denied(self._faults.permission, parent)
+        if not asked.display_name:
+            raise invalid("custom_job.display_name is required.")
+        refuse(asked.job_spec, place["region"])
+        if self._faults.quota:
+            raise exhausted(self._faults.quota)
+        job = types.CustomJob.deserialize(types.CustomJob.serialize(asked))
+        with self._lock:
+            number = str(time.time_ns())
+            job.name = f"{parent}/customJobs/{number}"
+            job.state = States.JOB_STATE_QUEUED
+            job.create_time = job.update_time = _now()
+            self._jobs[job.name] = job
+            execution = Execution(
+                job.name,
+                job.job_spec,
+                self._engine,
+                self._buckets,
+                self._entries,
+                self._faults,
+                self._enter,
+            )
+            self._executions[job.name] = execution
+        execution.start()
+        return self.get(job.name)
+
+    def get(self, name: str) -> types.CustomJob:
+        """A copy of the job as it stands."""
+        with self._lock:
+            if name not in self._jobs:
+                raise missing(name)
+            return types.CustomJob.deserialize(types.CustomJob.serialize(self._jobs[name]))
+
+    def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
+        """A page of the jobs that the filter lets through, the newest first."""
+        wanted = _filter(request.filter)
+        with self._lock:
+            names = [name for name in self._jobs if name.startswith(request.parent + "/")]
+        found = [job for job in map(self.get, reversed(names)) if _matches(job, wanted)]
+        start = int(request.page_token or 0)
+        end = start + (request.page_size or _PAGE)
+        return types.ListCustomJobsResponse(
+            custom_jobs=found[start:end], next_page_token=str(end) if end < len(found) else ""
+        )
+
+    def cancel(self, name: str) -> None:
+        """Ask a job to end; one that has ended stays as it is."""
+        job = self.get(name)
+        if job.state not in ENDED:
+            self._enter(name, States.JOB_STATE_CANCELLING)
+            self._executions[name].cancel()
+
+    def close(self) -> None:
+        """Cancel what runs, and wait for it."""
+        for name, execution in list(self._executions.items()):
+            self.cancel(name)
+            execution.join()
+
+    def _enter(self, name: str, state: types.JobState, error: str = "") -> None:
+        now = _now()
+        with self._lock:
+            job = self._jobs[name]
+            if job.state == States.JOB_STATE_CANCELLING and state not in ENDED:
+                return
+            job.state, job.update_time = state, now
+            if state == States.JOB_STATE_RUNNING and not job.start_time:
+                job.start_time = now
+            if state in ENDED:
+                job.end_time = now
+            if error:
+                job.error = {"code": 3, "message": error}
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)
+
+
+def _filter(text: str) -> Mapping[str, str]:
+    wanted = {}
+    for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
+        found = _FILTER.fullmatch(part.strip())
+        if found is None:
+            raise invalid(f"Provided filter is not valid: {part!r}")
+        wanted[(found[1] or "") + found["field"]] = found["value"]
+    return wanted
+
+
+def _matches(job: types.CustomJob, wanted: Mapping[str, str]) -> bool:
+    has = {f"labels.{name}": value for name, value in job.labels.items()}
+    has |= {"display_name": job.display_name, "state": job.state.name}
+    return all(has.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,112 @@
+"""The pipeline service: training pipelines of the custom task, each around a custom job."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from google.cloud.aiplatform_v1 import types
+from google.protobuf import json_format, struct_pb2
+
+from distrain_nb.rehearsal.vertex_ai.refusals import invalid, missing
+
+if TYPE_CHECKING:
+    from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
+
+CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
+_PAGE = 100
+_STATES = types.PipelineState
+_STATE_OF = {
+    types.JobState.JOB_STATE_QUEUED: _STATES.PIPELINE_STATE_QUEUED,
+    types.JobState.JOB_STATE_PENDING: _STATES.PIPELINE_STATE_PENDING,
+    types.JobState.JOB_STATE_RUNNING: _STATES.PIPELINE_STATE_RUNNING,
+    types.JobState.JOB_STATE_SUCCEEDED: _STATES.PIPELINE_STATE_SUCCEEDED,
+    types.JobState.JOB_STATE_FAILED: _STATES.PIPELINE_STATE_FAILED,
+    types.JobState.JOB_STATE_CANCELLING: _STATES.PIPELINE_STATE_CANCELLING,
+    types.JobState.JOB_STATE_CANCELLED: _STATES.PIPELINE_STATE_CANCELLED,
+}
+
+
+class Pipelines:
+    """Every training pipeline of a rehearsal."""
+
+    def __init__(self, jobs: Jobs) -> None:
+        self._jobs = jobs
+        self._pipelines: dict[str, tuple[types.TrainingPipeline, str]] = {}
+        self._lock = threading.Lock()
+
+    def create(self, request: types.CreateTrainingPipelineRequest) -> types.TrainingPipeline:
+        """Start the custom job that the pipeline's inputs describe. Raises Refused."""
+        asked = request.training_pipeline
+        if not asked.training_task_definition.endswith(CUSTOM_TASK):
+            raise invalid(
+                f"training_task_definition {asked.training_task_definition!r} is not rehearsed; "
+                f"allowed is …/{CUSTOM_TASK}"
+            )
+        job = types.CustomJob(display_name=asked.display_name, labels=dict(asked.labels))
+        inputs = json_format.MessageToDict(type(asked).pb(asked).training_task_inputs)
+        try:
+            spec = json_format.ParseDict(inputs, types.CustomJobSpec.pb(types.CustomJobSpec()))
+        except json_format.ParseError as wrong:
+            raise invalid(f"training_task_inputs: {wrong}") from None
+        job.job_spec = types.CustomJobSpec.wrap(spec)
+        started = self._jobs.start(request.parent, job)
+        pipeline = types.TrainingPipeline.deserialize(types.TrainingPipeline.serialize(asked))
+        pipeline.name = f"{request.parent}/trainingPipelines/{time.time_ns()}"
+        pipeline.create_time = datetime.now(timezone.utc)
+        with self._lock:
+            self._pipelines[pipeline.name] = (pipeline, started.name)
+        return self.get(pipeline.name)
+
+    def get(self, name: str) -> types.TrainingPipeline:
+        """The pipeline, as its job stands."""
+        pipeline, job = self._find(name)
+        now = self._jobs.get(job)
+        shown = types.TrainingPipeline.deserialize(types.TrainingPipeline.serialize(pipeline))
+        shown.state = _STATE_OF[now.state]
+        shown.update_time = now.update_time
+        for field in ("start_time", "end_time"):
+            if getattr(now, field):
+                setattr(shown, field, getattr(now, field))
+        if now.error.message:
+            shown.error = now.error
+        types.TrainingPipeline.pb(shown).training_task_metadata.CopyFrom(_metadata(job))
+        return shown
+
+    def list(self, request: types.ListTrainingPipelinesRequest) -> Any:
+        """A page of the pipelines, the newest first, by label as jobs are."""
+        with self._lock:
+            pairs = [(name, job) for name, (_, job) in self._pipelines.items()]
+        wanted = {job.name for job in self._all_jobs(request)}
+        found = [self.get(name) for name, job in reversed(pairs) if job in wanted]
+        start = int(request.page_token or 0)
+        end = start + (request.page_size or _PAGE)
+        return types.ListTrainingPipelinesResponse(
+            training_pipelines=found[start:end],
+            next_page_token=str(end) if end < len(found) else "",
+        )
+
+    def cancel(self, name: str) -> None:
+        """Cancel its job."""
+        self._jobs.cancel(self._find(name)[1])
+
+    def _find(self, name: str) -> tuple[types.TrainingPipeline, str]:
+        with self._lock:
+            if name not in self._pipelines:
+                raise missing(name)
+            return self._pipelines[name]
+
+    def _all_jobs(self, request: types.ListTrainingPipelinesRequest) -> Any:
+        asked = types.ListCustomJobsRequest(
+            parent=request.parent, filter=request.filter, page_size=len(self._pipelines) + 1000
+        )
+        return self._jobs.list(asked).custom_jobs
+
+
+def _metadata(job: str) -> struct_pb2.Value:
+    """What the custom task tells of itself: the job that it runs."""
+    return struct_pb2.Value(
+        struct_value={"fields": {"backingCustomJob": struct_pb2.Value(string_value=job)}}
+    )

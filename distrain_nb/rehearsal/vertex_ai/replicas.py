@@ -1,0 +1,135 @@
+"""What each replica of a custom job is: its image, its command, what it is told."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.json_format import MessageToDict
+
+from distrain_nb.cluster import Cluster, replica_environment
+from distrain_nb.layout import Role
+from distrain_nb.rehearsal.engine import Replica
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from google.cloud.aiplatform_v1 import types
+
+ROLES = (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS)
+
+_CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
+_FOLDERS = {
+    "AIP_MODEL_DIR": "model/",
+    "AIP_CHECKPOINT_DIR": "checkpoints/",
+    "AIP_TENSORBOARD_LOG_DIR": "logs/",
+}
+# A source distribution is built with the image's setuptools where it has them: a rehearsal may
+# run on a machine without a package index.
+_INSTALL = (
+    "python3 -c 'import setuptools' 2>/dev/null && alone=--no-build-isolation; "
+    "python3 -m pip install --quiet --root-user-action=ignore $alone {packages} "
+    '&& exec python3 -m {module} "$@"'
+)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A replica's place: its task as logs and errors call it (`workerpool1-0`), and its host."""
+
+    role: Role
+    index: int
+    host: str
+
+    @property
+    def task(self) -> str:
+        return f"workerpool{self.role.position}-{self.index}"
+
+
+def cluster_id(job: str) -> str:
+    """The service's own name for a job's cluster."""
+    return hashlib.sha256(job.encode()).hexdigest()[:10]
+
+
+def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
+    """Every replica of a job, in the order of its worker pools."""
+    return tuple(
+        Member(role, index, f"cmle-training-workerpool{role.position}-{cluster_id(job)}-{index}")
+        for role, pool in zip(ROLES, spec.worker_pool_specs, strict=False)
+        for index in range(pool.replica_count)
+    )
+
+
+def cluster(job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str]) -> Cluster:
+    """The job's cluster, with each host's address."""
+    there = members(job, spec)
+    by_role = {
+        role: tuple(addresses[x.host] for x in there if x.role is role)
+        for role in dict.fromkeys(x.role for x in there)
+    }
+    return Cluster(by_role, cluster_id(job), MessageToDict(type(spec).pb(spec)))
+
+
+def replica(
+    job: str,
+    spec: types.CustomJobSpec,
+    member: Member,
+    told: Cluster,
+    buckets: Mapping[str, Path],
+) -> Replica:
+    """The container of a member; `buckets` are the folders of the job's buckets by name."""
+    pool = spec.worker_pool_specs[member.role.position]
+    environment = {
+        **service_environment(job, spec),
+        **replica_environment(told, member.role, member.index),
+    }
+    mounts = {f"{_MOUNTED}{name}": folder for name, folder in buckets.items()}
+    if pool.python_package_spec.executor_image_uri:
+        package = pool.python_package_spec
+        return Replica(
+            member.host,
+            package.executor_image_uri,
+            ("/bin/sh", "-c", _install(package), "sh"),
+            tuple(package.args),
+            {**environment, **{x.name: x.value for x in package.env}},
+            mounts,
+        )
+    container = pool.container_spec
+    return Replica(
+        member.host,
+        container.image_uri,
+        tuple(container.command),
+        tuple(container.args),
+        {**environment, **{x.name: x.value for x in container.env}},
+        mounts,
+    )
+
+
+def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
+    """What the service tells every replica of the job: its names and its folders."""
+    _, project, _, region, _, number = job.split("/")
+    environment = {
+        "CLOUD_ML_PROJECT_ID": project,
+        "CLOUD_ML_REGION": region,
+        "CLOUD_ML_JOB_ID": number,
+    }
+    base = spec.base_output_directory.output_uri_prefix
+    if base:
+        base = base.rstrip("/") + "/"
+        environment |= {name: base + folder for name, folder in _FOLDERS.items()}
+    return environment
+
+
+def image(pool: types.WorkerPoolSpec) -> str:
+    """The image that a pool's replicas run."""
+    return pool.python_package_spec.executor_image_uri or pool.container_spec.image_uri
+
+
+def _install(package: Any) -> str:
+    packages = (uri.replace(_CLOUD_STORAGE, _MOUNTED, 1) for uri in package.package_uris)
+    return _INSTALL.format(
+        packages=" ".join(map(shlex.quote, packages)), module=shlex.quote(package.python_module)
+    )

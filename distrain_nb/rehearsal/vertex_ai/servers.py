@@ -1,0 +1,103 @@
+"""The gRPC services: each method's bytes become the clients' own message types and back."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.cloud.aiplatform_v1 import types
+from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
+from google.protobuf.empty_pb2 import Empty
+
+from distrain_nb.rehearsal.vertex_ai.refusals import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from distrain_nb.rehearsal.vertex_ai.entries import Entries
+    from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
+    from distrain_nb.rehearsal.vertex_ai.pipelines import Pipelines
+
+_THREADS = 16
+_MAX_MESSAGE = 64 << 20
+
+
+@contextmanager
+def serve(*services: grpc.GenericRpcHandler) -> Iterator[str]:
+    """Serves without encryption on a port of this machine; gives `host:port`."""
+    sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
+    server = grpc.server(ThreadPoolExecutor(_THREADS), options=sizes)
+    server.add_generic_rpc_handlers(services)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(None).wait()
+
+
+def job_service(jobs: Jobs) -> grpc.GenericRpcHandler:
+    """`JobService`, for custom jobs."""
+    job = types.CustomJob.serialize
+    listed = types.ListCustomJobsResponse.serialize
+    methods = {
+        "CreateCustomJob": _method(types.CreateCustomJobRequest, jobs.create, job),
+        "GetCustomJob": _method(types.GetCustomJobRequest, lambda asked: jobs.get(asked.name), job),
+        "ListCustomJobs": _method(types.ListCustomJobsRequest, jobs.list, listed),
+        "CancelCustomJob": _method(
+            types.CancelCustomJobRequest, lambda asked: jobs.cancel(asked.name), _nothing
+        ),
+    }
+    return _service("google.cloud.aiplatform.v1.JobService", methods)
+
+
+def pipeline_service(pipelines: Pipelines) -> grpc.GenericRpcHandler:
+    """`PipelineService`, for training pipelines of the custom task."""
+    pipeline = types.TrainingPipeline.serialize
+    listed = types.ListTrainingPipelinesResponse.serialize
+    methods = {
+        "CreateTrainingPipeline": _method(
+            types.CreateTrainingPipelineRequest, pipelines.create, pipeline
+        ),
+        "GetTrainingPipeline": _method(
+            types.GetTrainingPipelineRequest, lambda asked: pipelines.get(asked.name), pipeline
+        ),
+        "ListTrainingPipelines": _method(
+            types.ListTrainingPipelinesRequest, pipelines.list, listed
+        ),
+        "CancelTrainingPipeline": _method(
+            types.CancelTrainingPipelineRequest,
+            lambda asked: pipelines.cancel(asked.name),
+            _nothing,
+        ),
+    }
+    return _service("google.cloud.aiplatform.v1.PipelineService", methods)
+
+
+def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
+    """`LoggingServiceV2`, for reading."""
+    listed = ListLogEntriesResponse.serialize
+    methods = {"ListLogEntries": _method(ListLogEntriesRequest, entries.list, listed)}
+    return _service("google.logging.v2.LoggingServiceV2", methods)
+
+
+def _service(name: str, methods: dict[str, grpc.RpcMethodHandler]) -> grpc.GenericRpcHandler:
+    return grpc.method_handlers_generic_handler(name, methods)
+
+
+def _method(
+    asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
+) -> grpc.RpcMethodHandler:
+    def handle(request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            return answer(request)
+        except Refused as no:
+            context.abort(grpc.StatusCode[no.code], no.text)
+
+    return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)
+
+
+def _nothing(_: None) -> bytes:
+    return Empty().SerializeToString()

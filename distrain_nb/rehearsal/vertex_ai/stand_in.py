@@ -1,0 +1,64 @@
+"""Everything that a custom job on Vertex AI meets, started and stopped together."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import home
+from distrain_nb.rehearsal import engine
+from distrain_nb.rehearsal.registry import registry
+from distrain_nb.rehearsal.vertex_ai.buckets import buckets
+from distrain_nb.rehearsal.vertex_ai.entries import Entries
+from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
+from distrain_nb.rehearsal.vertex_ai.pipelines import Pipelines
+from distrain_nb.rehearsal.vertex_ai.servers import (
+    job_service,
+    logging_service,
+    pipeline_service,
+    serve,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distrain_nb.rehearsal.faults import Faults
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """The services, by the addresses at which the real client libraries find them."""
+
+    endpoints: dict[str, str]
+    entries: Entries
+    jobs: Jobs
+    folder: Path
+
+
+@contextmanager
+def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
+    """Services with buckets of these names. Raises DistrainError naming what is not installed."""
+    kept = home() / "rehearsal"
+    with ExitStack() as stack:
+        folder = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-rehearsal-"))
+        )
+        chosen = engine.choose()
+        images = stack.enter_context(registry(kept / "registry"))
+        stored = stack.enter_context(buckets(folder))
+        for name in names:
+            stored.create(name)
+        entries = Entries(faults)
+        jobs = Jobs(chosen, stored, entries, faults)
+        services = (job_service(jobs), pipeline_service(Pipelines(jobs)))
+        endpoints = {
+            "aiplatform": stack.enter_context(serve(*services)),
+            "logging": stack.enter_context(serve(logging_service(entries))),
+            "storage": stored.endpoint,
+            "registry": images,
+        }
+        stack.callback(jobs.close)
+        yield StandIn(endpoints, entries, jobs, folder)
