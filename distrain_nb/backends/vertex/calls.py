@@ -1,0 +1,125 @@
+"""Calls of Google's API: clients for the cloud or a stand-in, patience, errors in plain words."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from google.api_core import exceptions, retry
+from google.auth.exceptions import GoogleAuthError
+
+from distrain_nb.errors import DistrainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# The guidance for clients: exponential pauses with jitter for what may pass.
+MAY_PASS = (
+    exceptions.ServiceUnavailable,
+    exceptions.DeadlineExceeded,
+    exceptions.ResourceExhausted,
+    exceptions.InternalServerError,
+)
+CALL_S, PATIENCE_S = 60.0, 120.0
+
+_HINTS: tuple[tuple[type[Exception], str], ...] = (
+    (
+        exceptions.PermissionDenied,
+        "Your account lacks a role: docs/vertex.md lists those that are needed.",
+    ),
+    (exceptions.Unauthenticated, "Log in: gcloud auth application-default login."),
+    (
+        exceptions.ResourceExhausted,
+        "Ask for more quota in the console, or take fewer or other machines.",
+    ),
+    (exceptions.NotFound, "Look at project, region and names: %distrain config shows them."),
+)
+
+
+def patience() -> retry.Retry:
+    """For calls that may be repeated without harm."""
+    return retry.Retry(
+        predicate=retry.if_exception_type(*MAY_PASS), initial=0.5, maximum=20, timeout=PATIENCE_S
+    )
+
+
+@contextmanager
+def plain_words(doing: str) -> Iterator[None]:
+    """Errors of the API and of logging in become a DistrainError that says what to do."""
+    try:
+        yield
+    except exceptions.GoogleAPICallError as wrong:
+        hint = next((text for kind, text in _HINTS if isinstance(wrong, kind)), "")
+        raise DistrainError(f"Can't {doing}: {wrong.message} {hint}".strip()) from wrong
+    except exceptions.RetryError as wrong:
+        raise DistrainError(f"Can't {doing}: Google Cloud doesn't answer: {wrong.cause}") from wrong
+    except GoogleAuthError as wrong:
+        raise DistrainError(
+            f"Can't {doing}: {wrong} Log in: gcloud auth application-default login."
+        ) from wrong
+
+
+def job_client(region: str, endpoints: Mapping[str, str]) -> Any:
+    """A client for custom jobs."""
+    from google.cloud.aiplatform_v1 import JobServiceClient
+    from google.cloud.aiplatform_v1.services.job_service.transports.grpc import (
+        JobServiceGrpcTransport,
+    )
+
+    return _client(JobServiceClient, JobServiceGrpcTransport, region, endpoints)
+
+
+def pipeline_client(region: str, endpoints: Mapping[str, str]) -> Any:
+    """A client for training pipelines."""
+    from google.cloud.aiplatform_v1 import PipelineServiceClient
+    from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
+        PipelineServiceGrpcTransport,
+    )
+
+    return _client(PipelineServiceClient, PipelineServiceGrpcTransport, region, endpoints)
+
+
+def logging_client(endpoints: Mapping[str, str]) -> Any:
+    """A client for the entries of Cloud Logging."""
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.logging_v2.services.logging_service_v2.transports import (
+        LoggingServiceV2GrpcTransport,
+    )
+
+    if "logging" not in endpoints:
+        return LoggingServiceV2Client()
+    channel = _channel(endpoints["logging"])
+    return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
+
+
+def storage_client(project: str, endpoints: Mapping[str, str]) -> Any:
+    """A client for Cloud Storage."""
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud import storage  # type: ignore[attr-defined]
+
+    if "storage" not in endpoints:
+        return storage.Client(project=project)
+    return storage.Client(
+        project=project,
+        credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
+        client_options={"api_endpoint": endpoints["storage"]},
+    )
+
+
+def _client(kind: Any, transport: Any, region: str, endpoints: Mapping[str, str]) -> Any:
+    if "aiplatform" in endpoints:
+        return kind(transport=transport(channel=_channel(endpoints["aiplatform"])))
+    return kind(client_options={"api_endpoint": f"{region}-aiplatform.googleapis.com"})
+
+
+def _channel(address: str) -> Any:
+    """To a stand-in on this machine, which no proxy knows."""
+    import grpc
+
+    return grpc.insecure_channel(
+        address,
+        options=[
+            ("grpc.enable_http_proxy", 0),
+            ("grpc.max_receive_message_length", 64 << 20),
+        ],
+    )

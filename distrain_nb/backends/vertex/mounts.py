@@ -1,0 +1,91 @@
+"""Options of a job on Vertex AI that have a form of their own, as the API has them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ANY, _NONE = "any", "none"
+
+
+def labels(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts. Raises OptionError for what Google Cloud takes for no label."""
+    found = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not _KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(value):
+            raise OptionError(
+                f"--label can't be {text!r}; write NAME=VALUE in lower case letters, digits, "
+                "- and _, NAME beginning with a letter, each of up to 63 characters"
+            )
+        found[name] = value
+    return found
+
+
+def variables(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts as environment variables. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            raise OptionError(f"--env can't be {text!r}; write NAME=VALUE")
+        if name.startswith(("AIP_", "CLOUD_ML_")) or name in ("CLUSTER_SPEC", "TF_CONFIG"):
+            raise OptionError(f"--env can't be {text!r}: Vertex AI sets {name} itself")
+        found[name] = value
+    return found
+
+
+def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
+    """SERVER:PATH:MOUNT texts; the share is mounted at `/mnt/nfs/MOUNT`. Raises OptionError."""
+    found = []
+    for text in texts:
+        parts = text.split(":")
+        if len(parts) != 3 or not all(parts) or not parts[1].startswith("/"):
+            raise OptionError(
+                f"--nfs can't be {text!r}; write SERVER:PATH:MOUNT, such as 10.0.0.2:/share:data, "
+                "which is then at /mnt/nfs/data"
+            )
+        found.append({"server": parts[0], "path": parts[1], "mountPoint": parts[2]})
+    return found
+
+
+def lustre_mounts(text: str) -> list[dict[str, str]]:
+    """The mount that ADDRESS:FILESYSTEM:VOLUME:MOUNT names, if any. Raises OptionError."""
+    if not text:
+        return []
+    parts = text.split(":")
+    if len(parts) != 4 or not all(parts):
+        raise OptionError(
+            f"--lustre can't be {text!r}; write ADDRESS:FILESYSTEM:VOLUME:MOUNT, such as "
+            "10.0.0.2:lustrefs:projects/p/locations/us-central1-a/instances/i:data"
+        )
+    address, filesystem, volume, mount = parts
+    return [
+        {
+            "instanceIp": address,
+            "volumeHandle": volume,
+            "filesystem": filesystem,
+            "mountPoint": mount,
+        }
+    ]
+
+
+def reservation(text: str) -> dict[str, Any] | None:
+    """`any`, `none`, or the reservations (separated by commas) that machines are taken from."""
+    if not text:
+        return None
+    if text in (_ANY, _NONE):
+        return {"reservationAffinityType": "ANY_RESERVATION" if text == _ANY else "NO_RESERVATION"}
+    return {
+        "reservationAffinityType": "SPECIFIC_RESERVATION",
+        "key": "compute.googleapis.com/reservation-name",
+        "values": text.split(","),
+    }

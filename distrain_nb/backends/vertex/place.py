@@ -1,0 +1,138 @@
+"""Where a job goes on Vertex AI: project, region, bucket and the accounts that it runs under.
+
+Each setting is looked for in the options, in `%distrain config`, in the environment, and in the
+files of `gcloud`, in this order.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+
+# The variables that Google's own tools and notebooks set, the more particular ones first.
+VARIABLES = {
+    "project": (
+        "CLOUD_ML_PROJECT_ID",
+        "GOOGLE_CLOUD_PROJECT",
+        "CLOUDSDK_CORE_PROJECT",
+        "GCLOUD_PROJECT",
+    ),
+    "region": (
+        "CLOUD_ML_REGION",
+        "GOOGLE_CLOUD_REGION",
+        "GOOGLE_CLOUD_LOCATION",
+        "CLOUDSDK_AI_REGION",
+        "CLOUDSDK_COMPUTE_REGION",
+    ),
+}
+GCLOUD = {"project": (("core", "project"),), "region": (("ai", "region"), ("compute", "region"))}
+
+# A rehearsal needs no account, so what nobody has chosen is made up.
+REHEARSED = {"project": "rehearsal", "region": "us-central1", "bucket": "rehearsal"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """Settings of a job; an empty text is one that nobody has made.
+
+    `bucket` is a name without `gs://`; `repository` is where images are pushed to.
+    """
+
+    project: str
+    region: str
+    bucket: str
+    repository: str
+    service_account: str = ""
+    network: str = ""
+    tensorboard: str = ""
+
+    @property
+    def parent(self) -> str:
+        """What the API calls the place."""
+        return f"projects/{self.project}/locations/{self.region}"
+
+
+def place_of(job: Job) -> Place:
+    """The settings that hold for a job. Reads the environment and the files of `gcloud`."""
+    project, region = _setting(job, "project"), _setting(job, "region")
+    return Place(
+        project=project,
+        region=region,
+        bucket=_setting(job, "bucket").removeprefix("gs://").strip("/"),
+        repository=_setting(job, "repository") or f"{region}-docker.pkg.dev/{project}/distrain",
+        service_account=_setting(job, "service_account"),
+        network=_setting(job, "network"),
+        tensorboard=_setting(job, "tensorboard"),
+    )
+
+
+def missing(place: Place) -> Iterator[Finding]:
+    """An error for each setting that a job can't do without, with the ways to make it."""
+    for name, example in (
+        ("project", "my-project"),
+        ("region", "us-central1"),
+        ("bucket", "my-bucket"),
+    ):
+        if not getattr(place, name):
+            yield Finding(
+                f"vertex.no-{name}",
+                Severity.ERROR,
+                name,
+                f"no {name} is set: {_ways(name, example)}",
+            )
+
+
+def _ways(name: str, example: str) -> str:
+    ways = [f"write --{name} {example}", f"keep it with %distrain config {name}={example}"]
+    if name in VARIABLES:
+        ways.append(f"set the variable {VARIABLES[name][1]}")
+        section, key = GCLOUD[name][0]
+        prefix = "" if section == "core" else f"{section}/"
+        ways.append(f"run gcloud config set {prefix}{key} {example}")
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+def _setting(job: Job, name: str) -> str:
+    chosen = job.layout.region if name == "region" else job.backend_options.get(name)
+    return str(
+        chosen
+        or getattr(job.config, name)
+        or next((os.environ[each] for each in VARIABLES.get(name, ()) if os.environ.get(each)), "")
+        or _from_gcloud(name)
+        or (REHEARSED.get(name, "") if job.rehearse is not None else "")
+    )
+
+
+def _from_gcloud(name: str) -> str:
+    if name not in GCLOUD:
+        return ""
+    properties = configparser.ConfigParser(interpolation=None)
+    try:
+        properties.read(_gcloud_file(), encoding="utf-8")
+    except configparser.Error:  # gcloud says so itself, and better
+        return ""
+    found = (properties.get(section, key, fallback="") for section, key in GCLOUD[name])
+    return next(filter(None, found), "")
+
+
+def _gcloud_file() -> Path:
+    """The configuration of `gcloud` that is active, whether or not the file is there."""
+    own = os.environ.get("CLOUDSDK_CONFIG")
+    folder = Path(own) if own else Path.home() / ".config" / "gcloud"
+    name = os.environ.get("CLOUDSDK_ACTIVE_CONFIG_NAME", "")
+    if not name:
+        try:
+            name = (folder / "active_config").read_text(encoding="utf-8").strip()
+        except OSError:
+            name = "default"
+    return folder / "configurations" / f"config_{name}"

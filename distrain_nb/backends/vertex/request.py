@@ -1,0 +1,180 @@
+"""The request: a `CustomJob`, or a `TrainingPipeline` around one, as JSON in the API's spelling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.vertex import mounts
+from distrain_nb.layout import Role
+from distrain_nb.layout.exchange.pieces import present
+from distrain_nb.layout.exchange.vertex import IMAGE, custom_job_spec, image_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.place import Place
+
+# What only the moment of submission can tell: the run's own name in the cloud.
+RUN = "${RUN}"
+RUN_LABEL = "distrain_run"
+
+# Below the run's folder in the bucket: the program as files, and as a source distribution.
+CODE, PACKAGE = "code", "package"
+PACKAGE_MODULE = "distrain_program.task"
+
+CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
+
+
+def custom_job(job: Job, place: Place, ranks: int, base: str) -> dict[str, Any]:
+    """The `CustomJob`, with `RUN` where the run's name belongs.
+
+    Where an image has yet to be built, its name is `IMAGE`. `base` is the container that runs a
+    source distribution.
+    """
+    labels = mounts.labels(job.backend_options.get("label", ()))
+    return {
+        "displayName": job.name or "distrain",
+        "labels": {**labels, RUN_LABEL: RUN},
+        "jobSpec": _job_spec(job, place, ranks, base),
+    }
+
+
+def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
+    """A custom job as a pipeline that has no other step."""
+    return {
+        "displayName": job["displayName"],
+        "labels": job["labels"],
+        "trainingTaskDefinition": CUSTOM_TASK,
+        "trainingTaskInputs": job["jobSpec"],
+    }
+
+
+def output_folder(place: Place) -> str:
+    """Where all that a run leaves behind is kept, as `gs://…`."""
+    return f"gs://{place.bucket or 'BUCKET'}/distrain/{RUN}"
+
+
+def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
+    """What our worker is told, and what the user adds."""
+    told = {
+        "DISTRAIN_RUN": RUN,
+        "DISTRAIN_RANKS": str(ranks),
+        "DISTRAIN_OUTPUT": output_folder(place),
+    }
+    if job.results:
+        told["DISTRAIN_RESULTS"] = ",".join(job.results)
+    if job.layout.launcher == "mpi":
+        told["DISTRAIN_LAUNCHER"] = "mpi"
+    return {**told, **mounts.variables(job.backend_options.get("env", ()))}
+
+
+def with_run(request: Any, run: str) -> Any:
+    """The request with the run's name in every place of `RUN`."""
+    if isinstance(request, dict):
+        return {key: with_run(value, run) for key, value in request.items()}
+    if isinstance(request, list):
+        return [with_run(value, run) for value in request]
+    return request.replace(RUN, run) if isinstance(request, str) else request
+
+
+def with_image(request: Any, image: str) -> Any:
+    """The request with the image that has been built in every place of `IMAGE`."""
+    if isinstance(request, dict):
+        return {key: with_image(value, image) for key, value in request.items()}
+    if isinstance(request, list):
+        return [with_image(value, image) for value in request]
+    return image if request == IMAGE else request
+
+
+def _job_spec(job: Job, place: Place, ranks: int, base: str) -> dict[str, Any]:
+    options = job.backend_options
+    spec = custom_job_spec(job.layout)
+    pools = spec["workerPoolSpecs"]
+    scheduling = spec.get("scheduling", {})
+    if options.get("restart"):
+        scheduling["restartJobOnWorkerRestart"] = True
+    variables = environment(job, place, ranks)
+    for position, container in _containers(job, variables, base):
+        del pools[position]["containerSpec"]
+        pools[position] |= container | _on_machines(job, position, pools[position])
+    return present(
+        persistentResourceId=options.get("persistent_resource") or None,
+        workerPoolSpecs=pools,
+        scheduling=scheduling,
+        serviceAccount=place.service_account or None,
+        network=place.network or None,
+        baseOutputDirectory={"outputUriPrefix": output_folder(place)},
+        tensorboard=_resource(place, "tensorboards", place.tensorboard),
+        enableWebAccess=options.get("web_access") or None,
+        **_experiment(job, place),
+    )
+
+
+def _containers(
+    job: Job, variables: Mapping[str, str], base: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What each pool runs. The Reduction Server brings all that it needs."""
+    for role, pool in job.layout.pools():
+        image = image_of(job.layout, role, pool)
+        if role is Role.REDUCERS:
+            yield role.position, {"containerSpec": {"imageUri": image}}
+        elif job.backend_options.get("python_package"):
+            yield role.position, {"pythonPackageSpec": _python_package(variables, base, job)}
+        elif image == IMAGE:
+            yield role.position, {"containerSpec": {"imageUri": IMAGE, "env": _listed(variables)}}
+        else:
+            yield role.position, {"containerSpec": _own_container(image, variables)}
+
+
+def _python_package(variables: Mapping[str, str], base: str, job: Job) -> dict[str, Any]:
+    return {
+        "executorImageUri": job.layout.image or base,
+        "packageUris": [f"{variables['DISTRAIN_OUTPUT']}/{PACKAGE}/distrain_program-0.tar.gz"],
+        "pythonModule": PACKAGE_MODULE,
+        "env": _listed(variables),
+    }
+
+
+def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
+    """A container that knows nothing of us: code comes from the bucket, which is mounted."""
+    code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
+    told = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
+    start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
+    return {
+        "imageUri": image,
+        "command": ["sh", "-c", start],
+        "env": _listed({**told, **variables}),
+    }
+
+
+def _on_machines(job: Job, position: int, pool: dict[str, Any]) -> dict[str, Any]:
+    """Mounts, and for those that train the reservation that machines are taken from."""
+    options = job.backend_options
+    trains = position in (Role.PRIMARY.position, Role.WORKERS.position)
+    affinity = mounts.reservation(options.get("reservation", "")) if trains else None
+    return present(
+        machineSpec={**pool["machineSpec"], **present(reservationAffinity=affinity)},
+        nfsMounts=mounts.nfs_mounts(options.get("nfs", ())),
+        lustreMounts=mounts.lustre_mounts(options.get("lustre", "")),
+    )
+
+
+def _experiment(job: Job, place: Place) -> dict[str, str]:
+    """The run of an experiment that the job is filed under; both are contexts of its metadata."""
+    name = job.backend_options.get("experiment")
+    if not name:
+        return {}
+    contexts = f"{place.parent}/metadataStores/default/contexts"
+    return {"experiment": f"{contexts}/{name}", "experimentRun": f"{contexts}/{name}-{RUN}"}
+
+
+def _resource(place: Place, collection: str, name: str) -> str | None:
+    """A resource's full name, from that or from its number."""
+    if not name:
+        return None
+    return name if "/" in name else f"{place.parent}/{collection}/{name}"
+
+
+def _listed(variables: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"name": name, "value": value} for name, value in variables.items()]
