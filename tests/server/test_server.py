@@ -1,0 +1,231 @@
+"""The server extension in a real Jupyter server."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+import distrain_nb
+from distrain_nb import api
+from distrain_nb.run import Store
+from distrain_nb.run.facts import facts
+from distrain_nb.server.doors import fingerprint, is_own
+from distrain_nb.worker.status import State
+from tests.conftest import eventually
+from tests.server.servers import Server, jupyter_server, stripping_proxy
+from tests.server.stored import stored_run
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISTRAIN_HOME", str(tmp_path_factory.mktemp("home")))
+        yield Store()
+
+
+@pytest.fixture(scope="module")
+def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with jupyter_server(tmp_path_factory.mktemp("server")) as started:
+        yield started
+
+
+@pytest.fixture
+def client(server: Server) -> Iterator[httpx.Client]:
+    with server.client() as client:
+        yield client
+
+
+def test_it_says_what_it_is(store: Store, client: httpx.Client) -> None:
+    said = client.get("distrain/version").json()
+    assert said == {"version": distrain_nb.__version__, "home": fingerprint(store.folder)}
+
+
+def test_it_tells_what_the_kernel_would(store: Store, client: httpx.Client) -> None:
+    run = stored_run(store, "one\ntwo\n")
+    said = client.get(f"distrain/runs/{run.id}/facts").json()
+    del said["now"]
+    assert said == json.loads(json.dumps(facts(run).as_json()))
+    log = client.get(f"distrain/runs/{run.id}/log", params={"first": "-1"}).json()
+    assert (log["total"], log["first"], log["end"]) == (2, 1, True)
+    assert [line[-1] for line in log["lines"]] == ["two"]
+    assert run.id in [each["id"] for each in client.get("distrain/runs").json()["runs"]]
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "version"),
+        ("GET", "runs"),
+        ("GET", "runs/1/facts"),
+        ("GET", "runs/1/log"),
+        ("GET", "runs/1/download"),
+        ("POST", "runs/1/cancel"),
+        ("DELETE", "runs/1"),
+    ],
+)
+def test_nothing_without_the_token(
+    store: Store, server: Server, token: str, method: str, path: str
+) -> None:
+    run = stored_run(store, "secret\n")
+    with server.client(token) as client:
+        refused = client.request(method, f"distrain/{path.replace('1', str(run.id))}")
+    assert refused.status_code == 403
+    assert "secret" not in refused.text
+    assert run.folder.exists()
+
+
+def test_a_page_of_another_site_is_refused(store: Store, server: Server) -> None:
+    run = stored_run(store, "secret\n")
+    with server.browser() as browser:
+        assert browser.get(f"distrain/runs/{run.id}/log").status_code == 200
+        headers = {"Origin": "https://elsewhere.example"}
+        refused = browser.get(f"distrain/runs/{run.id}/log", headers=headers)
+    assert refused.status_code in (403, 404)
+    assert "secret" not in refused.text
+    assert "access-control-allow-origin" not in refused.headers
+
+
+def test_a_cookie_alone_changes_nothing(store: Store, server: Server) -> None:
+    run = stored_run(store)
+    with server.browser() as browser:
+        path = f"distrain/runs/{run.id}"
+        assert browser.post(f"{path}/cancel").status_code == 403
+        assert browser.delete(path).status_code == 403
+        assert run.folder.exists()
+        headers = {"X-XSRFToken": browser.cookies["_xsrf"]}
+        assert browser.delete(path, headers=headers).status_code == 204
+    assert not run.folder.exists()
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "..%2f..",
+        "..",
+        "0",
+        "999",
+        "1/../../x",
+        "last",
+        "stored",
+        "%00",
+        "01",
+        "1%20",
+        "-1",
+        "1%2f..",
+    ],
+)
+def test_what_is_no_number_of_a_run_is_not_found(
+    store: Store, client: httpx.Client, number: str
+) -> None:
+    stored_run(store, "secret\n")
+    for path in ("log", "facts", "download"):
+        answer = client.get(f"distrain/runs/{number}/{path}")
+        assert answer.status_code == 404, answer.text
+        assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("linked", ["", "log.tsv", "tensorboard"])
+def test_nothing_outside_the_store_is_read(
+    store: Store, client: httpx.Client, tmp_path: Path, linked: str
+) -> None:
+    run = stored_run(store, "secret\n")
+    (run.folder / "tensorboard").mkdir()
+    inside, outside = run.folder / linked, tmp_path / "outside"
+    shutil.move(inside, outside)
+    inside.symlink_to(outside)
+    for path in ("log", "download", "metrics"):
+        answer = client.get(f"distrain/runs/{run.id}/{path}")
+        assert answer.status_code == 404
+        assert "secret" not in answer.text
+    headers = {"Content-Length": "0"}
+    assert client.post(f"distrain/runs/{run.id}/cancel", headers=headers).status_code == 404
+    assert client.delete(f"distrain/runs/{run.id}").status_code == 404
+    assert outside.exists()
+    assert run.id not in [each["id"] for each in client.get("distrain/runs").json()["runs"]]
+
+
+def test_only_the_users_own_runs_are_opened(store: Store) -> None:
+    run = stored_run(store)
+    assert is_own(store.folder, run.folder)
+    assert not is_own(store.folder, run.folder, user=os.getuid() + 1)
+    assert not is_own(store.folder, store.folder / "runs" / "never")
+
+
+def test_a_page_of_another_home_is_sent_to_its_kernel(store: Store, client: httpx.Client) -> None:
+    run = stored_run(store)
+    path = f"distrain/runs/{run.id}/facts"
+    assert client.get(path, params={"home": fingerprint(store.folder)}).status_code == 200
+    refused = client.get(path, params={"home": fingerprint(store.folder.parent)})
+    assert refused.status_code == 404
+    assert str(store.folder) in refused.json()["message"]
+
+
+def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:
+    run = stored_run(store)
+    for path, query, word in (
+        ("log", {"count": "many"}, "'many'"),
+        ("log", {"role": "chiefs"}, "workers"),
+        ("search", {"text": "(", "regex": "1"}, "position 0"),
+        ("everything", {}, "facts"),
+    ):
+        answer = client.get(f"distrain/runs/{run.id}/{path}", params=query)
+        assert answer.status_code == 400
+        assert word in answer.json()["message"]
+
+
+def test_a_run_is_stopped_and_deleted_through_it(store: Store, client: httpx.Client) -> None:
+    code = "import time\nprint('here', flush=True)\ntime.sleep(600)"
+    run = api.submit(code, on="local", ranks_per_replica=2)
+    path = f"distrain/runs/{run.id}"
+    assert eventually(lambda: client.get(f"{path}/log").json()["total"] == 2, within=60)
+    assert client.delete(path).status_code == 409
+    answer = client.post(f"{path}/cancel")
+    assert answer.status_code == 202
+    assert answer.json()["state"] in [str(state) for state in State]
+    assert eventually(lambda: client.get(f"{path}/facts").json()["state"] == "cancelled", within=30)
+    assert client.delete(path).status_code == 204
+    assert not run.folder.exists()
+    assert client.get(f"{path}/facts").status_code == 404
+
+
+def test_a_large_log_is_downloaded_as_it_is_read(
+    store: Store, server: Server, client: httpx.Client
+) -> None:
+    count = 200_000
+    run = stored_run(store, "".join(f"line {n}: {'x' * 80}\n" for n in range(count)))
+    with client.stream("GET", f"distrain/runs/{run.id}/download") as answer:
+        assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+        assert "attachment" in answer.headers["content-disposition"]
+        assert answer.headers["transfer-encoding"] == "chunked"
+        lines = list(answer.iter_lines())
+    assert len(lines) == count
+    assert lines[0].startswith("[rank 0] line 0: x")
+    assert lines[-1].startswith(f"[rank 0] line {count - 1}: x")
+
+
+def test_behind_a_base_url(store: Store, tmp_path: Path) -> None:
+    run = stored_run(store, "one\n")
+    with jupyter_server(tmp_path, "/proxy/8888/") as server:
+        assert server.url.endswith("/proxy/8888/")
+        with server.client() as client:
+            assert client.get(f"distrain/runs/{run.id}/log").json()["total"] == 1
+            outside = client.get(server.url.removesuffix("proxy/8888/") + "distrain/version")
+            assert outside.status_code == 404
+
+
+def test_behind_a_proxy_that_strips_a_prefix(store: Store, server: Server) -> None:
+    run = stored_run(store, "one\n")
+    with stripping_proxy(server, "/workspace/7/") as url, server.browser(url) as browser:
+        assert browser.get(f"distrain/runs/{run.id}/log").json()["total"] == 1
+        assert browser.delete(f"distrain/runs/{run.id}").status_code == 403
+        headers = {"X-XSRFToken": browser.cookies["_xsrf"]}
+        headers["Origin"] = url.removesuffix("/workspace/7/")
+        assert browser.delete(f"distrain/runs/{run.id}", headers=headers).status_code == 204
+    assert not run.folder.exists()
