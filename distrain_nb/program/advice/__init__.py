@@ -1,0 +1,55 @@
+"""Looks at a training program for what its distributed framework asks of it.
+
+Horovod's six changes, what goes with DDP and FSDP, and the scope of TensorFlow's strategies. It
+reads the code and runs nothing; findings are warnings and infos, never errors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding
+from distrain_nb.program.advice.horovod import horovod
+from distrain_nb.program.advice.pytorch import pytorch
+from distrain_nb.program.advice.reading import Code
+from distrain_nb.program.advice.tensorflow import tensorflow
+from distrain_nb.program.ipython_syntax import plain
+from distrain_nb.worker.program import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["findings", "findings_in"]
+
+
+def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
+    """What a cell lacks, from its line `first_line` (1-based) on; lines count from the first.
+
+    The cell is judged by itself. Code that can't be parsed gives nothing: capture says why.
+    """
+    lines = source.split("\n")
+    text = "\n".join([*[""] * (first_line - 1), *lines[first_line - 1 :]])
+    return findings_in(text, (Segment(1, len(lines), label, 1, is_cell=True),))
+
+
+def findings_in(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
+    """What a program lacks, its definitions from other cells included.
+
+    `main` is the text of main.py and `segments` say which cell's lines it has.
+    """
+    tree = plain(main).tree
+    if tree is None:
+        return ()
+    code = Code(tree)
+    notes = {note for check in (horovod, pytorch, tensorflow) for note in check(code)}
+    return tuple(
+        Finding(note.code, note.severity, _place(note.line, segments), note.message)
+        for note in sorted(notes, key=lambda note: (note.line, note.code))
+    )
+
+
+def _place(line: int, segments: Sequence[Segment]) -> str:
+    for segment in segments:
+        if segment.first <= line <= segment.last:
+            return f"{segment.label}, line {segment.line + line - segment.first}"
+    return ""

@@ -1,0 +1,110 @@
+"""Which code runs on one rank only, and what it saves."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
+from distrain_nb.program.advice.reading import given, keyword, last
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.program.advice.reading import Code
+
+_LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+_ONE_RANK = re.compile(r"rank_?(zero|0)|main_process|master_only|chief_only")
+_SAVED = re.compile(r"model|net\b|saver|manager|checkpoint|ckpt", re.I)
+_SAVES = {"save_weights", "save_pretrained", "save_checkpoint", "save_model", "export_saved_model"}
+_FOLDERS = ("checkpoint_dir", "model_dir")
+_TAKE_FOLDERS = {"MonitoredTrainingSession", "Estimator", "RunConfig", "model_to_estimator"}
+
+
+@dataclass(frozen=True, eq=False)
+class Guards:
+    """Tells of a node whether it runs under a test of the rank."""
+
+    code: Code
+    rank: Flow = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rank", Flow(self.code, (RANK, LOCAL_RANK), under=True))
+
+    def guarded(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> bool:
+        """Whether the node runs on some ranks only, itself or wherever its function is called."""
+        if any(self._tested(outer, child) for outer, child in self.code.around(node)):
+            return True
+        function = self.code.function_of(node)
+        if function is None or function.name in seen:
+            return False
+        if any(_ONE_RANK.search(ast.unparse(each)) for each in function.decorator_list):
+            return True
+        calls = self.code.calls_of(function.name)
+        seen |= {function.name}
+        return bool(calls) and all(self.guarded(call, seen) for call in calls)
+
+    def _tested(self, outer: ast.AST, child: ast.AST) -> bool:
+        if isinstance(outer, (ast.If, ast.IfExp, ast.While)):
+            return child is not outer.test and self.rank.holds(outer.test)
+        if isinstance(outer, ast.BoolOp):
+            before = outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
+            return any(map(self.rank.holds, before))
+        if isinstance(outer, ast.Match):
+            return child is not outer.subject and self.rank.holds(outer.subject)
+        return any(self._leaves(statement) for statement in _before(outer, child))
+
+    def _leaves(self, statement: ast.AST) -> bool:
+        """Whether a statement sends some ranks away."""
+        if not (isinstance(statement, ast.If) and self.rank.holds(statement.test)):
+            return False
+        end = statement.body[-1]
+        exits = isinstance(end, ast.Expr) and "exit" in ast.unparse(end)
+        return isinstance(end, _LEAVES) or exits
+
+
+def _before(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    """The statements that stand before a child in its own block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and child in block:
+            return block[: block.index(child)]
+    return []
+
+
+def unguarded_saves(guards: Guards) -> list[ast.Call]:
+    """The calls by which every rank saves to the same place."""
+    return [
+        call
+        for call, places in _saves(guards.code)
+        if not any(map(guards.rank.holds, places)) and not guards.guarded(call)
+    ]
+
+
+def _saves(code: Code) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
+    """The calls that save a model, with what says where."""
+    for call in code.calls:
+        name = code.name(call.func)
+        if last(name) in _TAKE_FOLDERS:
+            folder = keyword(call, *_FOLDERS)
+            if folder is not None and not _is_none(folder):
+                yield call, [folder]
+        elif name == "torch.save":
+            yield call, [*call.args[1:], *(k.value for k in call.keywords)]
+        elif _is_save(code, name):
+            yield call, given(call)
+
+
+def _is_save(code: Code, name: str) -> bool:
+    action, receiver = last(name), last(name.rpartition(".")[0])
+    if "torch.distributed" in name or action in code.functions:
+        return False  # the one saves on all ranks together, the other is looked into
+    if action in ("ModelCheckpoint", "CheckpointSaverHook") or action in _SAVES:
+        return True
+    return action == "save" and bool(_SAVED.search(receiver))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

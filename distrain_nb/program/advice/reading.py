@@ -1,0 +1,151 @@
+"""Code as the checks see it: its calls by full names, and what stands around each."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# What a name means by custom, where the code that is seen does not say.
+_CUSTOMARY = {
+    "hvd": "horovod",
+    "tf": "tensorflow",
+    "keras": "tensorflow.keras",
+    "dist": "torch.distributed",
+    "DDP": "torch.nn.parallel.DistributedDataParallel",
+    "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Code:
+    """A parsed program; all of it is read as one, whatever function or cell it stands in."""
+
+    tree: ast.Module
+
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def parents(self) -> Mapping[ast.AST, ast.AST]:
+        return {child: node for node in self.nodes for child in ast.iter_child_nodes(node)}
+
+    @cached_property
+    def aliases(self) -> Mapping[str, str]:
+        """What each imported name stands for: `hvd` is `horovod.torch`."""
+        found = dict(_CUSTOMARY)
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found |= {a.asname or _top(a.name): _meant(a) for a in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found |= {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+        return found
+
+    @cached_property
+    def modules(self) -> Mapping[str, int]:
+        """The dotted names that imports bring, each with the line where it is first imported."""
+        found: dict[str, int] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    found.setdefault(alias.name, node.lineno)
+            elif isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    found.setdefault(f"{node.module}.{alias.name}", node.lineno)
+        return found
+
+    @cached_property
+    def functions(self) -> Mapping[str, Function]:
+        """The functions and methods that the code defines, by their plain names."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return {node.name: node for node in self.nodes if isinstance(node, kinds)}
+
+    @cached_property
+    def classes(self) -> Mapping[str, ast.ClassDef]:
+        return {node.name: node for node in self.nodes if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def calls(self) -> tuple[ast.Call, ...]:
+        found = (node for node in self.nodes if isinstance(node, ast.Call))
+        return tuple(sorted(found, key=lambda call: (call.lineno, call.col_offset)))
+
+    def name(self, node: ast.AST) -> str:
+        """The full dotted name: `horovod.torch.init`; calls inside are `()`, the unknown `?`."""
+        if isinstance(node, ast.Name):
+            return self.aliases.get(node.id, node.id)
+        if isinstance(node, ast.Attribute):
+            return f"{self.name(node.value)}.{node.attr}"
+        if isinstance(node, ast.Call):
+            return f"{self.name(node.func)}()"
+        return f"{self.name(node.value)}[]" if isinstance(node, ast.Subscript) else "?"
+
+    def called(self, *lasts: str, start: str = "") -> list[ast.Call]:
+        """The calls whose full name begins with `start` and ends in one of `lasts`, in order."""
+        return [
+            call
+            for call in self.calls
+            if last(self.name(call.func)) in lasts and self.name(call.func).startswith(start)
+        ]
+
+    def calls_of(self, function: str) -> list[ast.Call]:
+        """The calls of a function or method that the code defines."""
+        return [call for call in self.calls if last(self.name(call.func)) == function]
+
+    def around(self, node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """Each node around this one, from inside out, with its child that holds this one."""
+        while node in self.parents:
+            yield self.parents[node], node
+            node = self.parents[node]
+
+    def function_of(self, node: ast.AST) -> Function | None:
+        """The innermost function that a node stands in."""
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return next((outer for outer, _ in self.around(node) if isinstance(outer, kinds)), None)
+
+    def uses(self, module: str) -> bool:
+        """Whether a module, or one inside it, is imported."""
+        return any(f"{name}.".startswith(f"{module}.") for name in self.modules)
+
+    def says(self, attribute: str) -> bool:
+        """Whether an attribute or name is written anywhere."""
+        return any(
+            (isinstance(node, ast.Attribute) and node.attr == attribute)
+            or (isinstance(node, ast.Name) and node.id == attribute)
+            for node in self.nodes
+        )
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """The strings that are written out, the fixed parts of f-strings included."""
+        constants = (node.value for node in self.nodes if isinstance(node, ast.Constant))
+        return tuple(value for value in constants if isinstance(value, str))
+
+
+def last(name: str) -> str:
+    """`init` of `horovod.torch.init`."""
+    return name.rpartition(".")[2]
+
+
+def given(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by position and by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def keyword(call: ast.Call, *names: str) -> ast.expr | None:
+    """What a call is given under one of these names."""
+    return next((k.value for k in call.keywords if k.arg in names), None)
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _meant(alias: ast.alias) -> str:
+    return alias.name if alias.asname else _top(alias.name)

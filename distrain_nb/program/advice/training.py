@@ -1,0 +1,103 @@
+"""What the checks of all frameworks look for: optimizers, devices, and how a note is made."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.findings import Severity
+from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
+from distrain_nb.program.advice.reading import given, keyword, last
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.program.advice.reading import Code
+
+_OPTIMIZERS = {
+    *("SGD", "Adam", "AdamW", "Adamax", "NAdam", "Nadam", "RAdam", "RMSprop", "RMSProp", "Adagrad"),
+    *("Adadelta", "Adafactor", "Ftrl", "Lion", "LAMB", "LARS", "LBFGS", "Rprop", "ASGD"),
+    *("GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer", "AdagradOptimizer"),
+    *("RMSPropOptimizer", "AdadeltaOptimizer", "FtrlOptimizer", "SparseAdam"),
+}
+_TRAINS = ("backward", "fit", "fit_generator", "minimize", "apply_gradients", "GradientTape")
+_PINS = (
+    *("set_device", "set_device_index", "device", "cuda", "to", "gpu", "set_default_device"),
+    *("set_visible_devices", "GPUOptions", "DistributedDataParallel", "init_process_group"),
+)
+
+
+class Note(NamedTuple):
+    """A finding before its line is a place."""
+
+    code: str
+    severity: Severity
+    line: int
+    message: str
+
+
+def warning(code: str, line: int, message: str) -> Note:
+    return Note(f"advice.{code}", Severity.WARNING, line, message)
+
+
+def info(code: str, line: int, message: str) -> Note:
+    return Note(f"advice.{code}", Severity.INFO, line, message)
+
+
+def optimizers(code: Code) -> list[ast.Call]:
+    """The calls that make an optimizer, and those of `compile` that name one as text."""
+    return [
+        call
+        for call in code.calls
+        if last(code.name(call.func)) in _OPTIMIZERS
+        or (
+            last(code.name(call.func)) == "compile"
+            and isinstance(keyword(call, "optimizer") or next(iter(call.args), None), ast.Constant)
+        )
+    ]
+
+
+def trains(code: Code) -> bool:
+    """Whether gradients are computed at all."""
+    return bool(optimizers(code) or code.called(*_TRAINS))
+
+
+def uses_cuda(code: Code) -> bool:
+    """Whether a PyTorch program puts anything on a GPU."""
+    named = any(text == "nccl" or text.partition(":")[0] == "cuda" for text in code.texts)
+    return named or bool(code.called("cuda", "set_device"))
+
+
+def pinned(code: Code) -> str:
+    """How processes choose their GPUs: `local`, by `rank`, or not at all."""
+    places = list(_devices(code))
+    if any(map(_means_none, places)):
+        return "local"
+    for way, flow in (
+        ("local", Flow(code, (LOCAL_RANK,), through=True)),
+        ("rank", Flow(code, (RANK,))),
+    ):
+        if any(map(flow.holds, places)):
+            return way
+    return ""
+
+
+def _devices(code: Code) -> Iterator[ast.expr]:
+    """Whatever says which GPU a process is to use."""
+    for call in code.called(*_PINS):
+        yield from given(call)
+    for node in code.nodes:
+        if isinstance(node, ast.Assign) and any(map(_is_choice, node.targets)):
+            yield node.value
+
+
+def _is_choice(target: ast.expr) -> bool:
+    text = ast.unparse(target)
+    return text.endswith("visible_device_list") or "CUDA_VISIBLE_DEVICES" in text
+
+
+def _means_none(node: ast.expr) -> bool:
+    """`[]`, as in `set_visible_devices([], "GPU")`, and the same for CUDA_VISIBLE_DEVICES."""
+    if isinstance(node, ast.List):
+        return not node.elts
+    return isinstance(node, ast.Constant) and node.value in ("", "-1")
