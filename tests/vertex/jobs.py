@@ -1,0 +1,26 @@
+"""Jobs for the tests of Vertex AI."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from distrain_nb.api import program
+from distrain_nb.backends.base import Job
+from distrain_nb.backends.vertex import VertexBackend
+from distrain_nb.backends.vertex.plan import VertexPlan
+from distrain_nb.config import Config
+from distrain_nb.layout import Layout
+
+PLACE = {"project": "my-project", "bucket": "my-bucket"}
+
+
+def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> Job:
+    """A job of a small program; `options` are those that only clouds have."""
+    options = {**PLACE, **more.pop("options", {})}
+    layout = layout or Layout.of("vertex", primary="n1-standard-8+2*T4", region="europe-west4")
+    return Job(program(code), layout, Path(), config=Config(), backend_options=options, **more)
+
+
+def planned(layout: Layout | None = None, **more: Any) -> VertexPlan:
+    return VertexBackend().plan(job(layout, **more))

@@ -1,0 +1,91 @@
+"""Where a job goes: options before settings, the environment, and gcloud's files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.backends.vertex.place import VARIABLES, missing, place_of
+from distrain_nb.config import Config
+from distrain_nb.layout import Layout
+from tests.vertex.jobs import job, planned
+
+NOWHERE = Layout.of("vertex", primary="n1-standard-8")
+
+
+@pytest.fixture(autouse=True)
+def gcloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder of gcloud's, and none of the variables."""
+    for name in {*sum(VARIABLES.values(), ()), "CLOUDSDK_ACTIVE_CONFIG_NAME"}:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
+    (tmp_path / "configurations").mkdir()
+    return tmp_path
+
+
+def write(gcloud: Path, name: str, text: str) -> None:
+    (gcloud / "configurations" / f"config_{name}").write_text(text, encoding="utf-8")
+
+
+def test_each_source_yields_to_the_one_before(
+    gcloud: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = replace(job(NOWHERE), backend_options={})
+    write(gcloud, "default", "[core]\nproject = of-gcloud\n[compute]\nregion = us-east1\n")
+    assert place_of(asked).parent == "projects/of-gcloud/locations/us-east1"
+    write(
+        gcloud, "default", "[core]\nproject = p%\n[compute]\nregion = a\n[ai]\nregion = us-west1\n"
+    )
+    assert place_of(asked).parent == "projects/p%/locations/us-west1"
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "of-env")
+    monkeypatch.setenv("CLOUD_ML_REGION", "us-east4")
+    assert place_of(asked).parent == "projects/of-env/locations/us-east4"
+    asked = replace(asked, config=Config(project="of-config", region="us-south1"))
+    assert place_of(asked).parent == "projects/of-config/locations/us-south1"
+    asked = replace(
+        asked,
+        backend_options={"project": "of-option"},
+        layout=replace(NOWHERE, region="europe-west4"),
+    )
+    assert place_of(asked).parent == "projects/of-option/locations/europe-west4"
+
+
+def test_the_active_configuration_of_gcloud_is_read(
+    gcloud: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = replace(job(NOWHERE), backend_options={})
+    write(gcloud, "default", "[core]\nproject = first\n")
+    write(gcloud, "work", "[core]\nproject = second\n")
+    write(gcloud, "broken", "no section\n")
+    (gcloud / "active_config").write_text("work\n", encoding="utf-8")
+    assert place_of(asked).project == "second"
+    monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "default")
+    assert place_of(asked).project == "first"
+    monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "broken")
+    assert place_of(asked).project == ""
+
+
+def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
+    found = {f.code: f.message for f in missing(place_of(replace(job(NOWHERE), backend_options={})))}
+    assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
+    for way in (
+        "--project my-project",
+        "%distrain config project=my-project",
+        "GOOGLE_CLOUD_PROJECT",
+        "gcloud config set project my-project",
+    ):
+        assert way in found["vertex.no-project"]
+    assert "gcloud config set ai/region us-central1" in found["vertex.no-region"]
+    assert "gcloud" not in found["vertex.no-bucket"]
+
+
+def test_a_rehearsal_needs_no_account() -> None:
+    plan = planned(NOWHERE, rehearse="", options={"project": "", "bucket": ""})
+    assert not plan.findings
+    assert plan.place.parent == "projects/rehearsal/locations/us-central1"
+
+
+def test_a_bucket_may_be_written_as_a_uri() -> None:
+    assert place_of(job(options={"bucket": "gs://mine/"})).bucket == "mine"

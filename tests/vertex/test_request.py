@@ -1,0 +1,248 @@
+"""The request: what the API's own types take, and what the documents give."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingPipeline
+from google.protobuf.json_format import MessageToDict, ParseDict
+
+from distrain_nb.backends.vertex.plan import VertexPlan
+from distrain_nb.backends.vertex.request import RUN, training_pipeline
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
+from tests.vertex.jobs import planned
+
+EVERYTHING: dict[str, Any] = {
+    "label": ("team=vision", "cost-center=12"),
+    "env": ("NCCL_DEBUG=INFO",),
+    "nfs": ("10.0.0.2:/share:data",),
+    "lustre": "10.0.0.3:lustrefs:projects/p/locations/l/instances/i:fast",
+    "reservation": "projects/p/zones/z/reservations/r",
+    "persistent_resource": "pool-1",
+    "web_access": True,
+    "restart": True,
+    "tensorboard": "123",
+    "experiment": "trials",
+    "service_account": "trainer@my-project.iam.gserviceaccount.com",
+    "network": "projects/1/global/networks/default",
+}
+LAYOUTS = {
+    "one machine": Layout.of("vertex", primary="n1-standard-4", region="us-central1"),
+    "with a disk": Layout.of(
+        "vertex", primary="n1-standard-8+2*T4,disk=pd-ssd:200", workers="3*n1-standard-8+2*T4",
+        scheduling="SPOT", timeout=3600, max_wait=60, region="europe-west4",
+    ),
+    "servers and an evaluator": Layout.of(
+        "vertex", primary="n1-standard-4", servers="2*n1-highmem-8", evaluators="n1-standard-4",
+        region="us-central1",
+    ),
+    "a TPU": Layout.of("vertex", primary="ct5lp-hightpu-4t,topology=2x2", region="us-west1"),
+}  # fmt: skip
+
+
+def round_trip(plan: VertexPlan) -> dict[str, Any]:
+    """The request after it was the API's own message."""
+    message = CustomJob.from_json(json.dumps(plan.request))
+    found: dict[str, Any] = MessageToDict(CustomJob.pb(message))
+    return found
+
+
+def as_sent(value: Any) -> Any:
+    """With 64-bit numbers as text, as JSON has them on the way back."""
+    if isinstance(value, dict):
+        texts = ("replicaCount",)
+        return {k: str(v) if k in texts else as_sent(v) for k, v in value.items()}
+    return [as_sent(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("options", [{}, EVERYTHING, {"python_package": True}])
+def test_the_api_takes_it_and_loses_nothing(layout: Layout, options: dict[str, Any]) -> None:
+    plan = planned(layout, name="My run", results=("loss",), options=options)
+    assert round_trip(plan) == as_sent(plan.request)
+
+
+def test_every_option_is_where_the_api_has_it() -> None:
+    plan = planned(LAYOUTS["with a disk"], options=EVERYTHING)
+    assert not [f for f in plan.findings if f.code.startswith("vertex.")]
+    spec, parent = plan.request["jobSpec"], "projects/my-project/locations/europe-west4"
+    assert plan.request["labels"] == {"team": "vision", "cost-center": "12", "distrain_run": RUN}
+    assert spec["scheduling"] == {
+        "strategy": "SPOT",
+        "timeout": "3600s",
+        "maxWaitDuration": "60s",
+        "restartJobOnWorkerRestart": True,
+    }
+    assert spec["persistentResourceId"] == "pool-1"
+    assert spec["enableWebAccess"] is True
+    assert spec["tensorboard"] == f"{parent}/tensorboards/123"
+    assert spec["experiment"] == f"{parent}/metadataStores/default/contexts/trials"
+    assert spec["experimentRun"] == f"{spec['experiment']}-{RUN}"
+    assert spec["network"] == "projects/1/global/networks/default"
+    assert spec["serviceAccount"] == EVERYTHING["service_account"]
+    assert spec["baseOutputDirectory"] == {"outputUriPrefix": f"gs://my-bucket/distrain/{RUN}"}
+    for pool in spec["workerPoolSpecs"]:
+        assert pool["nfsMounts"] == [
+            {"server": "10.0.0.2", "path": "/share", "mountPoint": "data"}
+        ]
+        assert pool["lustreMounts"][0]["filesystem"] == "lustrefs"
+        affinity = pool["machineSpec"]["reservationAffinity"]
+        assert affinity["values"] == ["projects/p/zones/z/reservations/r"]
+        assert {"name": "NCCL_DEBUG", "value": "INFO"} in pool["containerSpec"]["env"]
+    assert spec["workerPoolSpecs"][0]["diskSpec"] == {
+        "bootDiskType": "pd-ssd",
+        "bootDiskSizeGb": 200,
+    }
+
+
+def test_unused_positions_are_empty_pools() -> None:
+    pools = planned(LAYOUTS["servers and an evaluator"]).request["jobSpec"]["workerPoolSpecs"]
+    assert [bool(pool) for pool in pools] == [True, False, True, True]
+
+
+def test_the_document_s_reduction_server_job() -> None:
+    """The command of the document, field by field; what a program needs is added to its pools."""
+    layout = Layout.of(
+        "vertex", primary="n1-highmem-96+8*V100", workers="4*n1-highmem-96+8*V100",
+        reducers="16*n1-highcpu-16", region="us-central1",
+    )  # fmt: skip
+    pools = planned(layout).request["jobSpec"]["workerPoolSpecs"]
+    v100 = {
+        "machineType": "n1-highmem-96",
+        "acceleratorType": "NVIDIA_TESLA_V100",
+        "acceleratorCount": 8,
+    }
+    assert [pool["machineSpec"] for pool in pools[:2]] == [v100, v100]
+    assert [pool["replicaCount"] for pool in pools] == [1, 4, 16]
+    assert pools[2] == {
+        "machineSpec": {"machineType": "n1-highcpu-16"},
+        "replicaCount": 16,
+        "containerSpec": {
+            "imageUri": "us-docker.pkg.dev/vertex-ai-restricted/training/reductionserver:latest"
+        },
+    }
+
+
+def test_reducers_are_taken_from_the_nearest_multi_region() -> None:
+    layout = Layout.of(
+        "vertex", primary="n1-highmem-96+8*V100", workers="n1-highmem-96+8*V100",
+        reducers="auto", region="asia-east1",
+    )  # fmt: skip
+    plan = planned(layout)
+    image = plan.request["jobSpec"]["workerPoolSpecs"][2]["containerSpec"]["imageUri"]
+    assert image.startswith("asia-docker.pkg.dev/")
+    assert plan.base.startswith("asia-docker.pkg.dev/vertex-ai/training/pytorch-gpu")
+    assert not [f for f in plan.findings if f.code == "vertex.reduction-base"]
+    other = planned(layout, options={"base": "python:3.11"})
+    assert [f.code for f in other.findings] == ["vertex.reduction-base"]
+
+
+def test_as_a_training_pipeline() -> None:
+    plan = planned(LAYOUTS["with a disk"], options={"pipeline": True})
+    sent = training_pipeline(plan.request)
+    message = TrainingPipeline.from_json(json.dumps(sent))
+    inputs = MessageToDict(TrainingPipeline.pb(message).training_task_inputs)
+    spec = CustomJobSpec.pb(CustomJobSpec())
+    ParseDict(inputs, spec)
+    assert MessageToDict(spec) == as_sent(plan.request["jobSpec"])
+    assert plan.told()["request"]["trainingTaskDefinition"].endswith("custom_task_1.0.0.yaml")
+
+
+def test_dry_run_is_yaml_that_gcloud_takes() -> None:
+    plan = planned(LAYOUTS["with a disk"], name="My run")
+    text = str(plan)
+    spec = CustomJobSpec.pb(CustomJobSpec())
+    ParseDict(yaml.safe_load(text), spec)
+    image = f"europe-west4-docker.pkg.dev/my-project/distrain/my-run:{RUN}"
+    assert spec.worker_pool_specs[1].container_spec.image_uri == image
+    assert "gcloud ai custom-jobs create --config=FILE --project=my-project" in text
+    assert str(planned(LAYOUTS["with a disk"], name="My run")) == text
+
+
+def test_every_submission_is_a_run_of_its_own() -> None:
+    plan = planned(name="My run")
+    first, second = plan.told(), plan.told()
+    assert first["run"] != second["run"]
+    assert json.loads(json.dumps(first)) == first
+    assert RUN not in json.dumps(first["request"])
+    assert first["request"]["labels"]["distrain_run"] == first["run"]
+
+
+def test_an_own_container_gets_the_code_from_the_bucket() -> None:
+    layout = Layout.of("vertex", primary="n1-standard-4", image="eu.gcr.io/p/mine:1")
+    plan = planned(layout, options={})
+    container = plan.request["jobSpec"]["workerPoolSpecs"][0]["containerSpec"]
+    assert not plan.builds
+    assert container["imageUri"] == "eu.gcr.io/p/mine:1"
+    assert container["command"][:2] == ["sh", "-c"]
+    assert f"/gcs/my-bucket/distrain/{RUN}/code/worker" in container["command"][2]
+
+
+def test_a_python_package_needs_no_image() -> None:
+    plan = planned(options={"python_package": True})
+    package = plan.request["jobSpec"]["workerPoolSpecs"][0]["pythonPackageSpec"]
+    assert package["executorImageUri"] == plan.base
+    assert package["executorImageUri"].startswith("europe-docker.pkg.dev/vertex-ai/training/")
+    assert package["packageUris"][0].startswith(f"gs://my-bucket/distrain/{RUN}/package/")
+    assert not plan.builds
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("label", ("Team=1",), "lower case"),
+        ("env", ("1A=2",), "NAME=VALUE"),
+        ("env", ("TF_CONFIG={}",), "Vertex AI sets"),
+        ("nfs", ("10.0.0.2:/share",), "SERVER:PATH:MOUNT"),
+        ("lustre", "10.0.0.2:data", "ADDRESS:FILESYSTEM:VOLUME:MOUNT"),
+    ],
+)
+def test_what_can_t_be_read_is_named(option: str, value: Any, said: str) -> None:
+    with pytest.raises(OptionError, match=said):
+        planned(options={option: value})
+
+
+@pytest.mark.parametrize(
+    ("layout", "options", "code"),
+    [
+        ({"launcher": "mpi", "workers": "2*n1-standard-4"}, {}, "vertex.mpi-replicas"),
+        ({"launcher": "parameter-server"}, {}, "vertex.launcher"),
+        ({}, {"tensorboard": "1"}, "vertex.no-service-account"),
+        ({}, {"python_package": True, "base": "mine:1"}, "vertex.no-prebuilt"),
+    ],
+)
+def test_what_can_t_work_is_found(
+    layout: dict[str, str], options: dict[str, Any], code: str
+) -> None:
+    plan = planned(
+        Layout.of("vertex", primary="n1-standard-4", region="us-central1", **layout),
+        options=options,
+    )
+    assert [f.code for f in plan.findings] == [code]
+
+
+def test_a_rank_for_each_gpu_of_the_primary() -> None:
+    def ranks(code: str, **layout: Any) -> int:
+        gpus = Layout.of("vertex", primary="n1-standard-8+4*T4", **layout)
+        return planned(gpus, code=code).ranks_per_replica
+
+    assert ranks("import torch\n") == 4
+    assert ranks("import torch\n", ranks_per_replica=2) == 2
+    assert ranks("x = 1\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "layout", "base"),
+    [
+        ("import torch\n", {"framework": "pytorch-2.2"}, "training/pytorch-gpu.2-2.py310"),
+        ("import torch\n", {"primary": "n1-standard-4"}, "training/pytorch-xla.2-4.py310"),
+        ("x = 1\n", {}, "python:3."),
+    ],
+)  # fmt: skip
+def test_the_base_fits_the_program(code: str, layout: dict[str, str], base: str) -> None:
+    chosen = Layout.of("vertex", **{"primary": "n1-standard-8+1*T4", **layout})
+    assert base in planned(chosen, code=code).base
