@@ -7,6 +7,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress
 from distrain_nb.worker.launch import RESULTS_FOLDER
 from distrain_nb.worker.log import LOG_FILE
@@ -105,5 +106,5 @@ def _pieces(output: Output, stored: Stored, path: Path, have: int) -> Iterable[i
 def _inside(folder: Path, path: Path) -> Path:
     """The path, if it is below the folder: names of objects come from outside."""
     if ".." in PurePosixPath(path).parts or folder not in path.parents:
-        raise ValueError(f"an object is called {path.name!r}, which is outside of {folder.name}/")
+        raise DistrainError(f"an object is called {str(path)!r}, which is outside of {folder}")
     return path

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import bring
@@ -25,15 +25,16 @@ from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from distrain_nb.backends.remote.backend import RemoteBackend
     from distrain_nb.backends.remote.service import Service
 
-LOOK_EVERY_S = 2.0
-LOOK_SOONER_S = 0.3
+# A service is asked less often than a rehearsal, and its last lines take longer to come.
+LOOK_EVERY_S, LOOK_SOONER_S = 2.0, 0.3
+QUIET_FOR_S, QUIET_SOONER_S = 6.0, 1.0
 LONGEST_PAUSE_S = 30.0
-QUIET_FOR_S = 6.0
 TELL_EVERY_S = 0.3
 LOCK_FILE = "carrier.lock"
 
@@ -55,7 +56,8 @@ def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
     carrier = Carrier(folder, rehearsal=bool(endpoints))
     try:
         submission = Submission.read(folder)
-        carrier.run(submission, find(submission.backend).service(submission.told, endpoints or {}))  # type: ignore[attr-defined]
+        backend = cast("RemoteBackend", find(submission.backend))
+        carrier.run(submission, backend.service(submission.told, endpoints or {}))
     except Cancelled:
         carrier.end(Observed(State.CANCELLED))
     except DistrainError as wrong:
@@ -73,7 +75,7 @@ class Carrier:
     def __init__(self, folder: Path, rehearsal: bool) -> None:
         self._folder = folder
         self._every = LOOK_SOONER_S if rehearsal else LOOK_EVERY_S
-        self._quiet_for = 1.0 if rehearsal else QUIET_FOR_S
+        self._quiet_for = QUIET_SOONER_S if rehearsal else QUIET_FOR_S
         self._journal = Journal.read(folder)
         self._status = replace(Status.read(folder), supervisor=Owner.of(os.getpid()))
         self._asked = False
@@ -94,7 +96,7 @@ class Carrier:
             self._drain(service, log)
         finally:
             log.close()
-        self._try(lambda: bring.events(service.output, self._folder))
+        bring.events(service.output, self._folder)
         if observed.state is State.SUCCEEDED:
             bring.results(service.output, self._folder, self._tell)
         self.end(observed)
@@ -121,6 +123,8 @@ class Carrier:
         while True:
             try:
                 observed = self._look(service, log)
+            except DistrainError:
+                raise
             except Exception as wrong:
                 pause = min(2 * pause, LONGEST_PAUSE_S)
                 self._note(f"can't reach the service, trying again: {_brief(wrong)}")
@@ -197,10 +201,10 @@ class Carrier:
             status.write(self._folder)
         self._status = status
 
-    def _try(self, what: object) -> int:
+    def _try(self, what: Callable[[], int | None]) -> int:
         """Do it; what is lost at the end of a run must not lose its outcome."""
         try:
-            return what() or 0  # type: ignore[operator]
+            return what() or 0
         except Exception as wrong:
             print(f"{_brief(wrong)}", file=sys.stderr)
             return 0
