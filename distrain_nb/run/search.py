@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
     begin, end = _stretch(log, rows, after + 1)
     matching: list[int] = []
     reached = begin
-    for stop, offsets in _matching(log.path, begin, end, compiled):
+    for stop, offsets in _matching(log, begin, end, compiled):
         reached = stop
         matching += _rows(log, rows, offsets).tolist()
         if len(matching) > limit:
@@ -87,7 +87,7 @@ def first_error(log: LogIndex, only: Filter) -> int | None:
     """The row of the first traceback, or else of the first line that speaks of an error."""
     rows = log.rows(only)
     for patterns in (_TRACEBACKS, _ERRORS):
-        for _, offsets in _plain(log.path, 0, log.end, patterns):
+        for _, offsets in _plain(log, 0, log.end, patterns):
             found = _rows(log, rows, offsets)
             if len(found):
                 return int(found[0])
@@ -116,19 +116,19 @@ def _stretch(log: LogIndex, rows: NDArray[Any], first: int) -> tuple[int, int]:
 
 
 def _matching(
-    path: Path, begin: int, end: int, compiled: re.Pattern[Any]
+    log: LogIndex, begin: int, end: int, compiled: re.Pattern[Any]
 ) -> Iterator[tuple[int, Offsets]]:
     """How far it has come, and where the matching records of that part begin."""
     if isinstance(compiled.pattern, bytes):
-        yield from _plain(path, begin, end, (compiled,))
+        yield from _plain(log, begin, end, (compiled,))
     else:
-        yield _expression(path, begin, end, compiled)
+        yield _expression(log.path, begin, end, compiled)
 
 
 def _plain(
-    path: Path, begin: int, end: int, patterns: Sequence[re.Pattern[bytes]]
+    log: LogIndex, begin: int, end: int, patterns: Sequence[re.Pattern[bytes]]
 ) -> Iterator[tuple[int, Offsets]]:
-    for at, piece in _pieces(path, begin, end):
+    for at, piece in _pieces(log, begin, end):
         starts, begins = texts(piece)
         positions = np.sort(_concatenated([_positions(piece, each) for each in patterns]))
         record = np.searchsorted(starts, positions, side="right") - 1
@@ -141,11 +141,12 @@ def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
     return np.array([match.start() for match in pattern.finditer(piece)], np.int64)
 
 
-def _pieces(path: Path, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _pieces(log: LogIndex, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
     wanted = PIECE_BYTES
-    with path.open("rb") as log:
+    with log.open() as file:
         while begin < end:
-            piece = os.pread(log.fileno(), min(wanted, end - begin), begin)
+            file.seek(begin)
+            piece = file.read(min(wanted, end - begin))
             whole = piece[: piece.rfind(b"\n") + 1]
             if whole:
                 yield begin, whole
@@ -167,11 +168,12 @@ def _expression(path: Path, begin: int, end: int, compiled: re.Pattern[str]) -> 
     }
     program = [sys.executable, "-I", "-S", expression.__file__]
     done = subprocess.run(program, input=json.dumps(wanted).encode(), capture_output=True)
-    if done.returncode:
+    if done.returncode == -signal.SIGALRM:
         raise OptionError(
             f"regular expression {compiled.pattern!r} takes too long on this log: "
             "look for something simpler, without repetitions inside repetitions"
         )
+    done.check_returncode()
     answer = np.frombuffer(done.stdout, np.int64)
     return int(answer[0]), answer[1:]
 

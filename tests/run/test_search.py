@@ -1,0 +1,118 @@
+"""Searching a log finds what reading all of it would."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from distrain_nb.errors import OptionError
+from distrain_nb.run import search as module
+from distrain_nb.run.index import Filter, LogIndex
+from distrain_nb.run.search import Found, Wanted, search
+from tests.run.logs import WRITERS, Printing, standing
+
+LETTERS = "aAé1\t "
+lines = st.lists(st.tuples(st.sampled_from(WRITERS), st.text(LETTERS, max_size=8)), max_size=20)
+filters = st.sampled_from([Filter(), Filter(frozenset({0, 3})), Filter(stream="e")])
+
+
+def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
+    pattern = wanted.text if wanted.regex else re.escape(wanted.text)
+    compiled = re.compile(pattern, 0 if wanted.case else re.IGNORECASE)
+    passing = [
+        line
+        for line in standing(folder)
+        if (only.processes is None or line.process in only.processes)
+        and line.stream.startswith(only.stream)
+    ]
+    return [row for row, line in enumerate(passing) if compiled.search(line.text)]
+
+
+def every(log: LogIndex, only: Filter, wanted: Wanted, limit: int) -> list[int]:
+    """As a page asks: on from where the last answer ended."""
+    found, rows = Found([], -1, 0, False), []
+    while not found.done:
+        after = found.searched
+        found = search(log, only, wanted, after, limit)
+        assert found.done or found.searched > after
+        rows += found.rows
+    return rows
+
+
+@settings(deadline=None, max_examples=60)
+@given(lines, st.text(LETTERS, min_size=1, max_size=3), st.booleans(), filters)
+def test_text_is_found_wherever_it_stands(
+    tmp_path_factory: pytest.TempPathFactory,
+    printed: list[tuple[tuple[int, str], str]],
+    text: str,
+    case: bool,
+    only: Filter,
+) -> None:
+    log = Printing(tmp_path_factory.mktemp("log"))
+    for writer, line in printed:
+        log.print(line + "\n", *writer)
+    index = LogIndex(log.folder)
+    index.update()
+    wanted = Wanted(text, case=case)
+    assert every(index, only, wanted, 3) == expected(log.folder, only, wanted)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Printing:
+    log = Printing(tmp_path)
+    for step in range(300):
+        log.print(f"Step {step}: loss={1 / (step + 1):.3f} \u00c4\n", WRITERS[step % 4][0])
+        log.print(f"warmup {step}%\r", 12)
+    log.print("\n", 12)
+    return log
+
+
+@pytest.mark.parametrize(
+    "text", [r"^step 1\d+:", r"0\.0+\d \u00e4$", r"loss=(?!0)", r"\d{9}", r"\to\t", r"^$", "."]
+)
+@pytest.mark.parametrize("only", [Filter(), Filter(frozenset({0})), Filter(frozenset({7}))])
+@pytest.mark.parametrize("case", [False, True])
+def test_expressions_are_of_the_text_alone(
+    log: Printing, text: str, only: Filter, case: bool
+) -> None:
+    index = LogIndex(log.folder)
+    index.update()
+    wanted = Wanted(text, regex=True, case=case)
+    assert every(index, only, wanted, 1_000) == expected(log.folder, only, wanted)
+
+
+def test_a_log_is_searched_stretch_by_stretch(
+    log: Printing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STRETCH_BYTES", 8_000)
+    monkeypatch.setattr(module, "PIECE_BYTES", 500)
+    index = LogIndex(log.folder)
+    index.update()
+    for wanted in (Wanted("LOSS=0.01"), Wanted("LOSS=0.01", regex=True)):
+        for only in (Filter(), Filter(frozenset({3}))):
+            assert every(index, only, wanted, 4) == expected(log.folder, only, wanted)
+    assert not search(index, Filter(), Wanted("loss"), -1, 1_000).done
+
+
+def test_what_a_bar_showed_on_its_way_is_not_found(log: Printing) -> None:
+    index = LogIndex(log.folder)
+    index.update()
+    assert every(index, Filter(), Wanted("warmup 7%"), 10) == []
+    assert len(every(index, Filter(), Wanted("warmup 299%"), 10)) == 1
+
+
+def test_a_broken_expression_is_told_where(log: Printing) -> None:
+    with pytest.raises(OptionError, match=r"'a\(b'.* at position 1"):
+        search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), -1, 10)
+
+
+def test_an_expression_without_end_is_given_up(log: Printing) -> None:
+    log.print("a" * 60 + "\n")
+    index = LogIndex(log.folder)
+    index.update()
+    with pytest.raises(OptionError, match="takes too long"):
+        every(index, Filter(), Wanted("(a+)+$!", regex=True), 10)
