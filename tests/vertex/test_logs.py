@@ -116,7 +116,9 @@ def test_too_busy_for_long_loses_nothing() -> None:
             read(client, "p", "1", cursor, hasty, last=True)
         log._busy = 0
         entries, _ = read(client, "p", "1", cursor, hasty, last=True)
-    assert [(e.text, e.role, e.replica, e.time) for e in entries] == [("one", "workers", 0, START / NS)]
+    assert [(e.text, e.role, e.replica, e.time) for e in entries] == [
+        ("one", "workers", 0, START / NS)
+    ]
 
 
 def test_a_quiet_job_s_last_line_comes_without_another_one_after_it() -> None:

@@ -68,7 +68,9 @@ def test_the_active_configuration_of_gcloud_is_read(
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
-    found = {f.code: f.message for f in missing(place_of(replace(job(NOWHERE), backend_options={})))}
+    found = {
+        f.code: f.message for f in missing(place_of(replace(job(NOWHERE), backend_options={})))
+    }
     assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
     for way in (
         "--project my-project",

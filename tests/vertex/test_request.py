@@ -86,9 +86,7 @@ def test_every_option_is_where_the_api_has_it() -> None:
     assert spec["serviceAccount"] == EVERYTHING["service_account"]
     assert spec["baseOutputDirectory"] == {"outputUriPrefix": f"gs://my-bucket/distrain/{RUN}"}
     for pool in spec["workerPoolSpecs"]:
-        assert pool["nfsMounts"] == [
-            {"server": "10.0.0.2", "path": "/share", "mountPoint": "data"}
-        ]
+        assert pool["nfsMounts"] == [{"server": "10.0.0.2", "path": "/share", "mountPoint": "data"}]
         assert pool["lustreMounts"][0]["filesystem"] == "lustrefs"
         affinity = pool["machineSpec"]["reservationAffinity"]
         assert affinity["values"] == ["projects/p/zones/z/reservations/r"]

@@ -1,0 +1,92 @@
+"""From a cell to its results, by Google's own clients, an image, and replicas that run from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from distrain_nb import submit
+from distrain_nb.errors import RunFailed
+from distrain_nb.run import Run
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+HELLO = """
+import json, os
+spec = json.loads(os.environ["CLUSTER_SPEC"])
+print("hello of", spec["task"]["type"], spec["task"]["index"])
+total = 40 + int(os.environ["WORLD_SIZE"])
+"""
+FAILS = """
+import os
+if os.environ["RANK"] == "2":
+    raise ValueError("the second worker fails")
+import time
+time.sleep(60)
+"""
+TRAINS = """
+import torch
+import torch.distributed as dist
+from distrain_nb import log_metrics
+
+dist.init_process_group("gloo")
+torch.manual_seed(dist.get_rank())
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(10):
+    x = torch.randn(8, 4)
+    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    log_metrics(step=step, loss=loss.item())
+total = dist.get_world_size() + model.module.weight.sum().item() * 0
+print("trained", dist.get_rank())
+"""
+RESUMES = """
+import json, os, time
+from pathlib import Path
+
+kept = Path(os.environ["AIP_CHECKPOINT_DIR"], "state.json")
+start = json.loads(kept.read_text())["step"] if kept.exists() else 0
+print("from step", start, flush=True)
+for step in range(start, 16):
+    time.sleep(0.5)
+    kept.write_text(json.dumps({"step": step + 1}))
+total = start
+"""
+
+
+def rehearsed(code: str, base: str, **options: Any) -> Run:
+    chosen = {"primary": "n1-standard-4", "rehearse": "", **options}
+    return submit(code, on="vertex", base=base, wait=True, **chosen)
+
+
+@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"python_package": True}, {"image": ""}])
+def test_two_pools(base: str, way: dict[str, Any]) -> None:
+    way = {"image": base} if "image" in way else way
+    run = rehearsed(HELLO, base, workers="2*n1-standard-4", result="total", **way)
+    assert run.result["total"] == 43
+    for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
+        assert run.logs(rank) == f"[rank {rank}] hello of {place}"
+
+
+def test_training_over_the_replicas_own_addresses(base: str) -> None:
+    run = rehearsed(TRAINS, base, workers="n1-standard-4", result="total")
+    assert run.result["total"] == 2.0
+    assert run.metrics()["loss"].notna().sum() >= 10
+    for rank in (0, 1):
+        assert run.logs(rank).endswith(f"trained {rank}")
+
+
+def test_a_replica_that_fails(base: str) -> None:
+    with pytest.raises(RunFailed, match="worker 1 exited with a non-zero status of 1"):
+        rehearsed(FAILS, base, workers="2*n1-standard-4")
+
+
+def test_preempted_and_resumed_from_a_checkpoint(base: str) -> None:
+    run = rehearsed(RESUMES, base, result="total", rehearse="preempt=workerpool0-0@4s")
+    starts = [int(line.split()[-1]) for line in run.logs(0).splitlines()]
+    assert starts[0] == 0
+    assert 0 < starts[-1] == run.result["total"]
