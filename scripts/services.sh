@@ -14,6 +14,7 @@ htpasswd:apache2-utils
 skopeo:skopeo
 buildah:buildah
 mmdebstrap:mmdebstrap
+bwrap:bubblewrap
 "
 
 missing=""
