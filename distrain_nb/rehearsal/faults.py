@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 from distrain_nb.errors import OptionError
 
@@ -55,8 +56,11 @@ def _with(faults: Faults, part: str) -> Faults:
         return replace(faults, preemptions=(*faults.preemptions, one))
     if name == "late" and seconds:
         return replace(faults, late=float(seconds[1]))
+    changes: dict[str, Any] = {}
     if name in ("busy", "lost") and value.isdigit():
-        return replace(faults, **{name: int(value)})
-    if name in ("quota", "permission") and value:
-        return replace(faults, **{name: value})
+        changes[name] = int(value)
+    elif name in ("quota", "permission") and value:
+        changes[name] = value
+    if changes:
+        return replace(faults, **changes)
     raise OptionError(f"--rehearse {part!r}: this can't go wrong; allowed are {ALLOWED}")

@@ -158,6 +158,12 @@ def docker_host(docker: Docker, home: None) -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture
+def no_docker(home: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody answers where the container engine should be."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody'}")
+
+
 @pytest.fixture(scope="session")
 def cloud(docker_host: None, small: BaseImage) -> Iterator[Cloud]:
     """The stand-in under Docker, with nothing going wrong."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from .conftest import BUCKET, Cloud, pool
+import pytest
+from google.api_core import exceptions
+
+from .conftest import BUCKET, PARENT, Cloud, pool
 
 HELLO = """\
 import os, pathlib, sys
@@ -59,3 +63,121 @@ def test_two_replicas_find_each_other(cloud: Cloud) -> None:
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
     assert "[rank 0] primary heard: worker 0 is here True" in cloud.said(job.name, "workerpool0-0")
     assert "[rank 1] worker spoke True" in cloud.said(job.name, "workerpool1-0")
+
+
+FAILING = """\
+import json, os, time
+if json.loads(os.environ["CLUSTER_SPEC"])["task"]["type"] == "workerpool1":
+    raise ValueError("boom")
+time.sleep(600)
+"""
+
+
+def test_a_failing_replica_fails_the_job(cloud: Cloud) -> None:
+    image = cloud.image(FAILING)
+    job = cloud.wait(cloud.submit(pool(image), pool(image, 2)).name)
+    assert job.state.name == "JOB_STATE_FAILED"
+    assert "The replica workerpool1-" in job.error.message
+    assert "exited with a non-zero status of 1. To find out more" in job.error.message
+    assert any("ValueError: boom" in text for _, text in cloud.log(job.name))
+
+
+def test_an_image_that_is_not_there(cloud: Cloud) -> None:
+    missing = f"{cloud.endpoints['registry']}/rehearsal/nothing:1"
+    job = cloud.wait(cloud.submit(pool(missing)).name)
+    assert job.state.name == "JOB_STATE_FAILED"
+    assert job.error.message.startswith(f"Failed to pull image '{missing}'")
+
+
+ENDLESS = "import time\nprint('ready')\ntime.sleep(600)"
+
+
+def test_cancel_stops_every_replica(cloud: Cloud) -> None:
+    image = cloud.image(ENDLESS)
+    name = cloud.submit(pool(image), pool(image)).name
+    for task in ("workerpool0-0", "workerpool1-0"):
+        cloud.wait_for(name, task, "ready")
+    assert cloud.jobs.get_custom_job(name=name).state.name == "JOB_STATE_RUNNING"
+    cloud.jobs.cancel_custom_job(name=name)
+    assert cloud.wait(name).state.name == "JOB_STATE_CANCELLED"
+    cloud.jobs.cancel_custom_job(name=name)
+    assert cloud.wait(name).state.name == "JOB_STATE_CANCELLED"
+
+
+def test_the_job_ends_with_its_primary(cloud: Cloud) -> None:
+    source = f"import os\nif os.environ['RANK'] != '0':\n    {'; '.join(ENDLESS.splitlines())}"
+    image = cloud.image(source)
+    job = cloud.wait(cloud.submit(pool(image), pool(image)).name)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+
+
+def test_jobs_are_found_by_label(cloud: Cloud) -> None:
+    image = f"{cloud.endpoints['registry']}/rehearsal/nothing:1"
+    spec = {"worker_pool_specs": [pool(image)]}
+    for label in ("one", "two"):
+        job = {"display_name": "labelled", "labels": {"distrain-run": label}, "job_spec": spec}
+        cloud.jobs.create_custom_job(parent=PARENT, custom_job=job)
+    request = {"parent": PARENT, "filter": 'labels.distrain-run="two"'}
+    (found,) = cloud.jobs.list_custom_jobs(request)
+    assert found.labels["distrain-run"] == "two"
+    assert cloud.wait(found.name).state.name == "JOB_STATE_FAILED"
+    everything = list(cloud.jobs.list_custom_jobs({"parent": PARENT, "page_size": 1}))
+    assert len(everything) >= 2 and everything[0].create_time >= everything[1].create_time
+    with pytest.raises(exceptions.InvalidArgument, match="filter"):
+        cloud.jobs.list_custom_jobs({"parent": PARENT, "filter": "nonsense("})
+    with pytest.raises(exceptions.NotFound):
+        cloud.jobs.get_custom_job(name=f"{PARENT}/customJobs/1")
+
+
+def wrong(**changes: Any) -> dict[str, Any]:
+    return {**pool("an/image:1"), **changes}
+
+
+GPUS = {
+    "machine_type": "n1-standard-4",
+    "accelerator_type": "NVIDIA_TESLA_T4",
+    "accelerator_count": 3,
+}
+
+
+@pytest.mark.parametrize(
+    ("pools", "words"),
+    [
+        ((), "worker_pool_specs"),
+        ((wrong(replica_count=2),), "replica_count must be 1"),
+        ((wrong(), wrong(replica_count=0)), "leave the whole worker pool empty"),
+        ((wrong(machine_spec={}),), "machine_type is required"),
+        ((wrong(machine_spec={"machine_type": "n1-standard-5"}),), "n1-standard-5"),
+        ((wrong(machine_spec=GPUS),), "3"),
+        ((wrong(container_spec={}),), "container_spec or a python_package_spec"),
+    ],
+)
+def test_what_the_service_would_refuse(cloud: Cloud, pools: Any, words: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match=words):
+        cloud.submit(*pools)
+
+
+PIPELINE = {
+    "display_name": "in-a-pipeline",
+    "training_task_definition": (
+        "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
+    ),
+}
+
+
+def test_a_training_pipeline_runs_its_job(cloud: Cloud) -> None:
+    spec = {
+        "machineSpec": {"machineType": "n1-standard-4"},
+        "replicaCount": "1",
+        "containerSpec": {"imageUri": cloud.image("print('in a pipeline')")},
+    }
+    asked = {**PIPELINE, "training_task_inputs": {"workerPoolSpecs": [spec]}}
+    made = cloud.pipelines.create_training_pipeline(parent=PARENT, training_pipeline=asked)
+    request = {"parent": PARENT, "filter": 'display_name="in-a-pipeline"'}
+    (job,) = cloud.jobs.list_custom_jobs(request)
+    assert cloud.wait(job.name).state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    done = cloud.pipelines.get_training_pipeline(name=made.name)
+    assert done.state.name == "PIPELINE_STATE_SUCCEEDED"
+    assert done.training_task_metadata["backingCustomJob"] == job.name
+    assert [x.name for x in cloud.pipelines.list_training_pipelines(parent=PARENT)] == [made.name]
+    assert cloud.said(job.name, "workerpool0-0") == ["[rank 0] in a pipeline"]

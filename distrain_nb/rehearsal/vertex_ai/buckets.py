@@ -68,7 +68,8 @@ class Bucket:
         return found
 
     def _objects(self) -> dict[str, str]:
-        found, page = {}, ""
+        found: dict[str, str] = {}
+        page = ""
         while True:
             query = {"pageToken": page} if page else {}
             said = self._http("GET", f"/storage/v1/b/{self.name}/o", params=query).json()
@@ -137,7 +138,7 @@ def buckets(folder: Path) -> Iterator[Buckets]:
     Raises DistrainError if the emulator is not installed.
     """
     try:
-        from gcp_storage_emulator.server import create_server
+        from gcp_storage_emulator.server import create_server  # type: ignore[import-untyped]
     except ImportError:
         raise DistrainError(
             "A rehearsal for Vertex AI needs the Cloud Storage emulator: "

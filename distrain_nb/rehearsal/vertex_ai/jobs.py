@@ -6,13 +6,13 @@ import itertools
 import re
 import threading
 import time
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.rehearsal.vertex_ai.checks import refuse
 from distrain_nb.rehearsal.vertex_ai.execution import Execution
+from distrain_nb.rehearsal.vertex_ai.messages import copied, now
 from distrain_nb.rehearsal.vertex_ai.refusals import (
     Refused,
     denied,
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
 
-States = types.JobState
+# typed as the integers that they are in the protocol, where fields want the enum
+States: Any = types.JobState
 ENDED = (
     States.JOB_STATE_SUCCEEDED,
     States.JOB_STATE_FAILED,
@@ -73,12 +74,12 @@ class Jobs:
         refuse(asked.job_spec, place["region"])
         if self._faults.quota:
             raise exhausted(self._faults.quota)
-        job = types.CustomJob.deserialize(types.CustomJob.serialize(asked))
+        job = copied(asked)
         with self._lock:
             number = str(time.time_ns())
             job.name = f"{parent}/customJobs/{number}"
             job.state = States.JOB_STATE_QUEUED
-            job.create_time = job.update_time = _now()
+            job.create_time = job.update_time = now()
             self._jobs[job.name] = job
             execution = Execution(
                 job.name,
@@ -98,7 +99,7 @@ class Jobs:
         with self._lock:
             if name not in self._jobs:
                 raise missing(name)
-            return types.CustomJob.deserialize(types.CustomJob.serialize(self._jobs[name]))
+            return copied(self._jobs[name])
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """A page of the jobs that the filter lets through, the newest first."""
@@ -125,23 +126,18 @@ class Jobs:
             self.cancel(name)
             execution.join()
 
-    def _enter(self, name: str, state: types.JobState, error: str = "") -> None:
-        now = _now()
+    def _enter(self, name: str, state: Any, error: str = "") -> None:
         with self._lock:
             job = self._jobs[name]
             if job.state == States.JOB_STATE_CANCELLING and state not in ENDED:
                 return
-            job.state, job.update_time = state, now
+            job.state, job.update_time = state, now()
             if state == States.JOB_STATE_RUNNING and not job.start_time:
-                job.start_time = now
+                job.start_time = job.update_time
             if state in ENDED:
-                job.end_time = now
+                job.end_time = job.update_time
             if error:
                 job.error = {"code": 3, "message": error}
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
 
 
 def _filter(text: str) -> Mapping[str, str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
+from distrain_nb.rehearsal.vertex_ai.messages import copied, now
 from distrain_nb.rehearsal.vertex_ai.refusals import invalid, missing
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
 _PAGE = 100
-_STATES = types.PipelineState
-_STATE_OF = {
+_STATES: Any = types.PipelineState
+_STATE_OF: dict[Any, Any] = {
     types.JobState.JOB_STATE_QUEUED: _STATES.PIPELINE_STATE_QUEUED,
     types.JobState.JOB_STATE_PENDING: _STATES.PIPELINE_STATE_PENDING,
     types.JobState.JOB_STATE_RUNNING: _STATES.PIPELINE_STATE_RUNNING,
@@ -53,9 +53,9 @@ class Pipelines:
             raise invalid(f"training_task_inputs: {wrong}") from None
         job.job_spec = types.CustomJobSpec.wrap(spec)
         started = self._jobs.start(request.parent, job)
-        pipeline = types.TrainingPipeline.deserialize(types.TrainingPipeline.serialize(asked))
+        pipeline = copied(asked)
         pipeline.name = f"{request.parent}/trainingPipelines/{time.time_ns()}"
-        pipeline.create_time = datetime.now(timezone.utc)
+        pipeline.create_time = now()
         with self._lock:
             self._pipelines[pipeline.name] = (pipeline, started.name)
         return self.get(pipeline.name)
@@ -63,15 +63,15 @@ class Pipelines:
     def get(self, name: str) -> types.TrainingPipeline:
         """The pipeline, as its job stands."""
         pipeline, job = self._find(name)
-        now = self._jobs.get(job)
-        shown = types.TrainingPipeline.deserialize(types.TrainingPipeline.serialize(pipeline))
-        shown.state = _STATE_OF[now.state]
-        shown.update_time = now.update_time
+        current = self._jobs.get(job)
+        shown = copied(pipeline)
+        shown.state = _STATE_OF[current.state]
+        shown.update_time = current.update_time
         for field in ("start_time", "end_time"):
-            if getattr(now, field):
-                setattr(shown, field, getattr(now, field))
-        if now.error.message:
-            shown.error = now.error
+            if getattr(current, field):
+                setattr(shown, field, getattr(current, field))
+        if current.error.message:
+            shown.error = current.error
         types.TrainingPipeline.pb(shown).training_task_metadata.CopyFrom(_metadata(job))
         return shown
 
@@ -107,6 +107,6 @@ class Pipelines:
 
 def _metadata(job: str) -> struct_pb2.Value:
     """What the custom task tells of itself: the job that it runs."""
-    return struct_pb2.Value(
-        struct_value={"fields": {"backingCustomJob": struct_pb2.Value(string_value=job)}}
-    )
+    told = struct_pb2.Struct()
+    told.update({"backingCustomJob": job})
+    return struct_pb2.Value(struct_value=told)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
     from distrain_nb.rehearsal.vertex_ai.pipelines import Pipelines
 
+    _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
+
 _THREADS = 16
 _MAX_MESSAGE = 64 << 20
 
@@ -83,13 +85,15 @@ def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
     return _service("google.logging.v2.LoggingServiceV2", methods)
 
 
-def _service(name: str, methods: dict[str, grpc.RpcMethodHandler]) -> grpc.GenericRpcHandler:
+def _service(
+    name: str, methods: dict[str, grpc.RpcMethodHandler[Any, Any]]
+) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(name, methods)
 
 
 def _method(
     asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
-) -> grpc.RpcMethodHandler:
+) -> grpc.RpcMethodHandler[Any, Any]:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         try:
             return answer(request)

@@ -1,0 +1,143 @@
+"""Replicas in sandboxes of bubblewrap, from unpacked images, where there is no container engine.
+
+They share this machine's network. Each has an address of its own on the loopback interface and a
+port of its own, since a server that listens on every address would else stand in another's way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
+from distrain_nb.worker.system import HeldPort, descendants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PROGRAM = "bwrap"
+_FRESH = ("/tmp", "/var/tmp", "/run", "/root", "/home", "/gcs")
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_FIRST = 1  # 127.0.1.1 is the first replica's
+
+
+@dataclass(frozen=True)
+class Sandboxes:
+    """The engine: bubblewrap at this path."""
+
+    program: str
+
+    @property
+    def note(self) -> str:
+        return (
+            "Replicas run under bubblewrap from their unpacked images, with a port each of this "
+            "machine's network; outside of their own folders they can't write."
+        )
+
+    def pull(self, image: str) -> None:
+        """Unpack the image. Raises ImageError if it can't be read."""
+        unpack(image)
+
+    def network(self, job: str, names: Sequence[str]) -> Sandboxed:  # noqa: ARG002
+        """Addresses and ports for the replicas."""
+        return Sandboxed(self.program, names)
+
+
+def find() -> Sandboxes | None:
+    """The engine, if bubblewrap is installed and may do its work."""
+    program = shutil.which(_PROGRAM)
+    if program is None:
+        return None
+    trial = [program, "--ro-bind", "/", "/", "--unshare-pid", "--proc", "/proc", "true"]
+    done = subprocess.run(trial, capture_output=True, check=False)
+    return Sandboxes(program) if done.returncode == 0 else None
+
+
+class Sandboxed:
+    """One job's sandboxes, and the folder with what each of them may write."""
+
+    def __init__(self, program: str, names: Sequence[str]) -> None:
+        self._program = program
+        self._folder = Path(tempfile.mkdtemp(prefix="distrain-sandbox-"))
+        self._held = {name: HeldPort() for name in names}
+        hosts = ["127.0.0.1 localhost", "::1 localhost"]
+        hosts += [f"127.0.1.{number} {name}" for number, name in enumerate(names, _FIRST)]
+        self._hosts = self._folder / "hosts"
+        self._hosts.write_text("".join(f"{line}\n" for line in hosts), encoding="utf-8")
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        return {name: f"{name}:{port.number}" for name, port in self._held.items()}
+
+    def start(self, replica: Replica) -> Sandbox:
+        """Run a replica from its unpacked image."""
+        image = unpack(replica.image)
+        command = replica.command or tuple(image.settings.get("Entrypoint") or ())
+        arguments = replica.arguments
+        if not replica.command and not arguments:
+            arguments = tuple(image.settings.get("Cmd") or ())
+        options = self._options(replica, image)
+        return Sandbox(processes.start([self._program, *options, "--", *command, *arguments]))
+
+    def _options(self, replica: Replica, image: Unpacked) -> Iterator[str]:
+        yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
+        yield from ("--unshare-uts", "--hostname", replica.name)
+        yield from ("--ro-bind", str(image.root), "/", "--proc", "/proc", "--dev", "/dev")
+        for folder in _FRESH:
+            yield from ("--tmpfs", folder)
+        for target, source in replica.mounts.items():
+            yield from ("--bind", str(source), target)
+        yield from ("--ro-bind", str(self._hosts), "/etc/hosts")
+        yield from ("--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf")
+        work = image.settings.get("WorkingDir") or "/"
+        if work != "/":
+            yield from ("--bind", str(self._copied(image.root, work)), work)
+        yield from ("--chdir", work, "--clearenv")
+        environment = {"PATH": _PATH, "HOME": "/root", **image.environment, **replica.environment}
+        for name, value in environment.items():
+            yield from ("--setenv", name, value)
+
+    def _copied(self, root: Path, work: str) -> Path:
+        """A program may write where it works; its neighbours and the next job don't see it."""
+        copy = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
+        return Path(shutil.copytree(place(root, work), copy, symlinks=True))
+
+    def close(self) -> None:
+        """Forget what the replicas wrote."""
+        self._held.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A running sandbox; its first process is the replica's own."""
+
+    process: subprocess.Popen[bytes]
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Stream and text of each line until the sandbox ends."""
+        return processes.lines(self.process)
+
+    def status(self) -> int | None:
+        """Its exit status as a shell gives it; None while it runs."""
+        found = self.process.poll()
+        return 128 - found if found is not None and found < 0 else found
+
+    def stop(self, grace: float = GRACE_S) -> None:
+        """SIGTERM to the replica's first process; everything is killed after `grace` seconds."""
+        if grace and self.process.poll() is None:
+            for inner in descendants(self.process.pid)[:1]:
+                with suppress(ProcessLookupError):
+                    os.kill(inner, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(grace)
+        processes.stop(self.process, 0.0)

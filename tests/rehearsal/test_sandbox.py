@@ -1,0 +1,118 @@
+"""The stand-in on a machine without a container engine: bubblewrap and unpacked images."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.errors import ImageError
+from distrain_nb.rehearsal.engine.unpacked import place, unpack
+from tests.image.services.bases import BaseImage, Blob
+
+from .conftest import Cloud, cloud_with, pool
+from .test_jobs import TWO
+
+PLACE = """\
+import os, pathlib, socket
+print("host", socket.gethostname(), socket.gethostbyname(socket.gethostname()))
+pathlib.Path("notes.txt").write_text("where it works")
+pathlib.Path(os.environ["AIP_CHECKPOINT_DIR"], "step").write_text("7")
+print("others", [x for x in os.listdir("/proc") if x.isdigit() and int(x) > 60])
+"""
+
+
+@pytest.fixture
+def sandboxed(no_docker: None, small: BaseImage):
+    with cloud_with(small) as running:
+        yield running
+
+
+def test_two_replicas_find_each_other(sandboxed: Cloud) -> None:
+    cloud = sandboxed
+    image = cloud.image(TWO)
+    job = cloud.wait(cloud.submit(pool(image), pool(image)).name)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    assert "[rank 0] primary heard: worker 0 is here True" in cloud.said(job.name, "workerpool0-0")
+    assert any("bubblewrap" in text for text in cloud.said(job.name, "service"))
+
+
+def test_a_replica_has_a_name_an_address_and_a_bucket(sandboxed: Cloud) -> None:
+    cloud = sandboxed
+    job = cloud.wait(cloud.submit(pool(cloud.image(PLACE))).name)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    said = cloud.said(job.name, "workerpool0-0")
+    assert said[0].startswith("[rank 0] host cmle-training-workerpool0-")
+    assert said[0].endswith("-0 127.0.1.1")
+    assert said[1] == "[rank 0] others []"
+    assert cloud.bucket.blob("out/checkpoints/step").download_as_bytes() == b"7"
+
+
+def test_stopping(sandboxed: Cloud) -> None:
+    cloud = sandboxed
+    name = cloud.submit(pool(cloud.image("import time\nprint('ready')\ntime.sleep(600)"))).name
+    cloud.wait_for(name, "workerpool0-0", "ready")
+    cloud.jobs.cancel_custom_job(name=name)
+    assert cloud.wait(name).state.name == "JOB_STATE_CANCELLED"
+
+
+def layer(folder: Path, *entries: tuple[str, str, str]) -> Blob:
+    """A layer of files (`f`), links (`s`, `l`) and folders (`d`): kind, name, content or target."""
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as tar:
+        for kind, name, content in entries:
+            entry = tarfile.TarInfo(name)
+            entry.mode = 0o755
+            types = {"f": tarfile.REGTYPE, "s": tarfile.SYMTYPE, "l": tarfile.LNKTYPE}
+            entry.type = types.get(kind, tarfile.DIRTYPE)
+            entry.size = len(content) if kind == "f" else 0
+            entry.linkname = content if kind in "sl" else ""
+            tar.addfile(entry, io.BytesIO(content.encode()) if kind == "f" else None)
+    digest = hashlib.sha256(data.getvalue()).hexdigest()
+    path = folder / digest
+    path.write_bytes(data.getvalue())
+    return Blob(path, f"sha256:{digest}", f"sha256:{digest}")
+
+
+def test_layers_lie_over_each_other(sandboxed: Cloud, tmp_path: Path) -> None:
+    lower = layer(
+        tmp_path,
+        *(("f", "a/kept", "1"), ("f", "a/gone", "2"), ("f", "b/old", "3"), ("s", "c", "/a")),
+        *(("f", "a/changed", "before"), ("f", "d", "a file"), ("l", "e", "a/kept")),
+    )
+    upper = layer(
+        tmp_path,
+        *(("f", "a/.wh.gone", ""), ("f", "b/new", "4"), ("f", "b/.wh..wh..opq", "")),
+        *(("f", "c/through", "5"), ("f", "a/changed", "after"), ("f", "d/now", "a folder")),
+    )
+    names = [f"{sandboxed.endpoints['registry']}/layers/x:{n}" for n in (1, 2)]
+    BaseImage((lower,)).push(names[0])
+    BaseImage((lower, upper)).push(names[1])
+    below, whole = (unpack(name).root for name in names)
+    found = {str(x.relative_to(whole)): x.read_text() for x in whole.rglob("*") if x.is_file()}
+    assert found == {
+        "a/kept": "1",
+        "a/changed": "after",
+        "a/through": "5",
+        "b/new": "4",
+        "c/kept": "1",
+        "c/changed": "after",
+        "c/through": "5",
+        "d/now": "a folder",
+        "e": "1",
+        "etc/hosts": "",
+        "etc/resolv.conf": "",
+    }
+    assert (below / "a/changed").read_text() == "before"
+    assert place(whole, "/c/kept") == whole / "a/kept"
+
+
+def test_links_lead_nowhere_outside(tmp_path: Path) -> None:
+    (tmp_path / "up").symlink_to("../../../etc")
+    (tmp_path / "round").symlink_to("round")
+    assert place(tmp_path, "up/passwd") == tmp_path / "etc/passwd"
+    with pytest.raises(ImageError, match="too many links"):
+        place(tmp_path, "round")

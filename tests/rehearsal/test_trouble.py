@@ -1,0 +1,97 @@
+"""What goes wrong on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions
+
+from distrain_nb.errors import OptionError
+from distrain_nb.rehearsal.faults import Faults, Preemption
+from tests.image.services.bases import BaseImage
+
+from .conftest import PARENT, cloud_with, pool
+
+RESUMING = """\
+import os, pathlib, time
+folder = pathlib.Path(os.environ["AIP_CHECKPOINT_DIR"])
+mine = folder / f"{os.environ['RANK']}.txt"
+print("found", sorted(x.name for x in folder.iterdir()), flush=True)
+if not mine.exists():
+    mine.write_text("saved")
+    time.sleep(600)
+while len(list(folder.iterdir())) < 2:
+    time.sleep(0.1)
+"""
+
+
+def test_preemption_restarts_the_whole_job(docker_host: None, small: BaseImage) -> None:
+    with cloud_with(small, "preempt=workerpool1-0@8s") as cloud:
+        image = cloud.image(RESUMING)
+        scheduling = {"restart_job_on_worker_restart": True}
+        job = cloud.submit(pool(image), pool(image), scheduling=scheduling)
+        done = cloud.wait(job.name)
+        assert done.state.name == "JOB_STATE_SUCCEEDED", cloud.told(done)
+        found = [x for x in cloud.said(job.name, "workerpool0-0") if "found" in x]
+        assert len(found) == 2 and "'0.txt'" in found[1], cloud.told(done)
+        assert "The replica workerpool1-0 was preempted." in cloud.said(job.name, "service")
+
+
+LINES = "for n in range(2500):\n    print('line', n)"
+
+
+def test_entries_come_late_and_not_always(docker_host: None, small: BaseImage) -> None:
+    with cloud_with(small, "late=2s,busy=3") as cloud:
+        name = cloud.submit(pool(cloud.image(LINES))).name
+        assert cloud.wait(name).state.name == "JOB_STATE_SUCCEEDED"
+        request = {
+            "resource_names": ["projects/my-project"],
+            "filter": 'resource.type="ml_job" AND resource.labels.task_name="workerpool0-0"',
+            "page_size": 5000,
+        }
+        seen, token, turned_away, incomplete = {}, "", 0, False
+        while len(seen) < 2500:
+            try:
+                page = next(cloud.logging.list_log_entries({**request, "page_token": token}).pages)
+            except exceptions.ResourceExhausted:
+                turned_away += 1
+                continue
+            assert len(page.entries) <= 1000
+            seen |= {x.insert_id: x.json_payload["message"] for x in page.entries}
+            token = page.next_page_token
+            incomplete = incomplete or (not token and len(seen) < 2500)
+        assert sorted(seen.values()) == sorted(f"[rank 0] line {n}" for n in range(2500))
+        assert turned_away and incomplete
+
+
+@pytest.mark.parametrize(
+    ("faults", "error", "words"),
+    [
+        ("quota=cpus", exceptions.ResourceExhausted, "exceed quota limits: .*/cpus"),
+        ("permission=run.jobs", exceptions.PermissionDenied, "Permission 'run.jobs' denied"),
+    ],
+)
+def test_quota_and_permission(
+    docker_host: None, small: BaseImage, faults: str, error: type[Exception], words: str
+) -> None:
+    with cloud_with(small, faults) as cloud, pytest.raises(error, match=words):
+        cloud.submit(pool("an/image:1"))
+
+
+def test_an_answer_that_is_lost(docker_host: None, small: BaseImage) -> None:
+    with cloud_with(small, "lost=1") as cloud:
+        with pytest.raises(exceptions.ServiceUnavailable):
+            cloud.submit(pool("127.0.0.1:1/no/image:1"))
+        (job,) = cloud.jobs.list_custom_jobs(parent=PARENT)
+        assert cloud.wait(job.name).state.name == "JOB_STATE_FAILED"
+
+
+def test_faults_are_read() -> None:
+    read = Faults.parse("preempt=workerpool1-0@30s, late=2s,busy=5,quota=cpus")
+    assert read == Faults((Preemption("workerpool1-0", 30.0),), quota="cpus", late=2.0, busy=5)
+    assert Faults.parse("") == Faults()
+
+
+@pytest.mark.parametrize("text", ["preempt=rank3@1s", "late=soon", "busy=-1", "fire", "quota="])
+def test_faults_that_can_not_be(text: str) -> None:
+    with pytest.raises(OptionError, match="allowed are preempt=REPLICA"):
+        Faults.parse(text)
