@@ -26,6 +26,10 @@ PIECE = 8 << 20
 _TAGGED = re.compile(r"\[((?:rank|ps|reducer|evaluator) \d+)\] (.*)", re.DOTALL)
 
 
+class Outside(DistrainError):
+    """A service names an object that would be written outside of the run's folder."""
+
+
 class Log:
     """The run's log, which goes on exactly where the journal says that it has come to."""
 
@@ -106,5 +110,5 @@ def _pieces(output: Output, stored: Stored, path: Path, have: int) -> Iterable[i
 def _inside(folder: Path, path: Path) -> Path:
     """The path, if it is below the folder: names of objects come from outside."""
     if ".." in PurePosixPath(path).parts or folder not in path.parents:
-        raise DistrainError(f"an object is called {str(path)!r}, which is outside of {folder}")
+        raise Outside(f"an object is called {str(path)!r}, which is outside of {folder}")
     return path

@@ -123,7 +123,7 @@ class Carrier:
         while True:
             try:
                 observed = self._look(service, log)
-            except DistrainError:
+            except bring.Outside:
                 raise
             except Exception as wrong:
                 pause = min(2 * pause, LONGEST_PAUSE_S)
