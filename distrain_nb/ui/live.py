@@ -8,17 +8,20 @@ import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
 from ipywidgets import VBox
 
+from distrain_nb.config import home
+from distrain_nb.errors import DistrainError
+from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui import drawing
 from distrain_nb.ui.charts import LiveCharts
-from distrain_nb.ui.report import report_html
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from distrain_nb.run.facts import Facts
     from distrain_nb.run.log import Line
@@ -28,16 +31,30 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 WHOLE_EVERY_S = 2.0
 ALWAYS_WHOLE_UP_TO = 200
+# One after the other they are the widget's module: what a part names stands in one before it.
+PARTS = (
+    "page", "ansi", "ask", "rows", "folds", "log", "search", "toolbar", "head", "monitor",
+)  # fmt: skip
+
+
+def _module() -> str:
+    parts = ((STATIC / "monitor" / f"{name}.js").read_text(encoding="utf-8") for name in PARTS)
+    return "\n".join(parts)
 
 
 class RunWidget(anywidget.AnyWidget):
-    """State line, error report, log and Stop. See `static/monitor.js` for the other half."""
+    """State line, error report, log and Stop. See `static/monitor/` for the other half.
 
-    _esm = STATIC / "monitor.js"
+    `run` and `home` name the run to a server that may know it; `key` tells this view from others.
+    """
+
+    _esm = _module()
     _css = STATIC / "monitor.css"
 
+    run = traitlets.Int().tag(sync=True)
+    home = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)
     facts = traitlets.Dict().tag(sync=True)
-    error_html = traitlets.Unicode("").tag(sync=True)
     batch = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
     kernel = traitlets.Unicode("").tag(sync=True)
@@ -45,20 +62,32 @@ class RunWidget(anywidget.AnyWidget):
 
 
 class LiveView:
-    """What is displayed: the run's widget, and its charts once there are metrics."""
+    """What is displayed: the run's widget, and its charts once there are metrics.
+
+    `ask` answers what the page asks where no server does: (path, query) gives JSON values.
+    """
 
     def __init__(
-        self, tail: Tail, metrics: Metrics, stop: Callable[[], None], waiting: bool
+        self,
+        run: int,
+        tail: Tail,
+        metrics: Metrics,
+        stop: Callable[[], None],
+        ask: Callable[[str, Mapping[str, str]], dict[str, Any]],
     ) -> None:
         self._tail = tail
         self._metrics = metrics
         self._stop = stop
+        self._ask = ask
         self._seq = 0
         self._whole_due = 0.0
         self._behind = False
         self._charts = LiveCharts(metrics, self._sketch)
         self._charts_failed = False
-        self._run = RunWidget(waiting=waiting, kernel=_kernel_id())
+        self.key = uuid4().hex
+        self._run = RunWidget(
+            run=run, home=fingerprint(home()), key=self.key, waiting=True, kernel=_kernel_id()
+        )
         self._run.on_msg(self._heard)
         self.widget: Any = VBox([self._run])
 
@@ -71,7 +100,6 @@ class LiveView:
         told = {**facts.as_json(), "now": round(time.time(), 1)}
         if not self._run.facts or {**self._run.facts, "now": told["now"]} != told:
             self._run.facts = told
-            self._run.error_html = report_html(facts.error)
         self._behind = self._behind or changed
         if time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
             self._send_whole()
@@ -82,8 +110,8 @@ class LiveView:
     def end(self) -> None:
         """Let the figure go, which is large; what a page that was loaded anew still shows stays."""
         self._run.sketch = drawing.charts(self._metrics) if self._metrics.keys else ""
-        self._behind, self._whole_due = True, 0.0
-        self._send_whole()
+        self._run.waiting = False
+        self._run.batch = {}
         self.widget.children = (self._run,)
         self._charts.close()
 
@@ -108,6 +136,14 @@ class LiveView:
             self._stop()
         elif message.get("kind") == "resync":
             self._behind, self._whole_due = True, 0.0
+        elif message.get("kind") == "ask":
+            self._run.send({"kind": "answer", "id": message["id"], **self._answer(message)})
+
+    def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return {"body": self._ask(question["path"], question["query"])}
+        except DistrainError as error:
+            return {"error": str(error)}
 
     def _send_whole(self) -> None:
         if self._behind:

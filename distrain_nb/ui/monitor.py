@@ -7,10 +7,12 @@ import sys
 import threading
 import time
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from distrain_nb.run.answers import answer
 from distrain_nb.run.facts import facts
 from distrain_nb.run.log import LogReader
 from distrain_nb.ui import document
@@ -19,7 +21,7 @@ from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 
 if TYPE_CHECKING:
-    from distrain_nb.run.facts import Watched
+    from distrain_nb.run import Run
     from distrain_nb.ui.live import LiveView
 
 REFRESH_EVERY_S = 0.1
@@ -41,7 +43,7 @@ class Monitor:
     what stays. A cell that waits calls them itself; `follow` does it in a thread.
     """
 
-    def __init__(self, run: Watched) -> None:
+    def __init__(self, run: Run) -> None:
         self._run = run
         self._tail = Tail()
         self._metrics = Metrics(run.folder)
@@ -63,7 +65,9 @@ class Monitor:
         if self._frontend is Frontend.WIDGETS:
             from distrain_nb.ui.live import LiveView
 
-            self._live = LiveView(self._tail, self._metrics, self._run.cancel, waiting=True)
+            run = self._run
+            ask = partial(answer, run)
+            self._live = LiveView(run.id, self._tail, self._metrics, run.cancel, ask)
         self._reserve_places()
         self._update()
 
@@ -136,10 +140,17 @@ class Monitor:
     def _leave_document(self) -> None:
         self._metrics.read()
         bundle = document.run_bundle(self._facts, self._tail, self._metrics)
+        if self._live:
+            bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
         self._places[0].update(bundle, raw=True)
         self._places[1].update(document.chart_bundle(self._metrics), raw=True)
         if self._live:
             self._live.end()
+
+
+def _place_of(view: LiveView) -> str:
+    """Where the live view may go on in a document, as long as the page has its widget."""
+    return f'<i hidden data-distrain-live="{view.key}"></i>'
 
 
 def frontend() -> Frontend:

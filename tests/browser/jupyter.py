@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -75,13 +76,22 @@ class Lab:
 
 
 @contextlib.contextmanager
-def serve(root: Path, frontend: Frontend = JUPYTERLAB) -> Iterator[Lab]:
-    """A server with everything of its own below `root`, up to the end of the block."""
+def serve(
+    root: Path, frontend: Frontend = JUPYTERLAB, *, extension: bool = True
+) -> Iterator[Lab]:
+    """A server with everything of its own below `root`, up to the end of the block.
+
+    `extension` says whether it tells of runs itself, as where the package is installed.
+    """
     for name in ("notebooks", "settings", "runtime"):
         (root / name).mkdir()
     news = root / "settings" / "@jupyterlab" / "apputils-extension"
     news.mkdir(parents=True)
     (news / "notification.jupyterlab-settings").write_text(json.dumps({"fetchNews": "false"}))
+    if extension:
+        enabled = root / "config" / "jupyter_server_config.d"
+        enabled.mkdir(parents=True)
+        shutil.copy(ROOT / "jupyter-config" / "distrain_nb.json", enabled)
     process = subprocess.Popen(
         [sys.executable, "-m", frontend.module, *_options(root, frontend)],
         env=_environment(root),

@@ -74,14 +74,14 @@ def test_the_rank_filter_works_while_the_kernel_is_busy(notebook: OPEN) -> None:
     page = lab.page
     expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
     lab.run_cell(2)
-    count = view_of(page).locator(".dn-bar .dn-soft").inner_text()
+    count = view_of(page).locator(".dn-count").inner_text()
     view_of(page).get_by_role("button", name="rank 1").click()
     expect(view_of(page).get_by_role("button", name="rank 1")).to_have_attribute(
         "aria-pressed", "true"
     )
     page.wait_for_function("document.querySelectorAll('.dn-log .dn-line').length > 2")
     assert tags(page) == {"rank 1"}
-    expect(view_of(page).locator(".dn-bar .dn-soft")).not_to_have_text(count)  # it goes on
+    expect(view_of(page).locator(".dn-count")).not_to_have_text(count)  # it goes on
     lab.command("notebook:interrupt-kernel")
     page.wait_for_function(lab.IDLE)
     view_of(page).get_by_role("button", name="Stop").click()
@@ -107,8 +107,8 @@ def test_a_reload_finds_the_run_again(notebook: OPEN) -> None:
     lab.reload()
     expect(badge(page)).to_contain_text("running", timeout=20_000)
     expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible()
-    count = view_of(page).locator(".dn-bar .dn-soft").inner_text()
-    expect(view_of(page).locator(".dn-bar .dn-soft")).not_to_have_text(count)
+    count = view_of(page).locator(".dn-count").inner_text()
+    expect(view_of(page).locator(".dn-count")).not_to_have_text(count)
     view_of(page).get_by_role("button", name="Stop").click()
     expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
 

@@ -1,0 +1,144 @@
+"""The log of a run in the page: all of it can be reached, searched and filtered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.jupyter import OpenNotebook
+from tests.browser.test_monitor import LOAD, badge, view_of
+
+OPEN = Callable[..., OpenNotebook]
+LINES = 200_000
+BIG = f"""%%distrain -n 2 --name big
+import os, sys, traceback
+rank = int(os.environ["RANK"])
+def check(value):
+    raise ValueError(f"odd value {{value}}")
+for n in range({LINES // 2}):
+    print(f"step {{n}} of rank {{rank}}")
+    if n == 50_000 and rank == 1:
+        print("a needle [in] the hay", flush=True)
+        try:
+            check(n)
+        except ValueError:
+            traceback.print_exc()
+"""
+
+
+def log(page: Page) -> Locator:
+    return view_of(page).locator(".dn-log")
+
+
+def texts(page: Page) -> list[str]:
+    """What the rows in sight say, from the top."""
+    return list(
+        page.evaluate(
+            """() => {
+                const log = document.querySelector(".distrain .dn-log");
+                const box = log.getBoundingClientRect();
+                const seen = [...log.querySelectorAll(".dn-line")].filter((row) => {
+                    const at = row.getBoundingClientRect();
+                    return at.top >= box.top - 1 && at.bottom <= box.bottom + 1;
+                });
+                return seen.map((row) => row.lastElementChild.textContent);
+            }"""
+        )
+    )
+
+
+def count(page: Page) -> Locator:
+    return view_of(page).locator(".dn-count")
+
+
+@pytest.fixture
+def big(notebook: OPEN) -> OpenNotebook:
+    """A page with a finished run of many lines."""
+    opened = notebook("big", LOAD, BIG)
+    opened.run_cells(2)
+    expect(badge(opened.page)).to_contain_text("succeeded", timeout=60_000)
+    expect(count(opened.page)).to_have_text(re.compile(r"200,0\d\d lines"))
+    return opened
+
+
+def test_the_whole_log_can_be_reached(big: OpenNotebook) -> None:
+    page = big.page
+    expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")
+    log(page).evaluate("(log) => { log.scrollTop = 0; }")
+    expect(log(page).locator("[data-row='0']")).to_contain_text("step 0 of rank")
+    log(page).press("End")
+    expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")
+    log(page).press("PageUp")
+    expect(view_of(page).get_by_role("button", name="Latest")).to_be_visible()
+    view_of(page).get_by_role("textbox", name="go to line").fill("100,000")
+    view_of(page).get_by_role("textbox", name="go to line").press("Enter")
+    expect(log(page).locator(".dn-current[data-row='99999']")).to_contain_text("step")
+    view_of(page).get_by_role("button", name="Latest").click()
+    expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")
+
+
+def test_search_looks_through_everything(big: OpenNotebook) -> None:
+    page, hits = big.page, view_of(big.page).locator(".dn-hits")
+    log(page).press("/")
+    field = view_of(page).get_by_role("searchbox")
+    expect(field).to_be_focused()
+    field.fill("NEEDLE [in]")
+    expect(hits).to_have_text("1 of 1")
+    expect(log(page).locator(".dn-current mark")).to_have_text("needle [in]")
+    view_of(page).get_by_role("button", name="Match upper and lower case").click()
+    expect(hits).to_have_text("no match")
+    field.fill("step 77[0-9]{3} ")
+    expect(hits).to_have_text("no match")
+    view_of(page).get_by_role("button", name="Regular expression").click()
+    expect(hits).to_have_text(re.compile(r"[\d,]+ of 2,000"))
+    field.press("Enter")
+    expect(log(page).locator(".dn-current mark")).to_have_text(re.compile(r"step 77\d{3} "))
+    field.fill("step (")
+    expect(hits).to_have_class(re.compile("dn-bad"))
+
+
+def test_filters_count_and_show_only_what_passes(big: OpenNotebook) -> None:
+    page = big.page
+    view_of(page).get_by_role("button", name="rank 1").click()
+    expect(count(page)).to_have_text(re.compile(r"100,0\d\d of 200,0\d\d lines"))
+    page.wait_for_function("document.querySelectorAll('.dn-log .dn-line').length > 5")
+    assert set(log(page).locator(".dn-tag").all_inner_texts()) == {"rank 1"}
+    view_of(page).get_by_role("combobox", name="stream").select_option("e")
+    expect(count(page)).to_have_text(re.compile(r"^\d of 200,0\d\d lines"))
+    expect(log(page).locator(".dn-line").first).to_contain_text("Traceback")
+    view_of(page).get_by_role("button", name="all", exact=True).click()
+    view_of(page).get_by_role("combobox", name="stream").select_option("")
+    expect(count(page)).to_have_text(re.compile(r"^200,0\d\d lines"))
+
+
+def test_tracebacks_are_folded_until_they_are_opened(big: OpenNotebook) -> None:
+    page = big.page
+    view_of(page).get_by_role("button", name="First error").click()
+    head = log(page).locator(".dn-current")
+    expect(head).to_contain_text("Traceback (most recent call last)")
+    expect(head.locator(".dn-fold")).to_contain_text("lines")
+    head.locator(".dn-fold").click()
+    expect(log(page).locator(".dn-cell").first).to_contain_text("Cell In[")
+    expect(log(page).locator(".dn-raised")).to_have_text("ValueError: odd value 50000")
+    head.locator(".dn-fold").click()
+    expect(log(page).locator(".dn-cell")).to_have_count(0)
+
+
+def test_times_copy_and_download(big: OpenNotebook) -> None:
+    page = big.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    view_of(page).get_by_role("button", name="Show when each line came").click()
+    expect(log(page).locator("time").first).to_have_text(re.compile(r"\d\d:\d\d:\d\d\.\d{3}"))
+    shown = texts(page)
+    view_of(page).get_by_role("button", name="Copy").click()
+    expect(view_of(page).locator(".dn-bar")).to_contain_text("copied")
+    copied = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert [line.split("] ", 1)[1] for line in copied if line][-len(shown) :] == shown
+    with page.expect_download() as told:
+        view_of(page).get_by_role("button", name="Download").click()
+    lines = told.value.path().read_text().splitlines()
+    assert len(lines) > LINES
+    assert sum(line.startswith("[rank 1] step ") for line in lines) == LINES // 2
