@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ print("others", [x for x in os.listdir("/proc") if x.isdigit() and int(x) > 60])
 
 
 @pytest.fixture
-def sandboxed(no_docker: None, small: BaseImage):
+def sandboxed(no_docker: None, small: BaseImage) -> Iterator[Cloud]:
     with cloud_with(small) as running:
         yield running
 
@@ -86,7 +87,8 @@ def test_layers_lie_over_each_other(sandboxed: Cloud, tmp_path: Path) -> None:
     upper = layer(
         tmp_path,
         *(("f", "a/.wh.gone", ""), ("f", "b/new", "4"), ("f", "b/.wh..wh..opq", "")),
-        *(("f", "c/through", "5"), ("f", "a/changed", "after"), ("f", "d/now", "a folder")),
+        *(("f", "c/through", "5"), ("f", "a/changed", "after"), ("d", "d", "")),
+        ("f", "d/now", "a folder"),
     )
     names = [f"{sandboxed.endpoints['registry']}/layers/x:{n}" for n in (1, 2)]
     BaseImage((lower,)).push(names[0])
