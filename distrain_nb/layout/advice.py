@@ -1,0 +1,312 @@
+"""Parameter servers, Horovod, or neither: which distribution suits a case, and why.
+
+The choice is that of AWS's article on Horovod and parameter servers (key AWS-BLOG-TF of the table
+of sources): scale up before out, then decide by how long the gradients take to be shared.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.lookup import Grid
+from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.traffic import size
+from distrain_nb.layout.versions import split_framework, version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.layout import Layout
+
+TYPICAL_STEP_S = 0.25
+# What the backward pass, about half of a step, can hide.
+HIDDEN_SHARE = 0.5
+# From here on, all-to-all traffic with parameter servers is likely to fill the network.
+MANY_GPUS = 32
+
+PARAMETER_SERVERS, HOROVOD = "parameter servers", "Horovod"
+ONE_INSTANCE = "Horovod on one instance"
+DDP, DDP_ONE_INSTANCE = "torchrun with DDP", "torchrun with DDP on one instance"
+NO_DISTRIBUTION, UNDECIDED = "no distribution", "not decided"
+
+_UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+_LAUNCHERS = {
+    HOROVOD: "mpi",
+    ONE_INSTANCE: "mpi",
+    DDP: "torchrun",
+    DDP_ONE_INSTANCE: "torchrun",
+    PARAMETER_SERVERS: "parameter-server",
+}
+_DISTRIBUTIONS = {PARAMETER_SERVERS: "parameter_server", HOROVOD: "mpi", ONE_INSTANCE: "mpi"}
+_ASKED = {
+    "model_bytes": "--model-size: how large are the weights, such as 100MB?",
+    "gpus_per_instance": "--gpus-per-instance: how many GPUs has each, 0 for CPUs?",
+    "instances": "--instances: how many machines?",
+    "network_gbps": "--network: how many Gbit/s does each machine send?",
+    "framework": "--framework: which one, such as tensorflow-1.13 or pytorch?",
+}
+_FRAMEWORKS = ("tensorflow", "pytorch", "huggingface", "mxnet")
+_PYTORCH = ("pytorch", "huggingface")
+_LONG, _SHORT = "gradients take long to share", "gradients are shared fast"
+_ROWS = (
+    (_LONG, PARAMETER_SERVERS, f"{PARAMETER_SERVERS}, or {HOROVOD} on one multi-GPU instance"),
+    (_SHORT, PARAMETER_SERVERS, HOROVOD),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is known of a job; None is not known.
+
+    `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
+    `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.
+    `step_s`: seconds that a step takes without the exchange.
+    Raises OptionError for a figure that can't be, or another framework than SageMaker trains with.
+    """
+
+    model_bytes: float | None = None
+    gpus_per_instance: int | None = None
+    instances: int | None = None
+    network_gbps: float | None = None
+    framework: str | None = None
+    framework_version: str | None = None
+    step_s: float = TYPICAL_STEP_S
+
+    def __post_init__(self) -> None:
+        for name, least in (("gpus_per_instance", 0), ("instances", 1)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise OptionError(f"{_option(name)} can't be {value}: it is {least} or more")
+        for name in ("model_bytes", "network_gbps", "step_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < float("inf"):
+                raise OptionError(f"{_option(name)} can't be {value:g}: it is more than 0")
+        if self.framework not in (None, *_FRAMEWORKS):
+            allowed = ", ".join(_FRAMEWORKS)
+            raise OptionError(f"--framework can't be {self.framework!r}: allowed are {allowed}")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The names of the fields that are not known."""
+        return tuple(name for name in _ASKED if getattr(self, name) is None)
+
+    @property
+    def exchange_s(self) -> float | None:
+        """The least seconds to share a gradient over the network: 2 (n - 1) / n · bytes / speed.
+
+        It holds for a ring, and for parameter servers of which every instance has one: there each
+        link sends its worker's gradient out and the weights that it serves, all but 1 in n parts.
+        """
+        if self.model_bytes is None or self.network_gbps is None or self.instances is None:
+            return None
+        sent = 2 * (self.instances - 1) / self.instances * self.model_bytes
+        return sent * 8 / (self.network_gbps * 1e9)
+
+    @property
+    def takes_long(self) -> bool | None:
+        """Whether the exchange is longer than a step can hide."""
+        return None if self.exchange_s is None else self.exchange_s > HIDDEN_SHARE * self.step_s
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to use and why, the options to write, the article's table, and what is to be told.
+
+    `choice` is `not decided` where too little is known; the table marks the cell of the case.
+    """
+
+    choice: str
+    options: str
+    reasons: tuple[str, ...]
+    questions: tuple[str, ...]
+    table: Grid
+
+    def __str__(self) -> str:
+        parts = [f"Use {self.choice}" if self.choice != UNDECIDED else "Not decided yet"]
+        parts += [f"write: %%distrain {self.options}"] if self.options else []
+        parts += [f"  - {reason}" for reason in self.reasons]
+        parts += ["", str(self.table)]
+        parts += ["", "Tell me more:"] if self.questions else []
+        return "\n".join([*parts, *(f"  {question}" for question in self.questions)])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "Not decided yet" if self.choice == UNDECIDED else f"Use {self.choice}"
+        write = f"<p>Write <code>%%distrain {escape(self.options)}</code></p>"
+        asked = f"<p>Tell me more:</p>{_list(self.questions)}" if self.questions else ""
+        return (
+            f"<p><b>{escape(head)}</b></p>{write if self.options else ''}"
+            f"{_list(self.reasons)}{self.table._repr_html_()}{asked}"
+        )
+
+
+def advise(case: Case) -> Advice:
+    """The distribution for a case."""
+    choice, reasons = _choose(case)
+    choice, limits = _within_versions(case, choice)
+    questions = tuple(_ASKED[name] for name in case.missing)
+    told = (*reasons, *limits, *_remarks(case, choice))
+    return Advice(choice, _options(case, choice), told, questions, _table(case))
+
+
+def case_of(
+    layout: Layout, model_bytes: float | None = None, step_s: float = TYPICAL_STEP_S
+) -> Case:
+    """The case of a layout: its primary and workers, the fewest GPUs and the slowest network."""
+    training = (Role.PRIMARY, Role.WORKERS)
+    pools = [placed for placed in job_of(layout).pools if placed.role in training]
+    speeds = [placed.bandwidth_gbps for placed in pools]
+    known = [gbps for gbps in speeds if gbps]
+    counts = [placed.accelerators for placed in pools if placed.known]
+    return Case(
+        model_bytes,
+        min(counts) if counts and len(counts) == len(pools) else None,
+        sum(placed.pool.replicas for placed in pools) or None,
+        min(known) if known and len(known) == len(speeds) else None,
+        layout.framework_name,
+        layout.framework_version,
+        step_s,
+    )
+
+
+def size_in_bytes(text: str) -> float:
+    """Bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
+    if found is None or found[2].upper() not in _UNITS:
+        raise OptionError(f"--model-size can't be {text!r}: write 100MB, 1.3GB or 512MiB")
+    return float(found[1]) * _UNITS[found[2].upper()]
+
+
+def _choose(case: Case) -> tuple[str, tuple[str, ...]]:
+    """The choice by the article, as if the framework had everything."""
+    gpus, instances = case.gpus_per_instance, case.instances
+    if instances == 1 and gpus is not None:
+        return _on_one_instance(gpus)
+    if instances is None or gpus is None:
+        return UNDECIDED, ("it depends on the number of machines and of their GPUs",)
+    if gpus == 0:
+        return PARAMETER_SERVERS, ("on CPUs they are the faster way, however large the model",)
+    if case.takes_long is None:
+        return UNDECIDED, ("on GPUs it depends on how long gradients take to share",)
+    if not case.takes_long:
+        return HOROVOD, (_timing(case),)
+    return _for_long_exchange(case, gpus, gpus * instances)
+
+
+def _on_one_instance(gpus: int) -> tuple[str, tuple[str, ...]]:
+    if gpus > 1:
+        return ONE_INSTANCE, ("GPUs of one machine exchange faster than any network does",)
+    return NO_DISTRIBUTION, ("there is one machine with one device at most: nothing to share",)
+
+
+def _for_long_exchange(case: Case, gpus: int, total: int) -> tuple[str, tuple[str, ...]]:
+    if total >= MANY_GPUS:
+        why = f"parameter servers talk all to all, which {total} GPUs make too much for a network"
+        return HOROVOD, (_timing(case), why)
+    if gpus > 1:
+        why = (
+            f"one instance with more GPUs avoids the network; {PARAMETER_SERVERS} are the other way"
+        )
+        return ONE_INSTANCE, (_timing(case), why)
+    why = f"{PARAMETER_SERVERS} don't make workers wait; {ONE_INSTANCE} with more GPUs also suits"
+    return PARAMETER_SERVERS, (_timing(case), why)
+
+
+def _timing(case: Case) -> str:
+    exchange, step = case.exchange_s or 0.0, case.step_s
+    formula = "2 (n - 1) / n x bytes / network"
+    return (
+        f"to share {size(case.model_bytes or 0)} takes at least {exchange * 1000:,.0f} ms "
+        f"({formula}); a step of {step * 1000:,.0f} ms hides {HIDDEN_SHARE * step * 1000:,.0f} ms, "
+        f"so {_LONG if case.takes_long else _SHORT}"
+    )
+
+
+def _within_versions(case: Case, choice: str) -> tuple[str, tuple[str, ...]]:
+    """The choice that the framework and its version leave."""
+    if case.framework in _PYTORCH and choice == PARAMETER_SERVERS:
+        return DDP, (f"{case.framework} has no parameter servers",)
+    if case.framework in _PYTORCH and choice in (HOROVOD, ONE_INSTANCE):
+        own = DDP if choice == HOROVOD else DDP_ONE_INSTANCE
+        return own, (f"DDP does for {case.framework} what Horovod does; Horovod works as well",)
+    refused = _too_old(case, choice)
+    if not refused:
+        return choice, ()
+    other = HOROVOD if choice == PARAMETER_SERVERS else PARAMETER_SERVERS
+    if _too_old(case, other) or choice == ONE_INSTANCE:
+        return NO_DISTRIBUTION, (refused, "bring an image of your own, or a newer version")
+    return other, (refused,)
+
+
+def _too_old(case: Case, choice: str) -> str:
+    """Why the framework's version can't have a choice; empty if it can."""
+    least = _oldest(case, choice)
+    if not least or not case.framework_version:
+        return ""
+    if version(case.framework_version) >= version(least):
+        return ""
+    return f"{choice} needs {case.framework} {least} or newer, not {case.framework_version}"
+
+
+def _oldest(case: Case, choice: str) -> str:
+    """The first version of the framework that has a choice; empty if none is named."""
+    row = current().distributions.get(_DISTRIBUTIONS.get(choice, ""))
+    return (
+        dict(map(split_framework, row.framework_min)).get(case.framework or "", "") if row else ""
+    )
+
+
+def _remarks(case: Case, choice: str) -> Iterator[str]:
+    gpus, instances = case.gpus_per_instance, case.instances
+    if instances and instances > 1 and gpus and choice not in (ONE_INSTANCE, DDP_ONE_INSTANCE):
+        yield f"scale up before out: try one instance with {gpus * instances} or more GPUs first"
+    if not case.framework_version and _oldest(case, choice):
+        yield f"it needs {case.framework} {_oldest(case, choice)} or newer"
+    if choice == PARAMETER_SERVERS:
+        yield "updates are asynchronous: if it converges badly, lower the learning rate"
+        if gpus and gpus > 1:
+            yield f"each instance has one worker: write a tower for each of its {gpus} GPUs"
+
+
+def _options(case: Case, choice: str) -> str:
+    if choice not in _LAUNCHERS:
+        return ""
+    many = "" if choice == PARAMETER_SERVERS else f" -n {_ranks(case, choice)}"
+    return f"--launcher {_LAUNCHERS[choice]}{many}"
+
+
+def _ranks(case: Case, choice: str) -> int:
+    """Ranks of a machine: one for each GPU, on one instance for the GPUs of all, if it has them."""
+    gpus = case.gpus_per_instance or 1
+    if choice not in (ONE_INSTANCE, DDP_ONE_INSTANCE):
+        return gpus
+    total = gpus * (case.instances or 1)
+    largest = max(row.gpu_count or 0 for row in current().instances.values())
+    return total if total <= largest else gpus
+
+
+def _table(case: Case) -> Grid:
+    """The article's table, with the cell of the case in brackets."""
+    column = None if case.gpus_per_instance is None else 2 if case.gpus_per_instance else 1
+    wanted = {True: _LONG, False: _SHORT, None: ""}[case.takes_long]
+    rows = []
+    for row in _ROWS:
+        here = column is not None and (row[0] == wanted or (column == 1 and not wanted))
+        rows.append(tuple(f"[{c}]" if here and n == column else c for n, c in enumerate(row)))
+    return Grid(("", "better on CPUs", "better on GPUs"), tuple(rows))
+
+
+def _option(field: str) -> str:
+    named = {"model_bytes": "model-size", "network_gbps": "network", "step_s": "step"}
+    return f"--{named.get(field, field.replace('_', '-'))}"
+
+
+def _list(lines: tuple[str, ...]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>" if lines else ""

@@ -1,0 +1,149 @@
+"""Which distribution suits a case: the article's table, its versions, and what is asked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
+from distrain_nb.layout.advice import (
+    DDP,
+    DDP_ONE_INSTANCE,
+    HOROVOD,
+    NO_DISTRIBUTION,
+    ONE_INSTANCE,
+    PARAMETER_SERVERS,
+    UNDECIDED,
+    Case,
+    advise,
+    case_of,
+    size_in_bytes,
+)
+
+SMALL, LARGE = 25e6, 1.34e9
+GPUS = Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
+
+
+@pytest.mark.parametrize(
+    ("case", "choice", "options"),
+    [
+        (GPUS, HOROVOD, "--launcher mpi -n 4"),
+        (replace(GPUS, model_bytes=LARGE), ONE_INSTANCE, "--launcher mpi -n 8"),
+        (replace(GPUS, model_bytes=LARGE, gpus_per_instance=1), PARAMETER_SERVERS,
+         "--launcher parameter-server"),
+        (replace(GPUS, model_bytes=LARGE, instances=8), HOROVOD, "--launcher mpi -n 4"),
+        (replace(GPUS, gpus_per_instance=0), PARAMETER_SERVERS, "--launcher parameter-server"),
+        (replace(GPUS, model_bytes=LARGE, gpus_per_instance=0), PARAMETER_SERVERS,
+         "--launcher parameter-server"),
+        (replace(GPUS, instances=1), ONE_INSTANCE, "--launcher mpi -n 4"),
+        (replace(GPUS, instances=1, gpus_per_instance=1), NO_DISTRIBUTION, ""),
+        (replace(GPUS, framework="pytorch", framework_version=None), DDP,
+         "--launcher torchrun -n 4"),
+        (replace(GPUS, framework="pytorch", framework_version=None, model_bytes=LARGE),
+         DDP_ONE_INSTANCE, "--launcher torchrun -n 8"),
+        (replace(GPUS, framework_version="1.11"), PARAMETER_SERVERS,
+         "--launcher parameter-server"),
+        (replace(GPUS, framework_version="1.10", gpus_per_instance=0), NO_DISTRIBUTION, ""),
+        (replace(GPUS, network_gbps=None), UNDECIDED, ""),
+        (Case(), UNDECIDED, ""),
+    ],
+)  # fmt: skip
+def test_the_choice_is_the_article_s(case: Case, choice: str, options: str) -> None:
+    advice = advise(case)
+    assert (advice.choice, advice.options) == (choice, options)
+
+
+def test_the_options_are_those_of_a_layout() -> None:
+    for case in (GPUS, replace(GPUS, gpus_per_instance=0), replace(GPUS, framework="pytorch")):
+        assert advise(case).options in str(Layout.from_line(advise(case).options))
+
+
+def test_the_exchange_is_that_of_a_ring() -> None:
+    case = replace(GPUS, model_bytes=LARGE, instances=4, network_gbps=25)
+    assert case.exchange_s == pytest.approx(2 * 3 / 4 * 1.34e9 * 8 / 25e9)
+    assert case.takes_long
+    assert replace(case, step_s=2).takes_long is False
+    assert "643 ms" in advise(case).reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "marked"),
+    [
+        (GPUS, {"[Horovod]"}),
+        (replace(GPUS, model_bytes=LARGE),
+         {"[parameter servers, or Horovod on one multi-GPU instance]"}),
+        (replace(GPUS, gpus_per_instance=0), {"[parameter servers]"}),
+        (replace(GPUS, network_gbps=None), set()),
+        (Case(), set()),
+    ],
+)  # fmt: skip
+def test_the_table_marks_the_cell_of_the_case(case: Case, marked: set[str]) -> None:
+    cells = [cell for row in advise(case).table.rows for cell in row]
+    assert {cell for cell in cells if cell.startswith("[")} == marked
+
+
+def test_reasons_say_what_the_article_says() -> None:
+    assert any("scale up before out" in reason for reason in advise(GPUS).reasons)
+    towers = advise(replace(GPUS, framework_version="1.11")).reasons
+    assert any("Horovod needs tensorflow 1.12 or newer, not 1.11" in each for each in towers)
+    assert any("a tower for each of its 4 GPUs" in each for each in towers)
+    unknown = advise(replace(GPUS, framework_version=None)).reasons
+    assert "it needs tensorflow 1.12 or newer" in unknown
+    assert any(
+        "32 GPUs" in r for r in advise(replace(GPUS, model_bytes=LARGE, instances=8)).reasons
+    )
+
+
+def test_what_is_not_known_is_asked() -> None:
+    questions = advise(replace(GPUS, network_gbps=None, framework=None)).questions
+    assert [question.split(":")[0] for question in questions] == ["--network", "--framework"]
+    assert "Tell me more" not in str(advise(GPUS))
+
+
+def test_it_shows_as_text_and_in_a_notebook() -> None:
+    shown = str(advise(GPUS))
+    assert shown.startswith("Use Horovod\nwrite: %%distrain --launcher mpi -n 4\n")
+    assert "<code>%%distrain --launcher mpi -n 4</code>" in advise(GPUS)._repr_html_()
+
+
+def test_a_layout_tells_machines_and_network() -> None:
+    layout = Layout.of("sagemaker", workers="2*ml.p3.8xlarge", framework="tensorflow-1.13")
+    case = case_of(layout, SMALL)
+    assert case == Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
+    assert case_of(Layout.of("vertex")).missing == (
+        "model_bytes",
+        "gpus_per_instance",
+        "instances",
+        "network_gbps",
+        "framework",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("100MB", 1e8), ("1.3 GB", 1.3e9), ("512MiB", 2**29), ("7", 7)]
+)
+def test_sizes(text: str, count: float) -> None:
+    assert size_in_bytes(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "many", "10 parsecs", "-5MB"])
+def test_other_sizes_are_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="write 100MB"):
+        size_in_bytes(text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("gpus_per_instance", -1, "--gpus-per-instance can't be -1: it is 0 or more"),
+        ("instances", 0, "--instances can't be 0: it is 1 or more"),
+        ("network_gbps", 0.0, "--network can't be 0: it is more than 0"),
+        ("model_bytes", float("nan"), "--model-size can't be nan"),
+        ("framework", "caffe", "allowed are tensorflow, pytorch"),
+    ],
+)
+def test_what_can_t_be_is_refused(field: str, value: object, told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        replace(GPUS, **{field: value})  # type: ignore[arg-type]
