@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from distrain_nb.errors import OptionError
+from distrain_nb.layout.advice import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 
 EXAMPLES = """\
@@ -135,10 +136,26 @@ def line_parser() -> Parser:
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")
     form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
+    _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
     config = verb("config", "show the settings, or change one")
     config.add_argument("setting", nargs="?", metavar="SETTING")
     config.add_argument("value", nargs="?", default="", metavar="VALUE")
     return parser
+
+
+def _add_case(parser: argparse.ArgumentParser) -> None:
+    """What `advise` can be told of a job, and what it looks at."""
+    add = parser.add_argument
+    size = "of the weights, such as 100MB"
+    add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)
+    add("--gpus-per-instance", metavar="N", type=int, help="0 for CPUs")
+    add("--instances", metavar="N", type=int, help="how many machines")
+    add("--network", dest="network_gbps", metavar="GBIT", type=float, help="Gbit/s of a machine")
+    add("--workers", metavar="POOL", help="tells the three above, such as 2*ml.p3.2xlarge")
+    add("--framework", metavar="NAME[-VERSION]", help="such as tensorflow-1.13")
+    step = f"what a step takes by itself; otherwise {TYPICAL_STEP_S:g}"
+    add("--step", dest="step_s", metavar="SECONDS", type=float, help=step)
+    add("--script", metavar="FILE|N", help="a file, or cell N; otherwise the last %%%%distrain")
 
 
 def line_options(words: list[str]) -> argparse.Namespace | None:

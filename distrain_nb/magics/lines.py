@@ -24,7 +24,7 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     options = line_options(words)
     if options is None:
         return None
-    options.namespace = shell.user_ns
+    options.namespace, options.shell = shell.user_ns, shell
     return _VERBS[options.verb or "runs"](options)
 
 
@@ -106,6 +106,12 @@ def _form(options: argparse.Namespace) -> Any:
     return form(options.layout or None)
 
 
+def _advise(options: argparse.Namespace) -> Any:
+    from distrain_nb.magics.advise import told
+
+    return told(options, options.shell)
+
+
 def _config(options: argparse.Namespace) -> None:
     config = Config.load()
     if options.setting:
@@ -124,5 +130,6 @@ _VERBS = {
     "delete": _delete,
     "catalog": _catalog,
     "form": _form,
+    "advise": _advise,
     "config": _config,
 }

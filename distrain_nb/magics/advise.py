@@ -1,0 +1,93 @@
+"""`%distrain advise`: which distribution, and what a training cell lacks for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb import api
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
+from distrain_nb.layout.advice import Advice, Case, advise, case_of
+from distrain_nb.magics.cell import notebook
+from distrain_nb.program.advice import findings, findings_in
+
+if TYPE_CHECKING:
+    import argparse
+
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.program import Cell
+
+_FIELDS = ("model_bytes", "gpus_per_instance", "instances", "network_gbps", "framework", "step_s")
+
+
+@dataclass(frozen=True)
+class Told:
+    """The advice, where something was told of the case, and the findings about a cell or file."""
+
+    advice: Advice | None
+    script: str
+    findings: tuple[Finding, ...]
+
+    def __repr__(self) -> str:
+        parts = [str(self.advice)] if self.advice else []
+        if self.script:
+            found = [f"  {finding}" for finding in self.findings]
+            parts.append("\n".join([self._heading(), *found]))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<li>{escape(str(finding))}</li>" for finding in self.findings)
+        script = f"<p><b>{escape(self._heading())}</b></p><ul>{rows}</ul>" if self.script else ""
+        return (self.advice._repr_html_() if self.advice else "") + script
+
+    def _heading(self) -> str:
+        return f"{self.script}: {'look at' if self.findings else 'nothing is missing'}"
+
+
+def told(options: argparse.Namespace, shell: InteractiveShell) -> Told:
+    """Raises OptionError for a figure that can't be, or a script that is not there."""
+    given = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
+    script, found = _looked_at(options.script, shell)
+    about_case = given or options.workers or not script
+    return Told(advise(_case(options.workers, given)) if about_case else None, script, found)
+
+
+def _case(workers: str | None, given: dict[str, Any]) -> Case:
+    named = given.pop("framework", None)
+    place = "sagemaker" if (workers or "").rpartition("*")[2].startswith("ml.") else "vertex"
+    layout = Layout.of(place, workers=workers, framework=named)
+    return replace(case_of(layout), **given)
+
+
+def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[Finding, ...]]:
+    """What was read, and what was found there."""
+    if script and not script.isdecimal():
+        return script, findings(_text(Path(script)), script)
+    here = notebook(shell)
+    cells = {cell.label: cell for cell in here.cells}
+    if script:
+        cell = cells.get(f"Cell In[{script}]")
+        if cell is None:
+            raise OptionError(f"--script can't be {script}: no cell In[{script}] has been executed")
+    else:
+        cell = next((cell for cell in reversed(here.cells) if _is_ours(cell)), None)
+        if cell is None:
+            return "", ()
+    program = api.program(api.Source(cell, here, first_line=2 if _is_ours(cell) else 1))
+    return cell.label, findings_in(program.main, program.segments)
+
+
+def _is_ours(cell: Cell) -> bool:
+    return cell.source.startswith("%%distrain")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"--script can't be {str(path)!r}: {error}") from None

@@ -1,0 +1,95 @@
+"""`%distrain advise` in a notebook: the choice, and what the cell lacks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from distrain_nb.errors import OptionError
+from distrain_nb.magics.lines import run_line
+from tests.program.advice_samples import HOROVOD_TORCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CASE = [
+    *("advise", "--model-size", "25MB", "--gpus-per-instance", "4"),
+    *("--instances", "2", "--network", "10"),
+]
+BARE = "def keep(model):\n    torch.save(model.state_dict(), 'model.pt')\n"
+
+
+@pytest.fixture
+def shell(home: Path) -> Iterator[InteractiveShell]:
+    InteractiveShell.clear_instance()
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def executed(shell: InteractiveShell, cell: str) -> None:
+    """Put a cell into the history as executed, without running it."""
+    shell.history_manager.store_inputs(shell.execution_count, cell)
+    shell.execution_count += 1
+
+
+def test_figures_alone_give_the_choice(shell: InteractiveShell) -> None:
+    told = run_line([*CASE, "--framework", "tensorflow-1.13"], shell)
+    assert told.advice.choice == "Horovod"
+    assert told.script == ""
+    assert "--launcher mpi -n 4" in repr(told)
+    assert "--launcher mpi -n 4" in told._repr_html_()
+
+
+def test_a_pool_tells_its_figures_and_others_change_them(shell: InteractiveShell) -> None:
+    words = ["advise", "--workers", "2*ml.p3.8xlarge", "--framework", "tensorflow-1.13"]
+    told = run_line([*words, "--model-size", "1.34GB"], shell)
+    assert told.advice.choice == "Horovod on one instance"
+    assert run_line([*words, "--model-size", "25MB"], shell).advice.choice == "Horovod"
+    slower = run_line([*words, "--model-size", "1.34GB", "--step", "20"], shell)
+    assert slower.advice.choice == "Horovod"
+
+
+def test_without_anything_it_asks(shell: InteractiveShell) -> None:
+    assert "--model-size: how large" in repr(run_line(["advise"], shell))
+
+
+def test_the_last_training_cell_is_looked_at_with_what_it_needs(shell: InteractiveShell) -> None:
+    executed(shell, "import torch\n" + BARE)
+    shell.ex("import types; torch = types.ModuleType('torch')\n" + BARE)
+    cell = HOROVOD_TORCH.replace('torch.save(model.state_dict(), "model.pt")', "keep(model)")
+    executed(shell, "%%distrain -n 2\n" + cell.replace("if hvd.rank() == 0:", "if True:"))
+    executed(shell, "%distrain advise")
+    told = run_line(["advise"], shell)
+    assert [str(f.code) for f in told.findings] == ["advice.horovod.checkpoint"]
+    assert told.findings[0].where == "Cell In[1], line 3"
+    assert told.advice is None
+    executed(shell, "%%distrain -n 2\n" + cell)
+    assert repr(run_line(["advise"], shell)) == "Cell In[4]: nothing is missing"
+    assert run_line(["advise", "--script", "2"], shell).findings == told.findings
+
+
+def test_a_file_is_looked_at(shell: InteractiveShell, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(HOROVOD_TORCH.replace("hvd.init()", "pass"), encoding="utf-8")
+    told = run_line(["advise", "--script", str(script)], shell)
+    assert [f.where for f in told.findings] == [f"{script}, line 2"]
+    assert "advice.horovod.init" in told._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--script", "9"], r"no cell In\[9\]"),
+        (["--script", "nowhere.py"], "nowhere.py"),
+        (["--instances", "0"], "1 or more"),
+        (["--framework", "caffe"], "allowed are tensorflow"),
+        (["--model-size", "much"], "write 100MB"),
+        (["--gpus-per-instance", "two"], "two"),
+    ],
+)
+def test_bad_input_is_named(shell: InteractiveShell, words: list[str], told: str) -> None:
+    with pytest.raises(OptionError, match=told):
+        run_line(["advise", *words], shell)
