@@ -79,13 +79,12 @@ class Bucket:
                 return {name: generation for name, generation in found.items() if name[-1] != "/"}
 
     def _upload(self, name: str) -> str:
-        said = self._http(
-            "POST",
-            f"/upload/storage/v1/b/{self.name}/o",
-            params={"uploadType": "media", "name": name},
-            content=(self.folder / name).read_bytes(),
-            headers={"Content-Type": "application/octet-stream"},
-        )
+        data = (self.folder / name).read_bytes()
+        kind, body = "media", dict[str, Any](content=data)
+        if not data:  # which the emulator takes only in parts
+            kind, body = "multipart", {"files": [("", (None, b"{}")), ("", (None, b""))]}
+        query = {"uploadType": kind, "name": name}
+        said = self._http("POST", f"/upload/storage/v1/b/{self.name}/o", params=query, **body)
         return str(said.json()["generation"])
 
     def _download(self, name: str) -> _Version:
