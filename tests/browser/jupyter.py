@@ -76,9 +76,7 @@ class Lab:
 
 
 @contextlib.contextmanager
-def serve(
-    root: Path, frontend: Frontend = JUPYTERLAB, *, extension: bool = True
-) -> Iterator[Lab]:
+def serve(root: Path, frontend: Frontend = JUPYTERLAB, *, extension: bool = True) -> Iterator[Lab]:
     """A server with everything of its own below `root`, up to the end of the block.
 
     `extension` says whether it tells of runs itself, as where the package is installed.

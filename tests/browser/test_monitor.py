@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.jupyter import OpenNotebook
@@ -48,6 +49,10 @@ def badge(page: Page) -> Locator:
     return view_of(page).locator(".dn-badge")
 
 
+def count_of(view: Locator) -> str:
+    return view.locator(".dn-count").inner_text()
+
+
 def tags(page: Page) -> set[str]:
     return set(view_of(page).locator(".dn-log .dn-tag:visible").all_inner_texts())
 
@@ -88,6 +93,79 @@ def test_the_rank_filter_works_while_the_kernel_is_busy(notebook: OPEN) -> None:
     expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
 
 
+BUSY = {
+    "python": "while True: pass",
+    "sleep": "import time; time.sleep(1000)",
+    "numpy": "import numpy as np\nwhile True: np.linalg.svd(np.ones((400, 400)))",
+}
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_stop_answers_while_another_cell_computes(notebook: OPEN, busy: str) -> None:
+    lab = notebook(f"busy-{busy}", LOAD, FOREVER.format(options="--no-wait"), BUSY[busy])
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    page.wait_for_function(lab.IDLE)
+    lab.run_cell(2)
+    page.wait_for_function(f"() => !({lab.IDLE})()")
+    stop = view_of(page).get_by_role("button", name="Stop")
+    stop.click()
+    expect(stop).to_have_text("Stopping…")
+    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+    assert not page.evaluate(f"({lab.IDLE})()")
+    lab.command("notebook:interrupt-kernel")
+
+
+def test_without_the_server_a_busy_kernel_is_told_of(bare: OPEN) -> None:
+    lab = bare("bare", LOAD, FOREVER.format(options="--no-wait"), BUSY["sleep"])
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    page.wait_for_function(lab.IDLE)
+    lab.run_cell(2)
+    page.wait_for_function(f"() => !({lab.IDLE})()")
+    view_of(page).get_by_role("button", name="Stop").click()
+    note = view_of(page).locator(".dn-note", has_text="jupyter server extension enable")
+    expect(note).to_be_visible()
+    lab.command("notebook:interrupt-kernel")
+    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+    expect(note).to_be_hidden()
+    view_of(page).get_by_role("searchbox").fill("LINE 3")
+    expect(view_of(page).locator(".dn-hits")).to_contain_text("of ")
+
+
+def test_two_monitors_show_one_run(notebook: OPEN) -> None:
+    lab = notebook("two", LOAD, FOREVER.format(options="--no-wait"), "%distrain attach last")
+    lab.run_cells(3)
+    views = view_of(lab.page)
+    expect(views).to_have_count(2)
+    for view in views.all():
+        expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    views.nth(1).get_by_role("button", name="Stop").click()
+    for view in views.all():
+        expect(view.locator(".dn-badge")).to_contain_text("cancelled", timeout=20_000)
+    assert count_of(views.nth(0)) == count_of(views.nth(1))
+
+
+def test_another_kernel_attaches_to_the_run(notebook: OPEN) -> None:
+    run = FOREVER.format(options="--no-wait")
+    lab = notebook("restart", LOAD, run, "%load_ext distrain_nb\n%distrain attach last")
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    lab.shut_down_kernel()
+    lab.reload()
+    lab.run_cell(2)
+    attached = page.locator(".distrain").last
+    expect(attached.locator(".dn-badge")).to_contain_text("running", timeout=20_000)
+    attached.get_by_role("textbox", name="go to line").fill("1")
+    attached.get_by_role("textbox", name="go to line").press("Enter")
+    expect(attached.locator("[data-row='0']")).to_contain_text("line 0")
+    attached.get_by_role("button", name="Stop").click()
+    expect(attached.locator(".dn-badge")).to_contain_text("cancelled", timeout=20_000)
+
+
 def test_stop_answers_while_the_cell_waits(notebook: OPEN) -> None:
     lab = notebook("stop", LOAD, FOREVER.format(options=""))
     lab.run_cells(2)
@@ -111,6 +189,23 @@ def test_a_reload_finds_the_run_again(notebook: OPEN) -> None:
     expect(view_of(page).locator(".dn-count")).not_to_have_text(count)
     view_of(page).get_by_role("button", name="Stop").click()
     expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+
+
+def test_a_reload_finds_the_log_while_the_kernel_is_busy(notebook: OPEN) -> None:
+    lab = notebook("reload-busy", LOAD, FOREVER.format(options="--no-wait"), BUSY["python"])
+    lab.run_cells(2)
+    page = lab.page
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
+    lab.save()
+    lab.reload()
+    lab.run_cell(2)
+    page.wait_for_function(f"() => !({lab.IDLE})()")
+    view_of(page).get_by_role("textbox", name="go to line").fill("1")
+    view_of(page).get_by_role("textbox", name="go to line").press("Enter")
+    expect(view_of(page).locator("[data-row='0']")).to_contain_text("line 0")
+    view_of(page).get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
+    lab.command("notebook:interrupt-kernel")
 
 
 def test_what_is_saved_needs_the_kernel_no_more(notebook: OPEN) -> None:

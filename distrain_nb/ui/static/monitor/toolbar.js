@@ -12,7 +12,11 @@ class Toolbar {
     this.filters = element("span", "dn-filters");
     this.count = element("span", "dn-soft dn-count", "", { title: "lines" });
     this.said = element("span", "dn-soft", "", { role: "status" });
-    this.bar.append(this.filters, this.search.box, this.actions(), this.said, this.count);
+    const top = element("span", "dn-tools");
+    top.append(this.filters, this.said, this.count);
+    const below = element("span", "dn-tools");
+    below.append(this.search.box, this.actions());
+    this.bar.append(top, below);
     this.log.listeners.push(() => this.counted());
     this.labelled();
   }
