@@ -51,7 +51,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Facts:
-    """A run at a glance. `labels` names its processes, by their index in the log."""
+    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
 
     id: int
     name: str
@@ -62,6 +62,7 @@ class Facts:
     size: str
     steps: tuple[Step, ...]
     labels: dict[int, str]
+    pools: dict[int, str]
     begin: float
     end: float | None
     note: str
@@ -101,6 +102,7 @@ def facts(run: Watched) -> Facts:
         size=_size(status),
         steps=_steps(run.created, status, end),
         labels={process.index: process.label for process in status.processes},
+        pools={process.index: process.role for process in status.processes},
         begin=run.created,
         end=end,
         note=status.note,
