@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +23,7 @@ from distrain_nb.layout.advice import (
     size_in_bytes,
 )
 
+PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9
 GPUS = Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
 
@@ -106,6 +108,11 @@ def test_it_shows_as_text_and_in_a_notebook() -> None:
     shown = str(advise(GPUS))
     assert shown.startswith("Use Horovod\nwrite: %%distrain --launcher mpi -n 4\n")
     assert "<code>%%distrain --launcher mpi -n 4</code>" in advise(GPUS)._repr_html_()
+
+
+def test_the_page_shows_what_is_printed() -> None:
+    layout = Layout.of("sagemaker", workers="2*ml.p3.8xlarge", framework="tensorflow-1.13")
+    assert str(advise(case_of(layout, SMALL))) in PAGE.read_text(encoding="utf-8")
 
 
 def test_a_layout_tells_machines_and_network() -> None:

@@ -244,3 +244,71 @@ with strategy.scope():
     optimizer = tf.keras.optimizers.Adam(0.1)
 data = strategy.experimental_distribute_dataset(data.batch(8 * strategy.num_replicas_in_sync))
 """
+
+TRAINER_CLASS = """\
+import torch
+import torch.multiprocessing as mp
+from torch.distributed import init_process_group
+from torch.nn.parallel import DistributedDataParallel as DDP
+class Trainer:
+    def __init__(self, model, gpu_id):
+        self.gpu_id = gpu_id
+        self.model = DDP(model.to(gpu_id), device_ids=[gpu_id])
+    def train(self, epochs):
+        for epoch in range(epochs):
+            if self.gpu_id == 0:
+                self.keep(epoch)
+    def keep(self, epoch):
+        torch.save(self.model.module.state_dict(), "checkpoint.pt")
+def main(rank, world_size):
+    init_process_group("nccl", rank=rank, world_size=world_size)
+    Trainer(torch.nn.Linear(2, 1), rank).train(3)
+mp.spawn(main, args=(2,), nprocs=2)
+"""
+
+STARTED_BY_AN_IMPORT = """\
+import torch
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, DistributedSampler
+from project import setup_ddp, train_epoch
+setup_ddp()
+model = DistributedDataParallel(torch.nn.Linear(2, 1))
+sampler = DistributedSampler(data)
+loader = DataLoader(data, sampler=sampler)
+for epoch in range(3):
+    train_epoch(model, loader, sampler, epoch)
+"""
+
+ONLY_DEFINITIONS = """\
+from torch.nn.parallel import DistributedDataParallel
+class Trainer:
+    def __init__(self, model):
+        self.model = DistributedDataParallel(model)
+"""
+
+LIGHTNING = """\
+import torch, horovod.torch as hvd
+from pytorch_lightning import Trainer, callbacks
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+keeps = callbacks.ModelCheckpoint("folder")
+Trainer(strategy="horovod", callbacks=[keeps]).fit(model)
+"""
+
+LAUNCHED_FROM_HERE = """\
+import horovod
+from horovod.tensorflow.data.compute_service import TfDataServiceConfig
+horovod.run(train, np=2)
+"""
+
+ELASTIC = """\
+import torch, horovod.torch as hvd
+hvd.init()
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * hvd.size())
+optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+@hvd.elastic.run
+def train(state):
+    model(torch.rand(1, 2)).sum().backward()
+    state.commit()
+train(hvd.elastic.TorchState(model, optimizer, epoch=0))
+"""

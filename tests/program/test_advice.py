@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from distrain_nb.findings import Severity
@@ -61,6 +64,12 @@ def test_lines_of_definitions_are_those_of_their_own_cells() -> None:
     assert findings_in(main, segments) == ()
     (found,) = findings_in(main.replace("if dist.get_rank() == 0:", "if True:"), segments)
     assert found.where == "Cell In[2], line 6"
+
+
+def test_the_page_has_every_code() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "advice.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`advice\.([\w.-]+)`", page))
+    assert listed == {change[2] for _, changes in COMPLETE.values() for change in changes} - {""}
 
 
 def test_nothing_is_ever_an_error() -> None:

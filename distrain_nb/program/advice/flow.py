@@ -17,7 +17,7 @@ from distrain_nb.program.advice.reading import last
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.program.advice.reading import Code
+    from distrain_nb.program.advice.reading import Code, Function
 
 _LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
 _ENVIRONMENT = {"environ[]", "get", "getenv", "pop"}
@@ -69,12 +69,19 @@ class Flow:
     @cached_property
     def names(self) -> frozenset[str]:
         """The names, dotted ones too, and the functions and classes, that hold it."""
-        known: frozenset[str] = frozenset()
+        known = frozenset(self._spawned()) if LOCAL_RANK in self.origins else frozenset()
         while True:
             grown = known | frozenset(self._grown(known))
             if grown == known:
                 return known
             known = grown
+
+    def _spawned(self) -> Iterator[str]:
+        """The first parameter of what `mp.spawn` starts: the rank on this machine."""
+        for call in self.code.called("spawn"):
+            started = call.args[:1] or [k.value for k in call.keywords if k.arg == "fn"]
+            for function in map(self.code.functions.get, map(self.code.name, started)):
+                yield from parameters(function)[:1] if function else []
 
     def _grown(self, known: frozenset[str]) -> Iterator[str]:
         for node in self.code.nodes:
@@ -93,12 +100,10 @@ class Flow:
         return any(self._holds(test, known) for test in tests)
 
     def _parameters(self, call: ast.Call, known: frozenset[str]) -> Iterator[str]:
-        function = self.code.functions.get(last(self.code.name(call.func)))
+        function = self.code.body_of(call)
         if function is None:
             return
-        names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-        if isinstance(call.func, ast.Attribute) and names[:1] == ["self"]:
-            names = names[1:]
+        names = parameters(function)
         yield from (
             name for name, value in zip(names, call.args, strict=False) if self._holds(value, known)
         )
@@ -148,6 +153,12 @@ class Flow:
             key.value in o.variables for o in self.origins
         )
         return wanted and "env" in self.code.name(node)
+
+
+def parameters(function: Function) -> list[str]:
+    """The names of a function's parameters by position, without `self`."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return names[1:] if names[:1] == ["self"] else names
 
 
 def _is_modulo(node: ast.AST) -> bool:

@@ -103,7 +103,8 @@ def _is_save(code: Code, name: str) -> bool:
         return False  # the one saves on all ranks together, the other is looked into
     if action in ("ModelCheckpoint", "CheckpointSaverHook") or action in _SAVES:
         return True
-    return action == "save" and bool(_SAVED.search(receiver))
+    keras = code.uses("tensorflow") or code.uses("keras") or code.says("tf")
+    return action == "save" and keras and bool(_SAVED.search(receiver))
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -10,6 +10,7 @@ from distrain_nb.program.advice.guards import Guards, unguarded_saves
 from distrain_nb.program.advice.reading import given, keyword, last
 from distrain_nb.program.advice.training import (
     info,
+    is_cared_for,
     optimizers,
     pinned,
     trains,
@@ -64,13 +65,14 @@ _BROADCAST = {
 
 def horovod(code: Code) -> Iterator[Note]:
     """The changes that a program with Horovod lacks; nothing for one that does not train."""
-    uses = [call for call in code.calls if code.name(call.func).startswith("horovod")]
-    if not (uses or code.uses("horovod")):
+    uses = [call for call in code.calls if _needs_start(code.name(call.func))]
+    if not (uses or code.uses("horovod")) or is_cared_for(code):
         return
     imported = [line for name, line in code.modules.items() if name.startswith("horovod")]
     start = min([*imported, *(call.lineno for call in uses)])
+    needed = code.runs(uses[0]) if uses else trains(code)
     inits = code.called("init", start="horovod")
-    if not inits and (uses or trains(code)):
+    if needed and not inits:
         yield warning("horovod.init", start, "Horovod is not started: put hvd.init() after imports")
     if trains(code) and not code.uses("horovod.mxnet"):
         kind = _kind(code)
@@ -79,6 +81,12 @@ def horovod(code: Code) -> Iterator[Note]:
         yield from _optimizer(code, kind, start)
         yield from _broadcast(code, kind, start)
         yield from _checkpoint(code, kind)
+
+
+def _needs_start(name: str) -> bool:
+    """Whether a function is one of a framework's Horovod, not of what launches or reads data."""
+    elsewhere = ("horovod.spark", "horovod.ray", "horovod.runner", "horovod.run")
+    return name.startswith("horovod") and not name.startswith(elsewhere) and ".data." not in name
 
 
 def _kind(code: Code) -> str:
@@ -98,7 +106,8 @@ def _is_tf1(name: str) -> bool:
 
 
 def _device(code: Code, kind: str, line: int) -> Iterator[Note]:
-    way = "local" if kind == "torch" and not uses_cuda(code) else pinned(code)
+    elsewhere = code.uses("horovod.spark") or (kind == "torch" and not uses_cuda(code))
+    way = "local" if elsewhere else pinned(code)
     if way == "rank":
         yield warning(
             "horovod.device",

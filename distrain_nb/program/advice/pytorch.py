@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, SIZE, Flow
 from distrain_nb.program.advice.guards import Guards, unguarded_saves
-from distrain_nb.program.advice.reading import given, keyword
-from distrain_nb.program.advice.training import pinned, uses_cuda, warning
+from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,19 +18,18 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.training import Note
 
 _FSDP = ("FullyShardedDataParallel", "fully_shard")
-# They do all of it themselves.
-_CARETAKERS = ("lightning", "pytorch_lightning", "accelerate", "deepspeed", "ray", "composer")
 _STARTS = ("init_process_group", "init_device_mesh", "init_distributed")
+_SET_UP = re.compile(r"set_?up|init.*(dist|process|group|torch)|(dist|ddp).*init", re.I)
 _SHARES = ("split_dataset_by_node", "split_by_node", "split_by_worker")
 
 
 def pytorch(code: Code) -> Iterator[Note]:
     """What is missing around DDP and FSDP; nothing where a library sees to it."""
-    wraps = code.called("DistributedDataParallel", *_FSDP)
-    if not wraps or any(map(code.uses, _CARETAKERS)):
+    wraps = [c for c in code.called("DistributedDataParallel", *_FSDP) if code.runs(c)]
+    if not wraps or is_cared_for(code):
         return
     first = wraps[0].lineno
-    if not code.called(*_STARTS):
+    if not (code.called(*_STARTS) or _starts_elsewhere(code)):
         yield warning(
             "ddp.process-group",
             first,
@@ -47,6 +47,12 @@ def pytorch(code: Code) -> Iterator[Note]:
             "if torch.distributed.get_rank() == 0:",
         )
     yield from _lonely_state(code, guards)
+
+
+def _starts_elsewhere(code: Code) -> bool:
+    """Whether an imported function is called that seems to start the group."""
+    names = [last(code.name(call.func)) for call in code.calls if code.body_of(call) is None]
+    return any(map(_SET_UP.search, names))
 
 
 def _device(code: Code, line: int) -> Iterator[Note]:
@@ -100,12 +106,24 @@ def _seeded_by_rank(code: Code) -> bool:
 def _epochs(code: Code) -> Iterator[Note]:
     samplers = code.called("DistributedSampler")
     shuffled = [call for call in samplers if not _is_false(keyword(call, "shuffle"))]
-    if shuffled and _has_epochs(code) and not code.says("set_epoch"):
+    told = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
+    if shuffled and _has_epochs(code) and not told:
         yield warning(
             "ddp.set-epoch",
             shuffled[0].lineno,
             "every epoch has the same order: at the start of each write sampler.set_epoch(epoch)",
         )
+
+
+def _handed_on(code: Code, sampler: ast.Call) -> bool:
+    """Whether a sampler goes to an imported function, which may set its epoch."""
+    outer = code.parents[sampler]
+    name = ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""
+    return any(
+        name in map(ast.unparse, given(call))
+        for call in code.calls
+        if code.body_of(call) is None and last(code.name(call.func)) not in ("DataLoader", "len")
+    )
 
 
 def _has_epochs(code: Code) -> bool:

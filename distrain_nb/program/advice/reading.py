@@ -94,6 +94,20 @@ class Code:
             if last(self.name(call.func)) in lasts and self.name(call.func).startswith(start)
         ]
 
+    def body_of(self, call: ast.Call) -> Function | None:
+        """What a call runs, where the code defines it: a function, a method, a constructor."""
+        name = last(self.name(call.func))
+        if name in self.classes:
+            body = self.classes[name].body
+            return next((f for f in body if isinstance(f, Function) and f.name == "__init__"), None)
+        return self.functions.get(name)
+
+    def runs(self, node: ast.AST) -> bool:
+        """Whether a node stands at the top, or in a function or class that the code itself uses."""
+        definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+        outer = [o for o, _ in self.around(node) if isinstance(o, definitions)]
+        return not outer or self.says(outer[-1].name)
+
     def calls_of(self, function: str) -> list[ast.Call]:
         """The calls of a function or method that the code defines."""
         return [call for call in self.calls if last(self.name(call.func)) == function]

@@ -20,6 +20,10 @@ _OPTIMIZERS = {
     *("GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer", "AdagradOptimizer"),
     *("RMSPropOptimizer", "AdadeltaOptimizer", "FtrlOptimizer", "SparseAdam"),
 }
+_CARETAKERS = (
+    *("lightning", "pytorch_lightning", "accelerate", "deepspeed", "ray", "composer"),
+    *("horovod.spark.keras", "horovod.spark.torch", "horovod.spark.lightning"),
+)
 _TRAINS = ("backward", "fit", "fit_generator", "minimize", "apply_gradients", "GradientTape")
 _PINS = (
     *("set_device", "set_device_index", "device", "cuda", "to", "gpu", "set_default_device"),
@@ -60,6 +64,11 @@ def optimizers(code: Code) -> list[ast.Call]:
 def trains(code: Code) -> bool:
     """Whether gradients are computed at all."""
     return bool(optimizers(code) or code.called(*_TRAINS))
+
+
+def is_cared_for(code: Code) -> bool:
+    """Whether a library does for the program all that is advised here."""
+    return any(map(code.uses, _CARETAKERS))
 
 
 def uses_cuda(code: Code) -> bool:
