@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import numpy as np
 
 from distrain_nb.run.column import Column
-from distrain_nb.run.log import Line, line_of
+from distrain_nb.run.log import Line, line_of, pieces
 from distrain_nb.run.scan import WRITERS, Records, scan, writer
 from distrain_nb.worker.log import LOG_FILE
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-PIECE_BYTES = 1 << 20
 FILTERS_KEPT = 4
 
 
@@ -67,7 +66,7 @@ class LogIndex:
         with self._lock:
             try:
                 with self.path.open("rb") as log:
-                    self._take(log.fileno())
+                    self._take(log)
             except FileNotFoundError:
                 self._forget()
             return len(self._offsets)
@@ -126,22 +125,17 @@ class LogIndex:
         self._end = 0
         self._file = 0
 
-    def _take(self, descriptor: int) -> None:
-        about = os.fstat(descriptor)
+    def _take(self, log: BinaryIO) -> None:
+        about = os.fstat(log.fileno())
         if about.st_ino != self._file or about.st_size < self._end:
             self._forget()
             self._file = about.st_ino
-        wanted = PIECE_BYTES
-        while self._end < about.st_size:
-            piece = os.pread(descriptor, wanted, self._end)
-            records = scan(piece)
-            self._add(records)
-            if len(piece) < wanted:
-                return
-            wanted = PIECE_BYTES if records.consumed else 2 * wanted
+        for begin, piece in pieces(log, self._end, about.st_size):
+            self._add(begin, scan(piece))
+            self._end = begin + len(piece)
 
-    def _add(self, records: Records) -> None:
-        offsets = records.offsets + self._end
+    def _add(self, begin: int, records: Records) -> None:
+        offsets = records.offsets + begin
         last = np.full(WRITERS, -1)
         last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays
         for each in np.flatnonzero(last >= 0):
@@ -150,7 +144,6 @@ class LogIndex:
                 self._moving[int(each)] = int(offsets[last[each]])
         self._offsets.extend(offsets[~records.moving])
         self._writers.extend(records.writers[~records.moving])
-        self._end += records.consumed
 
 
 def _line_at(log: BinaryIO, offset: int) -> Line:

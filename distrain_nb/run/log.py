@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from distrain_nb.worker.log import LOG_FILE, parse
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READ_AT_MOST = 8 << 20
+PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,21 @@ class LogReader:
         """All lines up to what is on disk now."""
         while lines := self.read():
             yield from lines
+
+
+def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Whole records of a log's file, about a MiB at a time, and where each piece begins."""
+    wanted = PIECE_BYTES
+    while begin < end:
+        log.seek(begin)
+        piece = log.read(min(wanted, end - begin))
+        whole = piece[: piece.rfind(b"\n") + 1]
+        if whole:
+            yield begin, whole
+        elif len(piece) < wanted:
+            return
+        begin += len(whole)
+        wanted = PIECE_BYTES if whole else 2 * wanted
 
 
 def still(lines: Iterable[Line]) -> list[Line]:

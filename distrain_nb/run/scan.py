@@ -20,16 +20,15 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Records:
-    """The whole records at the start of a piece of a log; what is no record is left out.
+    """The records of a piece of a log; what is no record is left out.
 
     `offsets`: where each begins in the piece; `writers`: `writer(process, stream)` of each;
-    `moving`: whether the next record of the same writer takes its place; `consumed`: bytes.
+    `moving`: whether the next record of the same writer takes its place.
     """
 
     offsets: Numbers
     writers: NDArray[np.uint16]
     moving: NDArray[np.bool_]
-    consumed: int
 
 
 def writer(process: int, stream: str) -> int:
@@ -38,19 +37,18 @@ def writer(process: int, stream: str) -> int:
 
 
 def scan(piece: bytes) -> Records:
-    """Find the whole records at the start of a piece of a log."""
+    """Find the records of a piece of a log that ends with a line's end."""
     data = np.frombuffer(piece, np.uint8)
     ends = np.flatnonzero(data == _NEWLINE)
-    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
-    consumed = int(ends[-1]) + 1 if len(ends) else 0
+    starts = np.concatenate([[0], ends[:-1] + 1])
     first, second, third = _tabs(data, starts)
     process, sound = _numbers(data, first + 1, second)
-    kind = data[np.minimum(second + 1, len(data) - 1)] if len(data) else data
+    kind = data[np.minimum(second + 1, len(data) - 1)]
     small = kind | _CAPITAL
     sound &= (third < ends) & (third == second + 2) & (first > starts)
     sound &= (small == _STDOUT) | (small == _STDERR)
     writers = (2 * process + (small == _STDERR))[sound].astype(np.uint16)
-    return Records(starts[sound], writers, (kind != small)[sound], consumed)
+    return Records(starts[sound], writers, (kind != small)[sound])
 
 
 def texts(piece: bytes) -> tuple[Numbers, Numbers]:

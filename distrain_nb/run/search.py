@@ -14,6 +14,7 @@ import numpy as np
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import expression
+from distrain_nb.run.log import pieces
 from distrain_nb.run.scan import texts
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Offsets = NDArray[np.int64]
 
 STRETCH_BYTES = 64 << 20
-PIECE_BYTES = 4 << 20
 EXPRESSION_S = 1.5
 
 _TRACEBACKS = (re.compile(rb"Traceback \(most recent call last\)"),)
@@ -128,32 +128,18 @@ def _matching(
 def _plain(
     log: LogIndex, begin: int, end: int, patterns: Sequence[re.Pattern[bytes]]
 ) -> Iterator[tuple[int, Offsets]]:
-    for at, piece in _pieces(log, begin, end):
-        starts, begins = texts(piece)
-        positions = np.sort(_concatenated([_positions(piece, each) for each in patterns]))
-        record = np.searchsorted(starts, positions, side="right") - 1
-        yield at + len(piece), starts[np.unique(record[positions >= begins[record]])] + at
+    with log.open() as file:
+        for at, piece in pieces(file, begin, end):
+            starts, begins = texts(piece)
+            positions = np.sort(_concatenated([_positions(piece, each) for each in patterns]))
+            record = np.searchsorted(starts, positions, side="right") - 1
+            yield at + len(piece), starts[np.unique(record[positions >= begins[record]])] + at
 
 
 def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
     if pattern.flags & re.IGNORECASE:
         piece, pattern = piece.lower(), re.compile(pattern.pattern)
     return np.array([match.start() for match in pattern.finditer(piece)], np.int64)
-
-
-def _pieces(log: LogIndex, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
-    wanted = PIECE_BYTES
-    with log.open() as file:
-        while begin < end:
-            file.seek(begin)
-            piece = file.read(min(wanted, end - begin))
-            whole = piece[: piece.rfind(b"\n") + 1]
-            if whole:
-                yield begin, whole
-            elif len(piece) < wanted:
-                return
-            begin += len(whole)
-            wanted = PIECE_BYTES if whole else 2 * wanted
 
 
 def _expression(path: Path, begin: int, end: int, compiled: re.Pattern[str]) -> tuple[int, Offsets]:

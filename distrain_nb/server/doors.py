@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, RunNotFound
 from distrain_nb.run import Run, Store
+from distrain_nb.run.facts import facts
 from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.log import LOG_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from distrain_nb.run.facts import Facts
 
 # An id of SQLite, as it prints one: nothing that could be part of a path.
 RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
@@ -41,12 +44,12 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     return Run(record)
 
 
-def open_runs(store: Store) -> Iterator[Run]:
-    """The runs that can be opened, the newest first; one of a backend that is gone can't be."""
+def known_runs(store: Store) -> Iterator[Facts]:
+    """What can be told of the runs, the newest first; nothing of one whose files are gone."""
     for record in store.all():
         try:
-            yield open_run(store, str(record.id))
-        except DistrainError:
+            yield facts(open_run(store, str(record.id)))
+        except (DistrainError, FileNotFoundError):
             continue
 
 

@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.run import LogReader
-from distrain_nb.run.scan import writer
+from distrain_nb.run.index import Filter
+from distrain_nb.run.log import pieces
+from distrain_nb.run.streams import streams
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.run import Line, Run
+    from distrain_nb.run import Run
+
+# What stands before a text; of a record that a later one takes the place of, all of it.
+_HEAD = re.compile(rb"^[^\t\n]*\t(\d+)\t(?:[oe]\t|[OE]\t.*\n)", re.MULTILINE)
 
 
 def log_text(run: Run) -> Iterator[bytes]:
-    """All lines with their processes, a few MiB at a time; bars as they were left at the end."""
+    """All lines with their processes, a MiB at a time; bars as they were left, at the end."""
     labels = {process.index: process.label for process in run.status.processes}
-    reader = LogReader(run.folder)
-    bars: dict[int, Line] = {}
+    log = streams(run.folder).log
+    log.update()
 
-    def text(line: Line) -> str:
-        return f"[{labels.get(line.process, line.process)}] {line.text}\n"
+    def tag(process: int) -> bytes:
+        return f"[{labels.get(process, process)}] ".encode()
 
-    while lines := reader.read():
-        for line in lines:
-            bars.pop(writer(line.process, line.stream), None)
-            if line.moving:
-                bars[writer(line.process, line.stream)] = line
-        yield "".join(text(line) for line in lines if not line.moving).encode()
-    yield "".join(map(text, bars.values())).encode()
+    def head(record: re.Match[bytes]) -> bytes:
+        return b"" if record[0].endswith(b"\n") else tag(int(record[1]))
+
+    with log.open() as file:
+        for _, piece in pieces(file, 0, log.end):
+            yield _HEAD.sub(head, piece)
+    for _, bar in log.bars(Filter()):
+        yield tag(bar.process) + bar.text.encode() + b"\n"

@@ -17,8 +17,7 @@ from distrain_nb import __version__
 from distrain_nb.errors import OptionError, RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.answers import answer
-from distrain_nb.run.facts import facts
-from distrain_nb.server.doors import fingerprint, open_run, open_runs
+from distrain_nb.server.doors import fingerprint, known_runs, open_run
 from distrain_nb.server.download import log_text
 
 if TYPE_CHECKING:
@@ -120,7 +119,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
 
 
 def _all_facts() -> list[dict[str, Any]]:
-    return [facts(run).as_json() for run in open_runs(Store())]
+    return [known.as_json() for known in known_runs(Store())]
 
 
 def _delete(run: Run) -> bool:

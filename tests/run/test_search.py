@@ -89,7 +89,7 @@ def test_a_log_is_searched_stretch_by_stretch(
     log: Printing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "STRETCH_BYTES", 8_000)
-    monkeypatch.setattr(module, "PIECE_BYTES", 500)
+    monkeypatch.setattr("distrain_nb.run.log.PIECE_BYTES", 500)
     index = LogIndex(log.folder)
     index.update()
     for wanted in (Wanted("LOSS=0.01"), Wanted("LOSS=0.01", regex=True)):
