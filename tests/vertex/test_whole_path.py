@@ -63,7 +63,7 @@ def rehearsed(code: str, base: str, **options: Any) -> Run:
     return submit(code, on="vertex", base=base, wait=True, **chosen)
 
 
-@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"python_package": True}, {"image": ""}])
+@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"image": ""}])
 def test_two_pools(base: str, way: dict[str, Any]) -> None:
     way = {"image": base} if "image" in way else way
     run = rehearsed(HELLO, base, workers="2*n1-standard-4", result="total", **way)
