@@ -13,12 +13,17 @@ from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, Program, capture, of_function
+from distrain_nb.program.advice import findings_in
 from distrain_nb.run import Run, Store
+from distrain_nb.run.compare import Comparison
+from distrain_nb.run.compare import compare as side_by_side
+from distrain_nb.run.listing import RunList
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
 
 MIB = 1 << 20
 
@@ -76,7 +81,8 @@ def prepare(code: Any, **options: Any) -> Prepared:
         backend_options=job_options.cloud,
     )
     plan = backend.plan(job)
-    findings = (*program.findings, *check_layout(layout), *plan.findings)
+    advice = findings_in(program.main, program.segments) if _is_distributed(layout) else ()
+    findings = (*program.findings, *check_layout(layout), *plan.findings, *advice)
     return Prepared(job, backend, plan, job_options, findings)
 
 
@@ -102,7 +108,8 @@ def start(prepared: Prepared) -> Run:
         raise CheckFailed(errors(prepared.findings))
     options, store = prepared.options, Store()
     line = str(prepared.job.layout)
-    record = store.add(options.name, prepared.backend.name, options.experiment, line)
+    name, experiment = options.name, options.experiment
+    record = store.add(name, prepared.backend.name, experiment, line, _told(options))
     try:
         handle = prepared.backend.submit(prepared.plan, record.folder)
     except Exception:
@@ -130,14 +137,28 @@ def check(code: Any, **options: Any) -> tuple[Finding, ...]:
     return prepare(code, **options).findings
 
 
-def runs() -> list[Run]:
-    """All runs, the newest first."""
-    return [Run(record) for record in Store().all()]
+def runs() -> RunList:
+    """All runs, the newest first: a list, whose `frame` is a DataFrame."""
+    return RunList(Run(record) for record in Store().all())
+
+
+def compare(*runs: Run | str | int) -> Comparison:
+    """Runs side by side, given as such or by number or name; `frame` is a DataFrame.
+
+    Raises RunNotFound, or OptionError for fewer than two.
+    """
+    return side_by_side(run if isinstance(run, Run) else attach(run) for run in runs)
 
 
 def attach(run: str | int = "last") -> Run:
     """The run of that number or name, whoever started it. Raises RunNotFound."""
     return Run(Store().get(str(run)))
+
+
+def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
+    """By which runs are compared. Not `env`: its values may be secrets."""
+    told = {"param": options.param, "data": options.data, "require": options.require}
+    return {name: values for name, values in told.items() if values}
 
 
 def _source(code: Any) -> Source:
@@ -147,6 +168,11 @@ def _source(code: Any) -> Source:
         return Source(*of_function(code))
     here = current_notebook() if current_notebook else Notebook({}, (), Path.cwd())
     return Source(Cell("submit()", str(code)), here)
+
+
+def _is_distributed(layout: Layout) -> bool:
+    """Whether several ranks were asked for: the code of one rank needs no advice."""
+    return layout.size > 1 or (layout.ranks_per_replica or 1) > 1
 
 
 def _refuse_cloud_options(place: str, options: JobOptions) -> None:

@@ -132,6 +132,8 @@ def line_parser() -> Parser:
     logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
     logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
+    compare = verb("compare", "charts of several runs in one, and what differs between them")
+    compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     catalog = verb("catalog", "look machines, accelerators, regions and containers up")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")

@@ -94,6 +94,16 @@ def _delete(options: argparse.Namespace) -> None:
     print(f"run {run.id} ({run.name}) is deleted")
 
 
+def _compare(options: argparse.Namespace) -> Any:
+    from IPython.display import display
+
+    from distrain_nb.ui.compare import ComparisonView
+
+    view = ComparisonView(api.compare(*options.runs))
+    display(view.charts(), raw=True)
+    return view
+
+
 def _catalog(options: argparse.Namespace) -> Any:
     from distrain_nb.layout.catalog.lookup import query
 
@@ -128,6 +138,7 @@ _VERBS = {
     "cancel": _cancel,
     "result": _result,
     "delete": _delete,
+    "compare": _compare,
     "catalog": _catalog,
     "form": _form,
     "advise": _advise,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.backends.base import find
 from distrain_nb.errors import RunCancelled, RunFailed, RunNotReady
 from distrain_nb.run.log import Line, LogReader, still
+from distrain_nb.run.store import OPTIONS_FILE
 from distrain_nb.worker import values
 from distrain_nb.worker.launch import RESULTS_FOLDER
 from distrain_nb.worker.status import State, Status
@@ -53,8 +55,16 @@ class Run:
 
     @property
     def line(self) -> str:
-        """The options that it was submitted with."""
+        """The layout that it was submitted with, as options."""
         return self.record.line
+
+    @property
+    def options(self) -> dict[str, list[str]]:
+        """The options of its job that it was submitted with, such as the values of `param`."""
+        options: dict[str, list[str]] = {}
+        if (self.folder / OPTIONS_FILE).exists():
+            options = json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8"))
+        return options
 
     @property
     def folder(self) -> Path:

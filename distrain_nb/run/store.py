@@ -14,9 +14,10 @@ from distrain_nb.config import home
 from distrain_nb.errors import RunNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+OPTIONS_FILE = "options.json"
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -54,9 +55,17 @@ class Store:
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or home()
 
-    def add(self, name: str, backend: str, experiment: str, line: str) -> Record:
+    def add(
+        self,
+        name: str,
+        backend: str,
+        experiment: str,
+        line: str,
+        options: Mapping[str, Sequence[str]] | None = None,
+    ) -> Record:
         """A new run with a folder of its own; a name that is not given is made of its number.
 
+        `options` are those of its job that took lists, such as the values of `--param`.
         It is on the list once it has been submitted and has a handle.
         """
         with self._open() as database:
@@ -71,6 +80,7 @@ class Store:
             added = database.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
         record = self._record(added)
         record.folder.mkdir(parents=True)
+        (record.folder / OPTIONS_FILE).write_text(json.dumps(options or {}), encoding="utf-8")
         return record
 
     def set_handle(self, run: Record, handle: Mapping[str, Any]) -> Record:

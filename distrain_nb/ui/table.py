@@ -7,17 +7,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import Facts, brief, duration, facts
-from distrain_nb.ui.lines import Metrics
+from distrain_nb.run.facts import brief, duration, progress_text
+from distrain_nb.run.listing import Listing, Summary, frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrain_nb.run.facts import Watched
+    import pandas as pd
 
-HEADINGS = ("run", "name", "state", "where", "duration", "age", "last metrics")
+    from distrain_nb.run.listing import Listed
+
+
+HEADINGS = ("run", "name", "state", "where", "layout", "best metric", "duration", "age")
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "running": "●", "starting": "◐"}
-METRICS_SHOWN = 3
 NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 
 
@@ -25,16 +27,35 @@ NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 class RunsTable:
     """One row of text for each run; prints as text, and shows as a table in a notebook."""
 
-    rows: tuple[tuple[str, ...], ...]
-    states: tuple[str, ...]
+    summaries: tuple[Summary, ...]
+    now: float
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The runs as a DataFrame, a row for each by its number."""
+        return frame(self.summaries)
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The experiment comes last, and only where a run has one."""
+        filed = any(each.experiment for each in self.summaries)
+        return tuple(
+            (*_row(each, self.now), *((each.experiment,) if filed else ()))
+            for each in self.summaries
+        )
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        filed = any(each.experiment for each in self.summaries)
+        return (*HEADINGS, *(("experiment",) if filed else ()))
 
     def __repr__(self) -> str:
         if not self.rows:
             return NONE_YET
-        widths = [max(map(len, column)) for column in zip(HEADINGS, *self.rows, strict=True)]
+        widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (HEADINGS, *self.rows)
+            for row in (self.headings, *self.rows)
         )
 
     def _repr_html_(self) -> str:
@@ -42,37 +63,35 @@ class RunsTable:
 
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
-        head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
-        body = "".join(map(_row_html, self.rows, self.states))
+        head = "".join(f'<th scope="col">{heading}</th>' for heading in self.headings)
+        body = "".join(map(_row_html, self.rows, self.summaries))
         return (
             f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
         )
 
 
-def runs_table(runs: Iterable[Watched]) -> RunsTable:
-    """The runs with their state, place, times and last metrics, in the order given."""
-    now = time.time()
-    told = [(facts(run), Metrics(run.folder)) for run in runs]
-    rows = tuple(_row(each, metrics, now) for each, metrics in told)
-    return RunsTable(rows, tuple(each.state for each, _ in told))
+def runs_table(runs: Iterable[Listed]) -> RunsTable:
+    """The runs with their state, place, layout, best metric and times, in the order given."""
+    return RunsTable(Listing().read(runs), time.time())
 
 
-def _row(each: Facts, metrics: Metrics, now: float) -> tuple[str, ...]:
-    metrics.read()
-    values = [f"{tag} {brief(value)}" for tag, value in metrics.last().items()]
+def _row(each: Summary, now: float) -> tuple[str, ...]:
+    told = each.facts
+    doing = f": {progress_text(told.progress, now)}" if told.progress else ""
     return (
-        str(each.id),
-        each.name,
-        f"{SIGNS.get(each.state, '◌')} {each.state}",
-        ", ".join(filter(None, (each.where, each.size))),
-        duration(each.elapsed(now)),
-        f"{duration(now - each.begin)} ago",
-        "  ".join(values[:METRICS_SHOWN]) + (" …" if len(values) > METRICS_SHOWN else ""),
+        str(told.id),
+        told.name,
+        f"{SIGNS.get(told.state, '◌')} {told.state}{doing}",
+        ", ".join(filter(None, (told.where, told.size))),
+        each.layout,
+        f"{each.best.tag} {brief(each.best.value)}" if each.best else "",
+        duration(told.elapsed(now)),
+        f"{duration(now - told.begin)} ago",
     )
 
 
-def _row_html(row: tuple[str, ...], state: str) -> str:
+def _row_html(row: tuple[str, ...], summary: Summary) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
     cells[2] = f'<td class="dn-state">{html.escape(row[2])}</td>'
-    return f'<tr data-state="{state}">{"".join(cells)}</tr>'
+    return f'<tr data-state="{summary.facts.state}">{"".join(cells)}</tr>'

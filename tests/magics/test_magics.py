@@ -118,6 +118,21 @@ def test_runs_can_be_listed_read_stopped_and_deleted(nb: Kernel) -> None:
     assert [run.name for run in api.runs()] == ["first"]
 
 
+def test_runs_can_be_compared(nb: Kernel) -> None:
+    train = "from distrain_nb import log_metrics\nlog_metrics(loss=rate)"
+    nb.run("rate = 1.0")
+    nb.run(f"%%distrain --name one\n{train}")
+    nb.run(f"%%distrain --name two --param rate=2.0\n{train}")
+    charts, table = nb.run("%distrain compare one two").displays
+    lines = charts["application/vnd.plotly.v1+json"]["data"]
+    assert sorted(line["name"] for line in lines) == ["one #1", "two #2"]
+    assert "--param rate" in table["text/plain"] and "<table" in table["text/html"]
+    shape = nb.run("side = %distrain compare one two\nprint(side.frame.shape)").text
+    assert shape.startswith("(2, ")
+    assert nb.run("listed = %distrain runs\nprint(list(listed.frame.index))").text == "[2, 1]\n"
+    assert "two runs or more" in nb.run("%distrain compare one").traceback
+
+
 def test_settings_are_kept(nb: Kernel, home: Path) -> None:
     assert "carry_limit = 64" in nb.run("%distrain config").text
     nb.run("%distrain config carry_limit 0.01")

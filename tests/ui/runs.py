@@ -21,6 +21,8 @@ class RunFolder:
     name: str = "digits"
     backend: str = "local"
     created: float = field(default_factory=time.time)
+    experiment: str = ""
+    line: str = "--on local --ranks-per-replica 2"
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)

@@ -218,13 +218,17 @@ def test_a_drawing_of_awkward_numbers(run: RunFolder) -> None:
 def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     run.report(2, loss=1.0, acc=0.5, lr=1.0, norm=2.0)
     run.enter(State.SUCCEEDED)
-    other = RunFolder(tmp_path / "other", id=8, name="<night>")
+    other = RunFolder(tmp_path / "other", id=8, name="<night>", experiment="nights")
     table = runs_table([other, run])
     lines = repr(table).splitlines()
-    assert " ".join(lines[0].split()) == "run name state where duration age last metrics"
+    assert " ".join(lines[0].split()) == (
+        "run name state where layout best metric duration age experiment"
+    )
     assert lines[1].split()[:4] == ["8", "<night>", "●", "running"]
     assert "✓ succeeded" in lines[2]
-    assert lines[2].endswith("loss 1.111  acc 0.6109  lr 1.111 …")
+    assert "--on local --ranks-per-replica 2  loss 1 " in lines[2]
+    assert lines[1].endswith("nights")
+    assert table.frame.loc[7, "lr"] == pytest.approx(1.111, abs=1e-3)
     assert "&lt;night&gt;" in table._repr_html_()
     assert "no runs yet" in repr(runs_table([]))
     assert "no runs yet" in runs_table([])._repr_html_()

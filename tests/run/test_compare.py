@@ -1,0 +1,89 @@
+"""Runs as tables and side by side, from real runs on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from distrain_nb import api
+from distrain_nb.errors import OptionError, RunFailed
+from distrain_nb.program import Cell, Notebook
+from distrain_nb.run.compare import differing
+from distrain_nb.run.listing import best
+
+TRAIN = """
+from distrain_nb import log_metrics
+for step in range(5):
+    log_metrics({"train/loss": rate / (step + 1), "val/accuracy": step / 10}, step=step)
+if rate > 1:
+    raise ValueError("too fast")
+"""
+
+
+def cell() -> api.Source:
+    return api.Source(Cell("Cell In[1]", TRAIN), Notebook({"rate": 0.5}, (), Path.cwd()))
+
+
+@pytest.fixture
+def two(home: Path) -> list[int]:
+    slow = api.submit(cell(), name="slow", experiment="rates", wait=True)
+    fast = api.submit(cell(), name="fast", param=["rate=2.0"], ranks_per_replica=2)
+    with pytest.raises(RunFailed):
+        fast.wait()
+    return [slow.id, fast.id]
+
+
+def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
+    compared = api.compare(*two)
+    assert compared.titles == (f"slow #{two[0]}", f"fast #{two[1]}")
+    assert differing(compared.settings) == ("--ranks-per-replica", "--param rate")
+    assert {"state", "cause"} <= set(differing(compared.outcome))
+    assert differing(compared.metrics) == ("train/loss",)
+    frame = compared.frame
+    assert list(frame.index) == two
+    assert frame.loc[two[1], "--param rate"] == "2.0"
+    assert "too fast" in frame.loc[two[1], "cause"]
+    assert frame["train/loss"].tolist() == pytest.approx([0.1, 0.4])
+
+
+def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
+    frame = api.runs().frame
+    assert list(frame.index) == two[::-1]
+    assert frame["state"].tolist() == ["failed", "succeeded"]
+    assert frame["experiment"].tolist() == ["", "rates"]
+    assert frame["best_metric"].tolist() == ["val/accuracy"] * 2
+    assert frame["best_value"].tolist() == pytest.approx([0.4, 0.4])
+    assert (frame["duration"] > 0).all()
+    assert str(frame["submitted"].dt.tz) == "UTC"
+
+
+def test_no_runs_are_an_empty_frame(home: Path) -> None:
+    assert api.runs().frame.empty
+
+
+def test_one_run_can_t_be_compared(two: list[int]) -> None:
+    with pytest.raises(OptionError, match="two runs or more, not 1"):
+        api.compare(two[0], "slow")
+
+
+@pytest.mark.parametrize(
+    ("values", "judged"),
+    [
+        ({"lr": [1, 2], "loss": [3, 1, 2]}, ("loss", "min", 1)),
+        ({"loss": [3, 1], "val_acc": [0.1, 0.9, 0.5]}, ("val_acc", "max", 0.9)),
+        ({"loss": [1], "eval/loss": [np.nan, 5, np.inf]}, ("eval/loss", "min", 5)),
+        ({"lr": [3, 2]}, ("lr", "last", 2)),
+        ({"loss": [np.nan], "f1": [0.3]}, ("f1", "max", 0.3)),
+    ],
+)
+def test_the_best_metric(values: dict[str, list[float]], judged: tuple[object, ...]) -> None:
+    found = best({tag: np.array(numbers, float) for tag, numbers in values.items()})
+    assert found is not None
+    assert (found.tag, found.kind, found.value) == judged
+
+
+def test_without_metrics_there_is_no_best() -> None:
+    assert best({}) is None
+    assert best({"loss": np.array([np.nan])}) is None
