@@ -13,6 +13,7 @@ from distrain_nb.run.log import Line, LogReader, still
 from distrain_nb.run.store import OPTIONS_FILE
 from distrain_nb.worker import values
 from distrain_nb.worker.launch import RESULTS_FOLDER
+from distrain_nb.worker.resources import RESOURCES_FOLDER
 from distrain_nb.worker.status import State, Status
 
 if TYPE_CHECKING:
@@ -123,6 +124,15 @@ class Run:
         from distrain_nb.run.events import table
 
         return table(self.folder / "tensorboard")
+
+    def resources(self) -> pd.DataFrame:
+        """What each rank used of the machine: a row for each rank and second of the run.
+
+        Empty for a run that was over at once, and where the machine has no /proc.
+        """
+        from distrain_nb.run.events import table
+
+        return table(self.folder / RESOURCES_FOLDER)
 
     @property
     def result(self) -> Results:

@@ -98,6 +98,7 @@ def test_each_rank_of_a_run_is_a_line(home: Path, launcher: str) -> None:
     for rank in ("rank 0", "rank 1"):
         assert found[Key(rank, "memory MB")]["value"].max() > 80
         assert len(found[Key(rank, "cpu %")])
+    assert set(run.resources()["series"]) == {"rank 0", "rank 1"}
 
 
 @pytest.mark.parametrize(
