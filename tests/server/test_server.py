@@ -167,6 +167,16 @@ def test_a_page_of_another_home_is_sent_to_its_kernel(store: Store, client: http
     assert str(store.folder) in refused.json()["message"]
 
 
+def test_a_run_whose_files_are_gone_hides_no_other(store: Store, client: httpx.Client) -> None:
+    whole, gone, bare = stored_run(store), stored_run(store), stored_run(store)
+    shutil.rmtree(gone.folder)
+    (bare.folder / "status.json").unlink()
+    told = [each["id"] for each in client.get("distrain/runs").json()["runs"]]
+    assert whole.id in told
+    assert not {gone.id, bare.id} & set(told)
+    assert client.get(f"distrain/runs/{bare.id}/facts").status_code == 404
+
+
 def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:
     run = stored_run(store)
     for path, query, word in (
