@@ -137,7 +137,7 @@ def buckets(folder: Path) -> Iterator[Buckets]:
     Raises DistrainError if the emulator is not installed.
     """
     try:
-        from gcp_storage_emulator.server import create_server  # type: ignore[import-untyped]
+        from gcp_storage_emulator.server import create_server
     except ImportError:
         raise DistrainError(
             "A rehearsal for Vertex AI needs the Cloud Storage emulator: "

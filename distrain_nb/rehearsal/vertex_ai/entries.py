@@ -7,7 +7,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
@@ -15,7 +15,7 @@ from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
 from distrain_nb.rehearsal.vertex_ai.refusals import Refused, exhausted, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from google.cloud.logging_v2.types import ListLogEntriesRequest
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SERVICE = "service"
 
+_BEGINNING = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _LATE_ONES = 7
 _MAX_PAGE, _PAGE = 1000, 50
 _ORDERS = ("", "timestamp asc", "timestamp desc")
@@ -49,11 +50,11 @@ class Entries:
         self._faults = faults
         self._kept: list[Kept] = []
         self._calls = 0
+        self._last = 0
         self._lock = threading.Lock()
 
     def write(self, job: str, task: str, text: str, stream: str = "o") -> None:
         """Keep a line of a replica, or of the service itself (`task` is `service`)."""
-        now = time.time()
         _, project, _, _, _, number = job.split("/")
         fields = {
             "resource.type": "ml_job",
@@ -63,21 +64,13 @@ class Entries:
             "severity": _LEVELS[stream],
             "logName": f"projects/{project}/logs/{task}",
         }
-        entry = LogEntry(
-            log_name=fields["logName"],
-            resource={
-                "type": "ml_job",
-                "labels": {"project_id": project, "job_id": number, "task_name": task},
-            },
-            json_payload={"message": text, "levelname": _LEVELS[stream]},
-            timestamp=datetime.fromtimestamp(now, timezone.utc),
-            insert_id=uuid.uuid4().hex[:20],
-            severity=_LEVELS[stream],
-            labels={"ml.googleapis.com/job_id/log_area": "root", "ml.googleapis.com/endpoint": ""},
-        )
         with self._lock:
-            late = self._faults.late and len(self._kept) % _LATE_ONES == _LATE_ONES - 1
-            self._kept.append(Kept(now, now + self._faults.late * bool(late), fields, entry))
+            # no two in the same microsecond, so that the times alone give the order
+            self._last = max(time.time_ns() // 1000, self._last + 1)
+            when = self._last / 1e6
+            late = len(self._kept) % _LATE_ONES == _LATE_ONES - 1
+            visible = when + self._faults.late if late else when
+            self._kept.append(Kept(when, visible, fields, _entry(self._last, fields, text)))
 
     def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
         """A page of what the filter lets through. Raises Refused as the service does."""
@@ -99,6 +92,21 @@ class Entries:
             entries=[one.entry for one in found[start:end]],
             next_page_token=str(end) if end < len(found) else "",
         )
+
+
+def _entry(micros: int, fields: Mapping[str, str], text: str) -> LogEntry:
+    labels = {
+        name: fields[f"resource.labels.{name}"] for name in ("project_id", "job_id", "task_name")
+    }
+    return LogEntry(
+        log_name=fields["logName"],
+        resource={"type": fields["resource.type"], "labels": labels},
+        json_payload={"message": text, "levelname": fields["severity"]},
+        timestamp=_BEGINNING + timedelta(microseconds=micros),
+        insert_id=f"{micros:x}{uuid.uuid4().hex[:6]}",
+        severity=fields["severity"],
+        labels={"ml.googleapis.com/job_id/log_area": "root", "ml.googleapis.com/endpoint": ""},
+    )
 
 
 def _filter(text: str) -> Callable[[Kept], bool]:
