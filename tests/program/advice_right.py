@@ -312,3 +312,16 @@ def train(state):
     state.commit()
 train(hvd.elastic.TorchState(model, optimizer, epoch=0))
 """
+
+BY_HAND = """\
+import torch, horovod.torch as hvd
+hvd.init()
+model = torch.nn.Linear(2, 1)
+for weight in model.parameters():
+    hvd.broadcast_(weight.data, root_rank=0)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1 * hvd.size())
+model(torch.rand(1, 2)).sum().backward()
+for weight in model.parameters():
+    weight.grad = hvd.allreduce(weight.grad)
+optimizer.step()
+"""

@@ -99,3 +99,13 @@ def test_one_rank_alone_in_a_validation_loader_is_not_the_training_loader() -> N
     more = DDP + "validation = DataLoader(valid_set, batch_size=32)\n"
     assert codes(more) == []
     assert codes(more.replace("valid_set, ", "valid_set, shuffle=True, ")) == ["ddp.sampler"]
+
+
+def test_an_average_of_metrics_is_none_of_gradients() -> None:
+    wrapped = HOROVOD_TORCH.replace("hvd.DistributedOptimizer", "other")
+    assert codes(wrapped + "loss = hvd.allreduce(loss)\n") == ["horovod.optimizer"]
+
+
+def test_a_single_number_broadcast_is_not_the_weights() -> None:
+    lines = [line for line in HOROVOD_TORCH.splitlines() if "broadcast" not in line]
+    assert codes("\n".join([*lines, "epoch = hvd.broadcast(epoch, 0)"])) == ["horovod.broadcast"]

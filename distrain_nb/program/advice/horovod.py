@@ -35,8 +35,8 @@ _AVERAGES = (
 )
 _BROADCASTS = (
     *("BroadcastGlobalVariablesHook", "BroadcastGlobalVariablesCallback", "broadcast_variables"),
-    *("broadcast_global_variables", "broadcast_parameters", "broadcast_object", "broadcast"),
-    *("TorchState", "KerasState", "TensorFlowKerasState", "TensorFlowState", "broadcast_"),
+    *("broadcast_global_variables", "broadcast_parameters", "broadcast_object"),
+    *("TorchState", "KerasState", "TensorFlowKerasState", "TensorFlowState"),
 )
 
 _PIN = {
@@ -158,7 +158,7 @@ def _sets_rate(node: ast.AST) -> bool:
 
 def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
     wraps = ("DistributedOptimizer", "DistributedGradientTape", "DistributedAdasumOptimizer")
-    if not code.called(*wraps, *_AVERAGES, start="horovod"):
+    if not code.called(*wraps, start="horovod") and not _averages_itself(code):
         yield warning(
             "horovod.optimizer",
             _first(optimizers(code) or code.called("GradientTape"), start),
@@ -166,9 +166,26 @@ def _optimizer(code: Code, kind: str, start: int) -> Iterator[Note]:
         )
 
 
+def _averages_itself(code: Code) -> bool:
+    """Whether gradients are handed to an all-reduce, as metrics may be too."""
+    return any(
+        "grad" in ast.unparse(code.statement_of(call))
+        for call in code.called(*_AVERAGES, start="horovod")
+    )
+
+
+def _broadcasts(code: Code) -> bool:
+    """Whether weights are broadcast: with their own functions, or one by one."""
+    loops = (ast.For, ast.ListComp, ast.GeneratorExp)
+    one_by_one = code.called("broadcast", "broadcast_", start="horovod")
+    return bool(code.called(*_BROADCASTS, start="horovod")) or any(
+        isinstance(outer, loops) for call in one_by_one for outer, _ in code.around(call)
+    )
+
+
 def _broadcast(code: Code, kind: str, start: int) -> Iterator[Note]:
     line = _first(optimizers(code), start)
-    if not code.called(*_BROADCASTS, start="horovod"):
+    if not _broadcasts(code):
         yield warning(
             "horovod.broadcast",
             line,

@@ -103,10 +103,10 @@ class Code:
         return self.functions.get(name)
 
     def runs(self, node: ast.AST) -> bool:
-        """Whether a node stands at the top, or in a function or class that the code itself uses."""
+        """Whether a node is at the top or in what the code uses; `main` counts as used."""
         definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         outer = [o for o, _ in self.around(node) if isinstance(o, definitions)]
-        return not outer or self.says(outer[-1].name)
+        return not outer or outer[-1].name == "main" or self.says(outer[-1].name)
 
     def calls_of(self, function: str) -> list[ast.Call]:
         """The calls of a function or method that the code defines."""
@@ -122,6 +122,10 @@ class Code:
         """The innermost function that a node stands in."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
         return next((outer for outer, _ in self.around(node) if isinstance(outer, kinds)), None)
+
+    def statement_of(self, node: ast.AST) -> ast.AST:
+        """The innermost statement that an expression stands in."""
+        return next(outer for outer, _ in self.around(node) if isinstance(outer, ast.stmt))
 
     def uses(self, module: str) -> bool:
         """Whether a module, or one inside it, is imported."""

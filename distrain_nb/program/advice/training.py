@@ -26,7 +26,7 @@ _CARETAKERS = (
 )
 _TRAINS = ("backward", "fit", "fit_generator", "minimize", "apply_gradients", "GradientTape")
 _PINS = (
-    *("set_device", "set_device_index", "device", "cuda", "to", "gpu", "set_default_device"),
+    *("set_device", "set_device_index", "device", "cuda", "to", "set_default_device"),
     *("set_visible_devices", "GPUOptions", "DistributedDataParallel", "init_process_group"),
 )
 
