@@ -21,12 +21,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def engine() -> Iterator[None]:
-    """What runs the replicas of rehearsals."""
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What runs the replicas of rehearsals, and a home that has packed PyTorch before."""
+    home = tmp_path_factory.mktemp("home")
+    packed = CACHE / "home" / "cache"
+    packed.mkdir(parents=True, exist_ok=True)
+    (home / "cache").symlink_to(packed)
     patch = pytest.MonkeyPatch()
     with docker_daemon() as daemon:
         patch.setenv("DOCKER_HOST", f"unix://{daemon.socket}")
-        # packing PyTorch takes a while
-        patch.setenv("DISTRAIN_HOME", str(CACHE / "home"))
+        patch.setenv("DISTRAIN_HOME", str(home))
         yield
     patch.undo()

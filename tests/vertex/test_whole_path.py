@@ -25,25 +25,6 @@ if os.environ["RANK"] == "2":
 import time
 time.sleep(60)
 """
-TRAINS = """
-import torch
-import torch.distributed as dist
-from distrain_nb import log_metrics
-
-dist.init_process_group("gloo")
-torch.manual_seed(dist.get_rank())
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-for step in range(10):
-    x = torch.randn(8, 4)
-    loss = (model(x) - x.sum(1, keepdim=True)).square().mean()
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    log_metrics(step=step, loss=loss.item())
-total = dist.get_world_size() + model.module.weight.sum().item() * 0
-print("trained", dist.get_rank())
-"""
 RESUMES = """
 import json, os, time
 from pathlib import Path
@@ -70,14 +51,6 @@ def test_two_pools(base: str, way: dict[str, Any]) -> None:
     assert run.result["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
         assert run.logs(rank) == f"[rank {rank}] hello of {place}"
-
-
-def test_training_over_the_replicas_own_addresses(base: str) -> None:
-    run = rehearsed(TRAINS, base, workers="n1-standard-4", result="total")
-    assert run.result["total"] == 2.0
-    assert run.metrics()["loss"].notna().sum() >= 10
-    for rank in (0, 1):
-        assert run.logs(rank).endswith(f"trained {rank}")
 
 
 def test_a_replica_that_fails(base: str) -> None:
