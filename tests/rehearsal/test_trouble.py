@@ -24,7 +24,7 @@ while len(list(folder.iterdir())) < 2:
 """
 
 
-def test_preemption_restarts_the_whole_job(docker_host: None, small: BaseImage) -> None:
+def test_preemption_restarts_the_whole_job(no_docker: None, small: BaseImage) -> None:
     with cloud_with(small, "preempt=workerpool1-0@8s") as cloud:
         image = cloud.image(RESUMING)
         scheduling = {"restart_job_on_worker_restart": True}
@@ -39,7 +39,7 @@ def test_preemption_restarts_the_whole_job(docker_host: None, small: BaseImage) 
 LINES = "for n in range(2500):\n    print('line', n)"
 
 
-def test_entries_come_late_and_not_always(docker_host: None, small: BaseImage) -> None:
+def test_entries_come_late_and_not_always(no_docker: None, small: BaseImage) -> None:
     with cloud_with(small, "late=2s,busy=3") as cloud:
         name = cloud.submit(pool(cloud.image(LINES))).name
         assert cloud.wait(name).state.name == "JOB_STATE_SUCCEEDED"
@@ -71,13 +71,13 @@ def test_entries_come_late_and_not_always(docker_host: None, small: BaseImage) -
     ],
 )
 def test_quota_and_permission(
-    docker_host: None, small: BaseImage, faults: str, error: type[Exception], words: str
+    no_docker: None, small: BaseImage, faults: str, error: type[Exception], words: str
 ) -> None:
     with cloud_with(small, faults) as cloud, pytest.raises(error, match=words):
         cloud.submit(pool("an/image:1"))
 
 
-def test_an_answer_that_is_lost(docker_host: None, small: BaseImage) -> None:
+def test_an_answer_that_is_lost(no_docker: None, small: BaseImage) -> None:
     with cloud_with(small, "lost=1") as cloud:
         with pytest.raises(exceptions.ServiceUnavailable):
             cloud.submit(pool("127.0.0.1:1/no/image:1"))
