@@ -18,17 +18,15 @@ COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#1
 ROW_PX = 220
 ONLY_ROW_PX = 260
 DOTS_UP_TO = 24
+MOST_COLUMNS = 3
+COLUMNS_OF_ANY_PAGE = 2
 CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}
 _GAP_X, _GAP_PX = 0.07, 64
 _GREY = "#808080"
 
 
-def columns_for(count: int) -> int:
-    return min(count, 2) if count <= 4 else 3
-
-
-def trace(key: Key, place: int, series: Sequence[str], line: ChartLine) -> dict[str, Any]:
-    """The line of one series in the subplot at `place`, counted from 0."""
+def trace(key: Key, place: int, series: Sequence[str]) -> dict[str, Any]:
+    """The line of one series in the subplot at `place`, counted from 0, but for its points."""
     number = series.index(key.series)
     return {
         "type": "scatter",
@@ -39,12 +37,11 @@ def trace(key: Key, place: int, series: Sequence[str], line: ChartLine) -> dict[
         "yaxis": _axis("y", place),
         "line": {"color": COLOURS[number % len(COLOURS)], "width": 2},
         "marker": {"size": 5},
-        **moving_parts(line),
     }
 
 
-def moving_parts(line: ChartLine) -> dict[str, Any]:
-    """What changes in a trace when points come."""
+def points_of(line: ChartLine) -> dict[str, Any]:
+    """The points of a trace."""
     return {
         "x": line.x,
         "y": line.y,
@@ -52,9 +49,14 @@ def moving_parts(line: ChartLine) -> dict[str, Any]:
     }
 
 
-def layout(tags: Sequence[str], last: dict[str, float], several: bool) -> dict[str, Any]:
+def layout(
+    tags: Sequence[str],
+    last: dict[str, float],
+    several: bool,
+    most_columns: int = COLUMNS_OF_ANY_PAGE,
+) -> dict[str, Any]:
     """The subplots in a grid; `several` series ask for a legend."""
-    columns = columns_for(len(tags))
+    columns = min(most_columns, len(tags), 2 if len(tags) <= 4 else MOST_COLUMNS)
     rows = -(-len(tags) // columns)
     height = ONLY_ROW_PX if rows == 1 else rows * ROW_PX
     top = 60 if several else 34
@@ -77,11 +79,16 @@ def layout(tags: Sequence[str], last: dict[str, float], several: bool) -> dict[s
     return shape
 
 
+def title(tag: str, last: dict[str, float]) -> str:
+    """What stands above a subplot: its metric and the newest value."""
+    return f"<b>{html.escape(tag)}</b>  {brief(last.get(tag, math.nan))}"
+
+
 def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
     """Above each subplot, its metric and the newest value."""
     return [
         {
-            "text": f"<b>{html.escape(tag)}</b>  {brief(last.get(tag, math.nan))}",
+            "text": title(tag, last),
             "xref": f"{_axis('x', place)} domain",
             "yref": f"{_axis('y', place)} domain",
             "x": 0,
@@ -119,7 +126,8 @@ def whole(metrics: Metrics, points: int) -> tuple[list[dict[str, Any]], dict[str
     """(traces, layout) of everything that there is, at most `points` points a line."""
     tags, series = metrics.tags, series_of(metrics.keys)
     traces = [
-        trace(key, tags.index(key.tag), series, metrics.line(key, points)) for key in metrics.keys
+        trace(key, tags.index(key.tag), series) | points_of(metrics.line(key, points))
+        for key in metrics.keys
     ]
     return traces, layout(tags, metrics.last(), len(series) > 1)
 

@@ -24,17 +24,24 @@ _EXACT_IN_FLOAT32 = 1 << 24
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series of one metric: `x` is the step, `last` the newest value of all."""
+    """One series of one metric: `x` is the step, `last` the newest value of all.
+
+    `began` is the wall time of the first point, in seconds since the epoch, and `seconds` what had
+    passed since then at each point.
+    """
 
     x: NDArray[Any]
     y: NDArray[np.float32]
     last: float
+    began: float
+    seconds: NDArray[np.float32]
 
 
 class Metrics:
     """What a run's event files have so far."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self._events = EventFolder(folder / METRICS_FOLDER)
 
     def read(self) -> tuple[Key, ...]:
@@ -71,11 +78,14 @@ class Metrics:
 def thin(points: Points, count: int) -> ChartLine:
     """The line of these points, thinned."""
     if not len(points):
-        return ChartLine(np.empty(0, np.float32), np.empty(0, np.float32), float("nan"))
-    last = float(points["value"][-1])
+        none = np.empty(0, np.float32)
+        return ChartLine(none, none, float("nan"), 0.0, none)
+    last, began = float(points["value"][-1]), float(points["wall_time"][0])
     kept = thinned(points, count)
     x = kept["step"].astype(_width(kept["step"]))
-    return ChartLine(x, kept["value"].astype(np.float32), last)
+    with np.errstate(over="ignore"):
+        value = kept["value"].astype(np.float32)
+    return ChartLine(x, value, last, began, (kept["wall_time"] - began).astype(np.float32))
 
 
 def _width(steps: NDArray[np.int64]) -> type[np.floating[Any]]:
