@@ -1,7 +1,6 @@
 """The JupyterLab and the browser that all tests here share.
 
-`lab` is the server, `page` a fresh page of the browser, `notebook` opens a notebook in it;
-`bare` opens one on a server without the extension.
+`lab` is the server, `page` a fresh page of the browser, `notebook` opens a notebook in it.
 """
 
 from __future__ import annotations
@@ -25,13 +24,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="session")
-def bare_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A server without the extension: only the kernel tells of runs."""
-    with serve(tmp_path_factory.mktemp("bare"), extension=False) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
@@ -47,9 +39,3 @@ def page(browser: Browser) -> Iterator[Page]:
 def notebook(lab: Lab, page: Page) -> Callable[..., OpenNotebook]:
     """Open a new notebook with the given cells: `notebook("name", "first cell", …)`."""
     return lambda name, *cells: OpenNotebook(page, lab, lab.write(name, *cells))
-
-
-@pytest.fixture
-def bare(bare_lab: Lab, page: Page) -> Callable[..., OpenNotebook]:
-    """The same as `notebook`, on the server without the extension."""
-    return lambda name, *cells: OpenNotebook(page, bare_lab, bare_lab.write(name, *cells))

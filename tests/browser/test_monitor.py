@@ -49,10 +49,6 @@ def badge(page: Page) -> Locator:
     return view_of(page).locator(".dn-badge")
 
 
-def count_of(view: Locator) -> str:
-    return view.locator(".dn-count").inner_text()
-
-
 def tags(page: Page) -> set[str]:
     return set(view_of(page).locator(".dn-log .dn-tag:visible").all_inner_texts())
 
@@ -115,37 +111,6 @@ def test_stop_answers_while_another_cell_computes(notebook: OPEN, busy: str) -> 
     expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
     assert not page.evaluate(f"({lab.IDLE})()")
     lab.command("notebook:interrupt-kernel")
-
-
-def test_without_the_server_a_busy_kernel_is_told_of(bare: OPEN) -> None:
-    lab = bare("bare", LOAD, FOREVER.format(options="--no-wait"), BUSY["sleep"])
-    lab.run_cells(2)
-    page = lab.page
-    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
-    page.wait_for_function(lab.IDLE)
-    lab.run_cell(2)
-    page.wait_for_function(f"() => !({lab.IDLE})()")
-    view_of(page).get_by_role("button", name="Stop").click()
-    note = view_of(page).locator(".dn-note", has_text="jupyter server extension enable")
-    expect(note).to_be_visible()
-    lab.command("notebook:interrupt-kernel")
-    expect(badge(page)).to_contain_text("cancelled", timeout=20_000)
-    expect(note).to_be_hidden()
-    view_of(page).get_by_role("searchbox").fill("LINE 3")
-    expect(view_of(page).locator(".dn-hits")).to_contain_text("of ")
-
-
-def test_two_monitors_show_one_run(notebook: OPEN) -> None:
-    lab = notebook("two", LOAD, FOREVER.format(options="--no-wait"), "%distrain attach last")
-    lab.run_cells(3)
-    views = view_of(lab.page)
-    expect(views).to_have_count(2)
-    for view in views.all():
-        expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=20_000)
-    views.nth(1).get_by_role("button", name="Stop").click()
-    for view in views.all():
-        expect(view.locator(".dn-badge")).to_contain_text("cancelled", timeout=20_000)
-    assert count_of(views.nth(0)) == count_of(views.nth(1))
 
 
 def test_another_kernel_attaches_to_the_run(notebook: OPEN) -> None:
