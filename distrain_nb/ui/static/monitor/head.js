@@ -94,7 +94,36 @@ function stopButton(root, source) {
   return [stop, () => clearTimeout(patience)];
 }
 
-// ---- Note, progress and report -------------------------------------------------------------
+// ---- Progress, note and report -------------------------------------------------------------
+
+// One bar for whatever takes long before the ranks run: phase, bytes, time.
+function progressBar(root, source) {
+  const line = element("div", "dn-progress");
+  const meter = element("progress", "", undefined, { "aria-label": "progress" });
+  const words = element("span");
+  line.append(meter, words);
+  root.append(line);
+  const change = () => {
+    const { progress, now } = source.facts;
+    line.hidden = !progress;
+    if (!progress) return;
+    if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
+    else meter.removeAttribute("value");
+    const bytes = progress.total ? `${size(progress.done)} of ${size(progress.total)}` : progress.done ? size(progress.done) : "";
+    const time = progress.since ? duration(now - progress.since) : "";
+    const told = [bytes, time].filter(Boolean).join(", ");
+    words.textContent = told ? `${progress.phase}: ${told}` : progress.phase;
+  };
+  source.listeners.push(change);
+  change();
+}
+
+function size(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const value = bytes / 1024 ** unit;
+  return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
 
 const PLACE = /^\s*(File "|Cell In\[|  File )/;
 

@@ -90,6 +90,7 @@ function open(model) {
   const [stop, stopOver] = stopButton(root, source);
   const headOver = stateLine(root, source, stop);
   root.prepend(...root.querySelectorAll(":scope > .dn-head"));
+  progressBar(root, source);
   report(root, source);
   const toolbar = new Toolbar(root, source);
   source.listeners.push(() => toolbar.labelled());
