@@ -21,11 +21,12 @@ lint: $(INSTALLED)
 services:
 	sh scripts/services.sh
 
-# PyTorch first and by itself: a range would bring a build for GPUs, of several gigabytes.
+# PyTorch first and by itself: a range would bring a build for GPUs, of several gigabytes. The rest
+# with uv: pip tries versions for ten minutes before it finds some that agree.
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet torch==2.13.0 uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
 	touch $@
 
 clean:

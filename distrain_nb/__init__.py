@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "attach": "distrain_nb.api",
     "check": "distrain_nb.api",
+    "compare": "distrain_nb.api",
     "plan": "distrain_nb.api",
     "runs": "distrain_nb.api",
     "submit": "distrain_nb.api",

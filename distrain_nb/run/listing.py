@@ -11,13 +11,14 @@ import numpy as np
 from distrain_nb.run.events import EventFolder
 from distrain_nb.run.facts import Facts, Watched, facts
 from distrain_nb.run.run import Run
+from distrain_nb.run.streams import METRICS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
 
-METRICS_FOLDER = "tensorboard"
+
 LOW_IS_GOOD = ("loss", "error", "perplexity", "mse", "mae", "rmse")
 HIGH_IS_GOOD = ("acc", "auc", "f1", "score", "precision", "recall", "reward", "bleu")
 HELD_OUT = ("val", "test", "eval")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.events import EventFolder, Key
+from distrain_nb.run.streams import METRICS_FOLDER
 from distrain_nb.run.thin import thin as thinned
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.records import Points
 
-METRICS_FOLDER = "tensorboard"
+
 POINTS_SHOWN = 1_000
 _EXACT_IN_FLOAT32 = 1 << 24
 
