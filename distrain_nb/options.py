@@ -49,7 +49,7 @@ class JobOptions:
     label: tuple[str, ...] = _cloud("NAME=VALUE", "a label of the job", ())
     env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable for every replica", ())
     nfs: tuple[str, ...] = _cloud("SERVER:PATH:MOUNT", "an NFS share to mount", ())
-    lustre: tuple[str, ...] = _cloud("INSTANCE_IP:FILESYSTEM:MOUNT", "a Lustre mount", ())
+    lustre: tuple[str, ...] = _cloud("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "a Lustre mount", ())
     reservation: str = _cloud("NAME", "reservation of machines to use", "")
     persistent_resource: str = _cloud("NAME", "persistent resource to run on", "")
     web_access: bool = _cloud("", "allow a shell in the replicas", False)

@@ -37,9 +37,12 @@ def _runs(_: argparse.Namespace) -> Any:
 def _show(options: argparse.Namespace) -> None:
     from distrain_nb.ui import Monitor
 
-    monitor = Monitor(api.attach(options.run))
+    run = api.attach(options.run)
+    monitor = Monitor(run)
     monitor.show()
     monitor.finish()
+    for name, address in run.links.items():
+        print(f"{name}: {address}")
 
 
 def _logs(options: argparse.Namespace) -> None:

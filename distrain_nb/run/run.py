@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import find
+from distrain_nb.backends.remote.submission import read_links
 from distrain_nb.errors import RunCancelled, RunFailed, RunNotReady
 from distrain_nb.run.log import Line, LogReader, still
 from distrain_nb.run.store import OPTIONS_FILE
@@ -118,6 +119,11 @@ class Run:
             f"[{labels.get(line.process, line.process)}] {line.text}"
             for line in still(self.lines(rank))
         )
+
+    @property
+    def links(self) -> dict[str, str]:
+        """Where its job and folders are in a cloud, by what they are called; empty for others."""
+        return read_links(self.folder)
 
     def metrics(self) -> pd.DataFrame:
         """A row for each step, a column for each metric."""

@@ -15,7 +15,7 @@ import pytest
 
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.service import Entry, Observed, Stored
-from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.remote.submission import Submission, read_links
 from distrain_nb.image import Progress
 from distrain_nb.run.events import EventFolder
 from distrain_nb.run.log import LogReader
@@ -81,7 +81,7 @@ class FolderService:
         (self.folder / "cancelled").touch()
 
     def links(self, job: str) -> Mapping[str, str]:
-        return {}
+        return {"job": f"https://console.example/{job}"}
 
     def objects(self, below: str) -> Sequence[Stored]:
         found = [path for path in (self.folder / below).rglob("*") if path.is_file()]
@@ -148,6 +148,7 @@ def test_lines_events_and_results_come_to_the_folder(run: Path, service: FolderS
     (key,) = events.keys
     assert list(events.points(key)["step"]) == list(range(100, LINES + 1, 100))
     assert (run / "results" / "index.json").read_text() == "{}"
+    assert read_links(run) == {"job": "https://console.example/jobs/1"}
 
 
 def test_a_carrier_that_is_killed_again_and_again_loses_and_repeats_nothing(

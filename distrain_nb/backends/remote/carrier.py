@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import bring
 from distrain_nb.backends.remote.service import Observed
-from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.backends.remote.submission import Journal, Submission, write_links
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress, at_most_every
 from distrain_nb.worker import status as told
@@ -90,6 +90,7 @@ class Carrier:
         self._put(replace(self._status, processes=submission.processes))
         if not self._journal.job:
             self._send(service)
+        write_links(service.links(self._journal.job), self._folder)
         log = bring.Log(self._folder, self._journal)
         try:
             observed = self._follow(service, log)

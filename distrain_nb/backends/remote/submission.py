@@ -10,10 +10,12 @@ from distrain_nb.worker.disk import replace_file
 from distrain_nb.worker.status import Owner, Process
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 SUBMISSION_FILE = "submission.json"
 JOURNAL_FILE = "carrier.json"
+LINKS_FILE = "links.json"
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,16 @@ class Journal:
 
     def write(self, folder: Path) -> None:
         replace_file(folder / JOURNAL_FILE, json.dumps(asdict(self)).encode())
+
+
+def write_links(links: Mapping[str, str], folder: Path) -> None:
+    """Where a person finds the job and its folders, by what they are called."""
+    replace_file(folder / LINKS_FILE, json.dumps(dict(links)).encode())
+
+
+def read_links(folder: Path) -> dict[str, str]:
+    """What `write_links` wrote; empty for a run that has none, or not yet."""
+    try:
+        return dict(json.loads((folder / LINKS_FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
