@@ -37,6 +37,7 @@ class Config:
     region: str = _setting("", "region of the cloud, such as us-central1")
     bucket: str = _setting("", "bucket for what jobs write and for code that is staged")
     service_account: str = _setting("", "service account that Vertex AI's jobs run as")
+    role: str = _setting("", "IAM role that SageMaker's jobs run as")
     repository: str = _setting("", "where images go: HOST/PATH of a container registry")
     base_image: str = _setting("", "image that images of programs are built on")
     tensorboard: str = _setting("", "Vertex AI TensorBoard instance")

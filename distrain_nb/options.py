@@ -44,7 +44,7 @@ class JobOptions:
     service_account: str = _cloud("EMAIL", "service account that the job runs as", "")
     repository: str = _cloud("HOST/PATH", "container repository that the image goes to", "")
     base: str = _cloud("IMAGE", "image that the program's image is built on", "")
-    python_package: bool = _cloud("", "no image: a prebuilt container and a Python package", False)
+    python_package: bool = _cloud("", "no image: a prebuilt container and staged code", False)
     pipeline: bool = _cloud("", "submit as a training pipeline", False)
     label: tuple[str, ...] = _cloud("NAME=VALUE", "a label of the job", ())
     env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable for every replica", ())
@@ -56,6 +56,17 @@ class JobOptions:
     tensorboard: str = _cloud("NAME", "Vertex AI TensorBoard instance", "")
     network: str = _cloud("NAME", "VPC network of the job", "")
     restart: bool = _cloud("", "start the whole job again when a replica is lost", False)
+    role: str = _cloud("ARN", "IAM role that the job runs as", "")
+    channel: tuple[str, ...] = _cloud("NAME=URI[,mode=MODE]…", "an input channel", ())
+    hyperparameter: tuple[str, ...] = _cloud("NAME=VALUE", "a hyperparameter of the job", ())
+    metric: tuple[str, ...] = _cloud("NAME=REGEX", "a metric that is read from the log", ())
+    subnet: tuple[str, ...] = _cloud("ID", "a subnet of the job", ())
+    security_group: tuple[str, ...] = _cloud("ID", "a security group of the job", ())
+    kms_key: str = _cloud("ID", "key that volumes and output are encrypted with", "")
+    encrypt: bool = _cloud("", "encrypt the traffic between hosts", False)
+    isolate: bool = _cloud("", "keep the job from the network", False)
+    keep_alive: str = _cloud("DURATION", "how long machines stay for the next job", "")
+    attempts: str = _cloud("N", "how often the service starts the job at most", "")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> JobOptions:
