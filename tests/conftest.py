@@ -50,7 +50,7 @@ def runtime_folder() -> Iterator[Path]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def eventually(condition: Callable[[], object], within: float = 10.0) -> bool:
+def eventually(condition: Callable[[], object], within: float = 60.0) -> bool:
     """Whether the condition comes true in time."""
     end = time.monotonic() + within
     while not condition():

@@ -58,7 +58,7 @@ def test_the_first_failure_is_reported_and_fails_the_container(
 def test_a_stop_reaches_the_program(docker: Docker, base: str, open_registry: str) -> None:
     image = image_of(CATCHING, base, open_registry, "stopped")
     docker("run", "--detach", "--network=none", "--name=stopped", image.uri)
-    assert eventually(lambda: "[rank 0] ready" in docker("logs", "stopped"), 20)
+    assert eventually(lambda: "[rank 0] ready" in docker("logs", "stopped"))
     stop = threading.Thread(target=docker, args=("stop", "stopped"))
     stop.start()
     assert docker("wait", "stopped").strip() == "143"

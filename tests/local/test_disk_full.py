@@ -30,7 +30,7 @@ def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(bytes(14 * MIB))
     run = api.submit(PRINT_10_MIB.format(then="time.sleep(3)"))
-    assert eventually(lambda: "No space left" in run.status.note, 20)
+    assert eventually(lambda: "No space left" in run.status.note)
     filler.unlink()
     run.wait(60)
     lines = [line.text.split()[0] for line in still(run.lines())]
@@ -41,7 +41,7 @@ def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
 def test_a_disk_that_stays_full_is_said(small_disk: Path) -> None:
     (small_disk / "filler").write_bytes(bytes(14 * MIB))
     run = api.submit(PRINT_10_MIB.format(then=""))
-    assert eventually(lambda: run.state.final, 60)
+    assert eventually(lambda: run.state.final)
     assert run.state is State.SUCCEEDED
     assert "were lost" in run.status.note and "No space left" in run.status.note
     assert next(iter(run.lines())).text.startswith("0 ")

@@ -98,10 +98,10 @@ def test_a_changed_local_module_is_seen(
 def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANOTHER_SERVER", "1")
     api.Config(idle=1.0).save()
-    run = api.submit("import time; time.sleep(1)")
+    run = api.submit("import time; time.sleep(3)")
     assert eventually(lambda: str(run.state) == "running")
     server = server_of(run)
-    assert eventually(lambda: not server.is_running() or server.status() == "zombie", 15)
+    assert eventually(lambda: not server.is_running() or server.status() == "zombie")
 
 
 def test_frameworks_start_no_thread_when_they_are_imported() -> None:

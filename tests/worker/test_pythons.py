@@ -58,7 +58,7 @@ def test_two_ranks_run_on_a_bare_interpreter(tmp_path: Path, python: str) -> Non
     command = [python, "-m", "distrain_nb.worker.forkserver", str(tmp_path / "s"), "1", str(run)]
     environment = {"PYTHONPATH": str(shipped), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, cwd="/", env=environment) as server:
-        assert eventually(lambda: Status.current(run).state.final, 30)
+        assert eventually(lambda: Status.current(run).state.final)
         status = Status.read(run)
         assert status.state is State.SUCCEEDED, status.error
         assert server.wait(15) == 0
