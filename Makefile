@@ -11,7 +11,7 @@ demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py
 
 test: $(INSTALLED) services lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

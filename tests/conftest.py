@@ -14,6 +14,22 @@ import pytest
 
 from tests.kernels import Kernel, kernel
 
+# Tests that share a browser, or engines and registries, and so belong into one process.
+SHARING = {
+    "browser": "page",
+    **dict.fromkeys(("image", "rehearsal", "remote", "sagemaker", "vertex"), "engines"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """For runs in several processes: what shares things stays together, and starts first."""
+    here = Path(__file__).parent
+    for item in items:
+        inside = item.path.relative_to(here)
+        group = SHARING.get(inside.parts[0], str(inside))
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in SHARING)
+
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
