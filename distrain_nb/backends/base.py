@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.config import Config
@@ -83,9 +84,17 @@ def find(name: str) -> Backend:
         from distrain_nb.backends.local import LocalBackend
 
         return LocalBackend()
-    installed = {entry.name: entry for entry in entry_points(group="distrain_nb.backends")}
+    if name not in _installed():
+        _installed.cache_clear()  # it may have been installed since
+    installed = _installed()
     if name not in installed:
         allowed = ", ".join(sorted(installed))
         raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
     backend: Backend = installed[name].load()()
     return backend
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    """Looked for once: a list of runs asks for the backend of each."""
+    return {entry.name: entry for entry in entry_points(group="distrain_nb.backends")}
