@@ -133,7 +133,7 @@ def _debian() -> Blob:
             shutil.copyfileobj(source, packed, 1 << 20)
         tar.unlink()
         draft.rename(path)
-    return _blob(path)
+    return blob(path)
 
 
 def _noise(number: int, size: int) -> Blob:
@@ -147,10 +147,11 @@ def _noise(number: int, size: int) -> Blob:
             entry.size = size
             tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(size)))
         draft.rename(path)
-    return _blob(path)
+    return blob(path)
 
 
-def _blob(path: Path) -> Blob:
+def blob(path: Path) -> Blob:
+    """The layer in a file; what it is called is kept beside it."""
     facts = path.with_suffix(".json")
     if not facts.exists():
         with path.open("rb") as packed:

@@ -1,0 +1,74 @@
+"""Base images with packages of this environment, as prebuilt containers have theirs."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import re
+import tarfile
+from collections.abc import Iterable, Iterator
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import cache_from_source
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from tests.image.services.bases import CACHE, BaseImage, blob, small_base
+
+WHERE = "usr/local/lib/python3.11/dist-packages"
+# Debian's word that pip must not install; Google's containers don't have it.
+NO_PIP = "usr/lib/python3.11/.wh.EXTERNALLY-MANAGED"
+LEFT_OUT = re.compile(
+    r"(torch/(test|bin|include)|tensorflow/include|.*/tests?)/.*|libclang.*|\.\..*"
+)
+
+
+def base_with(*names: str) -> BaseImage:
+    """Debian's Python with these distributions and all that they require."""
+    found: dict[str, Distribution] = {}
+    for name in names:
+        _collect(name, found)
+    facts = sorted(f"{name}=={each.version}" for name, each in found.items())
+    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern)).encode()).hexdigest()[:12]
+    path = CACHE / f"{names[0]}-{key}.tar.gz"
+    if not path.exists():
+        _pack(path, found.values())
+    return BaseImage((*small_base().layers, blob(path)))
+
+
+def _collect(name: str, found: dict[str, Distribution]) -> None:
+    plain = name.lower().replace("_", "-")
+    if plain in found:
+        return
+    try:
+        found[plain] = distribution(name)
+    except PackageNotFoundError:
+        return  # which this environment does without as well
+    for text in found[plain].requires or ():
+        needed = Requirement(text)
+        if not needed.marker or needed.marker.evaluate({"extra": ""}):
+            _collect(needed.name, found)
+
+
+def _pack(path: Path, packages: Iterable[Distribution]) -> None:
+    draft = path.with_suffix(f".{os.getpid()}")
+    with (
+        gzip.GzipFile(draft, "wb", 1, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w") as tar,
+    ):
+        tar.addfile(tarfile.TarInfo(NO_PIP))
+        for name, file in _files(packages):
+            tar.add(file, f"{WHERE}/{name}", recursive=False)
+    draft.rename(path)
+
+
+def _files(packages: Iterable[Distribution]) -> Iterator[tuple[str, Path]]:
+    """With compiled modules where there are, since a container keeps none of its own."""
+    for package in packages:
+        listed = [x for x in package.files or () if not LEFT_OUT.fullmatch(x.as_posix())]
+        there = {x.as_posix(): Path(str(x.locate())) for x in listed}
+        for name in [x for x in there if x.endswith(".py")]:
+            compiled = cache_from_source(name)
+            there[compiled] = Path(str(package.locate_file(compiled)))
+        yield from ((name, file) for name, file in there.items() if file.exists())
