@@ -17,6 +17,9 @@ from distrain_nb.worker.status import Process
 # can be written down a moment earlier than the death that caused it.
 DEATH_IS_SEEN_LATE_S = 0.25
 
+# Where a failure is no process's own.
+LAUNCHER = -1
+
 # Characters of what is said of a rank that failed because another had.
 LONGEST_OUTCOME = 160
 
@@ -52,6 +55,12 @@ def of_exit(process: int, status: int, killed_for_memory: bool) -> Failure:
     return Failure(
         process, time.time() - DEATH_IS_SEEN_LATE_S, describe_exit(status, killed_for_memory)
     )
+
+
+def of_launcher(status: int) -> Failure:
+    """The failure of what starts the ranks of several hosts, when none of this host's failed."""
+    summary = "it ended with status %d; what failed is in the log of the rank's own host" % status
+    return Failure(LAUNCHER, time.time(), summary)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:

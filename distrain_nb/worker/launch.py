@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Dict, Optional, Sequence, Tuple
@@ -22,7 +21,8 @@ class ProcessSpec:
     """One process: `environment` has only what is added to the supervisor's own.
 
     In a value, `${RUN}` stands for the run's folder and `${PORT_0}`, `${PORT_1}`… for ports that
-    the supervisor finds free.
+    the supervisor finds free. One that `serves` is a parameter server of TensorFlow's, which runs
+    nothing of the program.
     """
 
     label: str
@@ -30,6 +30,7 @@ class ProcessSpec:
     replica: int
     rank: Optional[int]
     environment: Dict[str, str]
+    serves: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,9 @@ class Launch:
 
     `kernel` is the process that waits for the run and that it must not outlive; `preload` names
     modules that are imported before the ranks are forked; `mpirun` is the command that starts the
-    ranks instead of a fork; times are in seconds.
+    ranks instead of a fork; `awaits` is this host's address, `host:port`, where another host's
+    `mpirun` has them started; `follows` is an address that is open for as long as the primary
+    works, where that runs elsewhere; times are in seconds.
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -47,6 +50,8 @@ class Launch:
     preload: Tuple[str, ...] = ()
     results: Tuple[str, ...] = ()
     mpirun: Tuple[str, ...] = ()
+    awaits: str = ""
+    follows: str = ""
     kernel: Optional[Owner] = None
     grace: float = 1.5
     timeout: Optional[float] = None
@@ -75,11 +80,3 @@ def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dic
             value = value.replace(placeholder, text)
         filled[name] = value
     return filled
-
-
-def mpirun(processes: int) -> Tuple[str, ...]:
-    """Open MPI's command for that many ranks on this machine."""
-    command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    return tuple(command)

@@ -18,6 +18,7 @@ from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 
 FAILED = 1
+RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon passes it on
 
 
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
@@ -100,17 +101,34 @@ def _line_buffered(descriptor: int) -> io.TextIOWrapper:
 
 
 def main(folder: Path) -> None:
-    """A rank that `mpirun` has started: what it is told is in the run's folder."""
+    """A rank that `mpirun` has started: what it is told is in this host's folder of the run."""
     system.die_with_parent()
     add_packages()
-    process = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
     for number, stream in ((1, "o"), (2, "e")):
         os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
     launch = Launch.read(folder)
-    os.environ.update(launch.processes[process].environment)
+    spec = launch.processes[process]
+    if os.environ["OMPI_COMM_WORLD_RANK"] != str(spec.rank):
+        sys.exit(
+            "mpirun placed rank %s where rank %s belongs: leave --map-by and --rank-by out of the "
+            "MPI options" % (os.environ["OMPI_COMM_WORLD_RANK"], spec.rank)
+        )
+    os.environ.update(spec.environment)
+    os.chdir(launch.working_folder)
     status = run(folder, process, launch.results if process == 0 else ())
     if status:
         leave(status)  # finalizing MPI would wait for the ranks that are still at work
+    _success_of(folder, process).touch()
+
+
+def has_succeeded(folder: Path, process: int) -> bool:
+    """Whether that rank, which `mpirun` had started, has come to its end."""
+    return _success_of(folder, process).exists()
+
+
+def _success_of(folder: Path, process: int) -> Path:
+    return folder / ("succeeded-%d" % process)
 
 
 def add_packages() -> None:
@@ -126,4 +144,4 @@ def pipe_of(folder: Path, process: int, stream: str) -> Path:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(os.environ[RUN_FOLDER_VARIABLE]))

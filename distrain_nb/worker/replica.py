@@ -9,9 +9,9 @@ from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.launch import ProcessSpec
 
-# SageMaker tells an algorithm's container of its hosts here; 7777 is the port that SageMaker's own
-# containers let PyTorch meet on.
+# SageMaker tells an algorithm's container of its hosts here.
 SAGEMAKER_RESOURCES = Path("/opt/ml/input/config/resourceconfig.json")
+# SageMaker's own containers let PyTorch meet on this port.
 SAGEMAKER_PORT = 7777
 
 ROLES = {
@@ -31,14 +31,18 @@ TRAINING_ROLES = ("primary", "workers")
 class Replica:
     """`group` is its number among the training replicas, None for those that don't train.
 
-    `primary` is the primary's address, `host:port`.
+    `addresses` are those of the training replicas, `host:port`, the primary's first.
     """
 
     role: str
     index: int
     group: Optional[int]
-    groups: int
-    primary: str
+    addresses: Tuple[str, ...]
+
+    @property
+    def hosts(self) -> Tuple[str, ...]:
+        """The names of the training replicas' hosts."""
+        return tuple(address.rpartition(":")[0] for address in self.addresses)
 
     @classmethod
     def read(cls, environment: Mapping[str, str], resources: Path = SAGEMAKER_RESOURCES) -> Replica:
@@ -50,7 +54,7 @@ class Replica:
             return cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
         if resources.exists():
             return cls._of_hosts(json.loads(resources.read_text(encoding="utf-8")))
-        return cls("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
+        return cls("primary", 0, 0, ("127.0.0.1:${PORT_0}",))
 
     @classmethod
     def _of_hosts(cls, told: Mapping[str, Any]) -> Replica:
@@ -58,25 +62,24 @@ class Replica:
         hosts = sorted(told["hosts"])
         number = hosts.index(told["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
-        return cls(role, index, number, len(hosts), "%s:%d" % (hosts[0], SAGEMAKER_PORT))
+        return cls(role, index, number, tuple("%s:%d" % (h, SAGEMAKER_PORT) for h in hosts))
 
     @classmethod
     def _of_cluster_spec(cls, spec: Mapping[str, Any]) -> Replica:
         cluster, pool, index = spec["cluster"], spec["task"]["type"], int(spec["task"]["index"])
-        workers = len(cluster.get("workerpool1", ()))
         groups = {"workerpool0": index, "workerpool1": 1 + index}
-        primary = cluster["workerpool0"][0]
-        return cls(ROLES[pool], index, groups.get(pool), 1 + workers, primary)
+        addresses = (*cluster["workerpool0"], *cluster.get("workerpool1", ()))
+        return cls(ROLES[pool], index, groups.get(pool), addresses)
 
     def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
         """Its ranks: `per_replica` of them where it trains, else one process without a rank."""
         if self.group is None:
             name = label(self.role, self.index, None)
             return (ProcessSpec(name, self.role, self.index, None, {}),)
-        told = rendezvous(self.primary, run_id)
+        told = rendezvous(self.addresses[0], run_id)
         ranks = []
         for local in range(per_replica):
-            own = place(local, per_replica, self.group, self.groups)
+            own = place(local, per_replica, self.group, len(self.addresses))
             rank = int(own["RANK"])
             name = label(self.role, self.index, rank)
             ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **told}))

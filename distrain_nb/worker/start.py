@@ -1,4 +1,4 @@
-"""Starting the processes of a run: forked from here, or by `mpirun`."""
+"""Starting the processes of a run: forked from here, or by `mpirun`, here or on another host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Sequence
 
-from distrain_nb.worker import rank, system
+from distrain_nb.worker import parameter_server, rank, system
 from distrain_nb.worker.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.output import Output
 
@@ -21,11 +21,12 @@ _F_SETPIPE_SZ = 1031
 
 
 class Child:
-    """A process that was started here; under `mpirun` it stands for all of the run's."""
+    """A process that was started here; one that `launches` stands for all ranks of this host."""
 
-    def __init__(self, pid: int, specs: Dict[int, ProcessSpec]) -> None:
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec], launches: bool = False) -> None:
         self.pid = pid
         self.specs = specs
+        self.launches = launches
         self.alive = True
         self.signalled = False
 
@@ -47,7 +48,11 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
     told = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
     launch = replace(launch, processes=tuple(told))
     if launch.mpirun:
-        return [_start_mpirun(folder, launch, output)]
+        ranks = [sys.executable, "-m", "distrain_nb.worker.rank"]
+        return [_start_launcher([*launch.mpirun, *ranks], folder, launch, output)]
+    if launch.awaits:
+        waiting = [sys.executable, "-m", "distrain_nb.worker.remote_start", "--wait", str(folder)]
+        return [_start_launcher(waiting, folder, launch, output)]
     return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
 
 
@@ -78,6 +83,8 @@ def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
         _reseed()
+        if launch.processes[index].serves:
+            parameter_server.serve()
         status = rank.run(folder, index, launch.results if index == 0 else ())
     except BaseException:
         sys.excepthook(*sys.exc_info())
@@ -93,7 +100,8 @@ def _reseed() -> None:
         numpy_random.seed()
 
 
-def _start_mpirun(folder: Path, launch: Launch, output: Output) -> Child:
+def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output: Output) -> Child:
+    """Start what starts the ranks, each of which reaches the log by named pipes."""
     launch.write(folder)
     specs = dict(enumerate(launch.processes))
     for index in specs:
@@ -102,10 +110,10 @@ def _start_mpirun(folder: Path, launch: Launch, output: Output) -> Child:
             os.mkfifo(str(name))
             _listen(os.open(str(name), os.O_RDONLY | os.O_NONBLOCK), index, stream, output)
     pipes = [os.pipe(), os.pipe()]
-    command = [*launch.mpirun, sys.executable, "-m", "distrain_nb.worker.rank", str(folder)]
     process = subprocess.Popen(
         command,
         cwd=launch.working_folder,
+        env={**os.environ, rank.RUN_FOLDER_VARIABLE: str(folder)},
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
@@ -115,7 +123,7 @@ def _start_mpirun(folder: Path, launch: Launch, output: Output) -> Child:
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
         _listen(read, 0, stream, output)
-    return Child(process.pid, specs)
+    return Child(process.pid, specs, launches=True)
 
 
 def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:

@@ -14,11 +14,14 @@ from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.log import LogLost
 from distrain_nb.worker.output import Output
+from distrain_nb.worker.primary import Primary
 from distrain_nb.worker.resources import Sampler, Watched
 from distrain_nb.worker.start import Child, start
 from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status
 
 OTHERS_FAIL_WITHIN_S = 0.3
+# A worker fails when the primary ends, which is success, and a while before that can be seen.
+PRIMARY_ENDS_WITHIN_S = 5.0
 TURN_S = 0.1
 DRAIN_S = 1.0
 LAST_STATUS_WITHIN_S = 60.0
@@ -50,6 +53,7 @@ class Supervisor:
         self._cancel = False
         self._ballast: List[Path] = []
         self._ports: List[system.HeldPort] = []
+        self._primary = Primary(self._launch.follows) if self._launch.follows else None
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""
@@ -137,10 +141,13 @@ class Supervisor:
     def _note_failure(self, child: Child, status: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
+        if not words and child.launches:
+            words = [failure.of_launcher(status)]
         words = words or [failure.of_exit(min(child.specs), status, for_memory)]
         self._failures += words
-        self._judge_at = min(self._judge_at, time.monotonic() + OTHERS_FAIL_WITHIN_S)
-        return words[0].summary if len(child.specs) == 1 else "stopped"
+        patience = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
+        self._judge_at = min(self._judge_at, time.monotonic() + patience)
+        return "stopped" if child.launches else words[0].summary
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def judged(process: Process) -> Process:
@@ -182,6 +189,8 @@ class Supervisor:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
         if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, "it ran longer than --timeout %g" % self._launch.timeout)
+        if self._primary and self._primary.has_ended():
+            self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
             self._decide(State.FAILED, "")
         if now >= self._terminate_at:
@@ -231,9 +240,9 @@ class Supervisor:
 
 
 def _watched(child: Child) -> Iterator[Watched]:
-    for index, spec in child.specs.items():
+    for spec in child.specs.values():
         environment = {**os.environ, **spec.environment}
-        mpi_rank = index if len(child.specs) > 1 else None
+        mpi_rank = spec.rank if child.launches else None
         yield Watched(spec.label, child.pid, environment, mpi_rank)
 
 

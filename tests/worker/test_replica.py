@@ -40,7 +40,8 @@ def test_sagemaker_hosts(tmp_path: Path) -> None:
     hosts = [f"algo-{n}" for n in (2, 1, 3)]
     told.write_text(json.dumps({"current_host": "algo-3", "hosts": hosts}))
     replica = Replica.read({}, told)
-    assert replica == Replica("workers", 1, 2, 3, "algo-1:7777")
+    assert replica == Replica("workers", 1, 2, ("algo-1:7777", "algo-2:7777", "algo-3:7777"))
+    assert replica.hosts == ("algo-1", "algo-2", "algo-3")
     last = replica.processes(4, "r")[-1].environment
     assert (last["RANK"], last["WORLD_SIZE"], last["MASTER_ADDR"]) == ("11", "12", "algo-1")
     told.write_text(json.dumps({"current_host": "algo-1", "hosts": hosts}))
@@ -48,4 +49,4 @@ def test_sagemaker_hosts(tmp_path: Path) -> None:
 
 
 def test_alone_it_is_the_primary() -> None:
-    assert Replica.read({}, NOWHERE) == Replica("primary", 0, 0, 1, "127.0.0.1:${PORT_0}")
+    assert Replica.read({}, NOWHERE) == Replica("primary", 0, 0, ("127.0.0.1:${PORT_0}",))

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.cluster import Cluster, choose, ranks
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
-from distrain_nb.worker.launch import RUN, Launch, ProcessSpec, mpirun
+from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.mpi import mpirun
 from distrain_nb.worker.status import Owner
 
 if TYPE_CHECKING:

@@ -1,0 +1,82 @@
+"""A container's part of a job, whoever has started it: from a launch to its exit status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import List
+
+from distrain_nb.worker import rank, sagemaker
+from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.log import parse
+from distrain_nb.worker.status import State, Status
+from distrain_nb.worker.supervisor import Supervisor
+
+EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
+GRACE_S = 10.0
+
+CLOUD_STORAGE, MOUNTED = "gs://", "/gcs/"
+FOLDER_VARIABLES = (
+    "AIP_MODEL_DIR",
+    "AIP_CHECKPOINT_DIR",
+    "AIP_TENSORBOARD_LOG_DIR",
+    "DISTRAIN_OUTPUT",
+)
+
+
+def prepare() -> None:
+    """Have everything in its place that the program may ask for."""
+    rank.add_packages()
+    if sagemaker.told():
+        for name, value in {**sagemaker.folders(), **sagemaker.variables()}.items():
+            os.environ.setdefault(name, value)
+    _mount_folders()
+    for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
+        importlib.import_module(name)
+
+
+def run(launch: Launch) -> int:
+    """Run that to its end, its log on stdout and stderr, and give the container's exit status."""
+    folder = Path(tempfile.mkdtemp(prefix="distrain-"))
+    launch.write(folder)
+    (folder / PROGRAM_FOLDER).symlink_to(os.environ["DISTRAIN_PROGRAM"])
+    Status(State.STARTING).enter(State.STARTING).write(folder)
+    labels = [process.label for process in launch.processes]
+    Supervisor(folder, echo=lambda records: _echo(records, labels)).run()
+    status = Status.read(folder)
+    _deliver(folder / RESULTS_FOLDER)
+    if status.error:
+        print(status.error, file=sys.stderr, flush=True)
+        if sagemaker.FAILURE.parent.is_dir():
+            sagemaker.FAILURE.write_text(status.error, encoding="utf-8")
+    return EXIT_STATUS[status.state]
+
+
+def _mount_folders() -> None:
+    """Name folders in Cloud Storage as files see them, and have them there."""
+    for name in FOLDER_VARIABLES:
+        told = os.environ.get(name, "")
+        if told.startswith(CLOUD_STORAGE) and os.path.isdir(MOUNTED):
+            os.environ[name] = told = MOUNTED + told[len(CLOUD_STORAGE) :]
+        if told.startswith("/"):
+            os.makedirs(told, exist_ok=True)
+
+
+def _deliver(results: Path) -> None:
+    """Bring what was saved to where it outlives this container."""
+    output = os.environ.get("DISTRAIN_OUTPUT", "")
+    if output and results.is_dir():
+        shutil.copytree(str(results), os.path.join(output, RESULTS_FOLDER), dirs_exist_ok=True)
+
+
+def _echo(records: bytes, labels: List[str]) -> None:
+    """The lines that are whole, each with its rank, on the stream that it came by."""
+    for record in records.splitlines():
+        _, process, kind, text = parse(record)
+        if kind.islower():
+            stream = sys.stdout if kind == "o" else sys.stderr
+            print("[%s] %s" % (labels[process], text), file=stream, flush=True)

@@ -1,0 +1,34 @@
+"""A parameter server of TensorFlow's, of whichever version, that runs none of the program."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from importlib.metadata import distributions
+from typing import Optional
+
+_NAMES = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "intel-tensorflow")
+
+
+def chief() -> str:
+    """What the installed TensorFlow calls the first worker of a cluster."""
+    version = _version()
+    return "master" if version is not None and version.startswith(("0.", "1.")) else "chief"
+
+
+def serve() -> None:
+    """Be the server that `TF_CONFIG` says, without a GPU, until the process is told to end."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # two processes on one GPU are in each other's way
+    train = importlib.import_module("tensorflow.compat.v1").train
+    told = json.loads(os.environ["TF_CONFIG"])
+    cluster = train.ClusterSpec(told["cluster"])
+    train.Server(cluster, job_name="ps", task_index=told["task"]["index"]).join()
+
+
+def _version() -> Optional[str]:
+    """TensorFlow's version without importing it; None where it is not installed."""
+    for found in distributions():
+        if (found.metadata["Name"] or "").lower() in _NAMES:
+            return found.version
+    return None

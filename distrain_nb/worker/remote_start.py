@@ -1,0 +1,147 @@
+"""How `mpirun` starts its daemon on the other hosts of a job, whose containers have no SSH.
+
+`mpirun` runs this module as it would run `ssh`: `… HOST COMMAND`. On each other host the worker
+waits for that command, runs it and gives back its exit status. Whoever asks has to prove that it
+belongs to the run: with the command comes its HMAC together with a challenge; the key is made of
+the run's name and the program, which all hosts have and nobody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import BinaryIO, List, Tuple, cast
+
+from distrain_nb.worker import failure, rank
+from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.program import MAIN
+from distrain_nb.worker.replica import Replica
+
+# Hosts of a large job come up minutes apart.
+HOSTS_ARE_UP_WITHIN_S = 1800.0
+ANSWER_WITHIN_S = 30.0
+RETRY_EVERY_S = 0.2
+LONGEST_MESSAGE = 1 << 20
+
+
+def ask(host: str, command: str) -> int:
+    """What `mpirun` runs: have the command run on that host and give its exit status."""
+    replica = Replica.read(os.environ)
+    address = replica.addresses[replica.hosts.index(host)]
+    with _connect(address) as connection, connection.makefile("rwb") as stream:
+        connection.settimeout(ANSWER_WITHIN_S)
+        challenge = stream.readline().strip()
+        message = {"command": command, "proof": _proof(challenge, command)}
+        stream.write(json.dumps(message).encode() + b"\n")
+        stream.flush()
+        connection.settimeout(None)
+        status = stream.readline()
+    if not status:
+        print("%s does not start what mpirun asks it to" % host, file=sys.stderr)
+    return int(status or 1)
+
+
+def wait(folder: Path) -> int:
+    """Wait for the command, run it, and give the exit status that this host's ranks deserve.
+
+    Raises TimeoutError when nobody has asked within half an hour.
+    """
+    launch = Launch.read(folder)
+    with _listen(launch.awaits) as listener:
+        connection, stream, command = _asked(listener)
+    with connection, stream:
+        status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
+        stream.write(b"%d\n" % status)
+    return status or _verdict(folder, launch)
+
+
+def _verdict(folder: Path, launch: Launch) -> int:
+    """`mpirun` ends its daemons alike whether the job has succeeded or not: ask the ranks."""
+    ranks = range(len(launch.processes))
+    unfinished = [index for index in ranks if not rank.has_succeeded(folder, index)]
+    if unfinished and not any(failure.read(folder, index) for index in unfinished):
+        why = "was stopped: a rank on another host has failed, or the job was ended there"
+        failure.Failure(unfinished[0], time.time(), why).write(folder)
+    return 1 if unfinished else 0
+
+
+def _asked(listener: socket.socket) -> Tuple[socket.socket, BinaryIO, str]:
+    """The first proven command, and the connection that it came by."""
+    end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
+    while True:
+        listener.settimeout(max(0.0, end - time.monotonic()))
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            raise TimeoutError("mpirun on the primary has not asked this host to start") from None
+        stream = cast(BinaryIO, connection.makefile("rwb"))
+        command = _proven(connection, stream)
+        if command:
+            return connection, stream, command
+        stream.close()
+        connection.close()
+
+
+def _proven(connection: socket.socket, stream: BinaryIO) -> str:
+    """The command that is asked for there; empty if the asker is not of this run."""
+    challenge = secrets.token_hex(32).encode()
+    connection.settimeout(ANSWER_WITHIN_S)
+    try:
+        stream.write(challenge + b"\n")
+        stream.flush()
+        message = json.loads(stream.readline(LONGEST_MESSAGE))
+        command, proof = str(message["command"]), str(message["proof"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    connection.settimeout(None)
+    return command if hmac.compare_digest(proof, _proof(challenge, command)) else ""
+
+
+def _proof(challenge: bytes, command: str) -> str:
+    program = Path(os.environ["DISTRAIN_PROGRAM"], MAIN).read_bytes()
+    run = os.environ.get("DISTRAIN_RUN", "").encode()
+    key = hashlib.sha256(run + b"\n" + program).digest()
+    return hmac.new(key, challenge + b"\n" + command.encode(), hashlib.sha256).hexdigest()
+
+
+def _connect(address: str) -> socket.socket:
+    """A connection to that host as soon as it listens. Raises OSError after half an hour."""
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
+    while True:
+        try:
+            return socket.create_connection((host, int(port)), timeout=ANSWER_WITHIN_S)
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(RETRY_EVERY_S)
+
+
+def _listen(address: str) -> socket.socket:
+    """On this host's own address alone: hosts of a rehearsal may share a machine's network."""
+    host, _, port = address.rpartition(":")
+    family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(where)
+    listener.listen(8)
+    return listener
+
+
+def main(arguments: List[str]) -> int:
+    """`--wait FOLDER` on the hosts that are asked, `HOST COMMAND…` on the one that asks."""
+    if arguments[0] == "--wait":
+        return wait(Path(arguments[1]))
+    return ask(arguments[0], " ".join(arguments[1:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

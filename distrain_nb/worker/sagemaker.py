@@ -1,0 +1,133 @@
+"""What a training job of SageMaker's tells its containers, by files below /opt/ml.
+
+Programs that were written for AWS's framework containers read `SM_HOSTS`, `SM_CHANNEL_TRAINING` and
+their like, which those containers' toolkit makes of the files; here they are made the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Dict, Mapping
+
+ROOT = Path("/opt/ml")
+
+# What is written here SageMaker gives as the reason of a failed job.
+FAILURE = ROOT / "output/failure"
+
+# Hyperparameters that are the containers' own and no program's; in all but one by their prefix.
+_CONTAINERS_OWN = ("sagemaker_", "_tuning_objective_metric", "default_user_module_name")
+_ONE_GROUP = "homogeneousCluster"
+_INFO = 20
+
+
+def told(root: Path = ROOT) -> bool:
+    """Whether this is a container of a training job of SageMaker's."""
+    return (root / "input/config/resourceconfig.json").exists()
+
+
+def interface(root: Path = ROOT) -> str:
+    """The network interface that the hosts reach each other by; empty where it is not here."""
+    name = str(_read(root, "resourceconfig").get("network_interface_name", ""))
+    return name if name and os.path.isdir("/sys/class/net/%s" % name) else ""
+
+
+def folders(root: Path = ROOT) -> Dict[str, str]:
+    """Where a program keeps what outlives it, by the names that it has elsewhere too."""
+    tensorboard = os.environ.get("DISTRAIN_TENSORBOARD", str(root / "output/tensorboard"))
+    return {
+        "AIP_MODEL_DIR": str(root / "model"),
+        "AIP_CHECKPOINT_DIR": str(root / "checkpoints"),
+        "AIP_TENSORBOARD_LOG_DIR": tensorboard,
+    }
+
+
+def variables(root: Path = ROOT) -> Dict[str, str]:
+    """The `SM_…` variables that a program finds in AWS's containers."""
+    resources, channels = _read(root, "resourceconfig"), _read(root, "inputdataconfig")
+    hyperparameters = {n: _decoded(v) for n, v in _read(root, "hyperparameters").items()}
+    own = {n: v for n, v in hyperparameters.items() if not n.startswith(_CONTAINERS_OWN)}
+    values: Dict[str, Any] = {
+        **_hosts(resources),
+        "RESOURCE_CONFIG": resources,
+        "NETWORK_INTERFACE_NAME": resources.get("network_interface_name", "eth0"),
+        "HPS": own,
+        "USER_ARGS": [text for name in sorted(own) for text in _argument(name, own[name])],
+        "INPUT_DATA_CONFIG": channels,
+        "CHANNELS": sorted(channels),
+        "INPUT_DIR": str(root / "input"),
+        "INPUT_CONFIG_DIR": str(root / "input/config"),
+        "OUTPUT_DIR": str(root / "output"),
+        "OUTPUT_DATA_DIR": str(root / "output/data"),
+        "OUTPUT_INTERMEDIATE_DIR": str(root / "output/intermediate"),
+        "MODEL_DIR": str(root / "model"),
+        "NUM_CPUS": os.cpu_count() or 1,
+        "NUM_GPUS": len(_listed("nvidia-smi", "--list-gpus")),
+        "NUM_NEURONS": _neuron_cores(),
+        "LOG_LEVEL": hyperparameters.get("sagemaker_container_log_level", _INFO),
+    }
+    for name in channels:
+        values["CHANNEL_" + name.upper()] = str(root / "input/data" / name)
+    for name, value in own.items():
+        values["HP_" + name.upper()] = value
+    return {"SM_" + name: _text(value) for name, value in values.items()}
+
+
+def _hosts(resources: Mapping[str, Any]) -> Dict[str, Any]:
+    """The hosts, and the instance groups that they are in."""
+    groups = resources.get("instance_groups", [])
+    by_name = {group["instance_group_name"]: group for group in groups}
+    own = resources.get("current_group_name", _ONE_GROUP)
+    return {
+        "HOSTS": resources["hosts"],
+        "CURRENT_HOST": resources["current_host"],
+        "CURRENT_INSTANCE_TYPE": resources.get("current_instance_type", "local"),
+        "CURRENT_INSTANCE_GROUP": own,
+        "CURRENT_INSTANCE_GROUP_HOSTS": by_name.get(own, {}).get("hosts", []),
+        "INSTANCE_GROUPS": list(by_name),
+        "INSTANCE_GROUPS_DICT": by_name,
+        "IS_HETERO": len(by_name) > 1,
+    }
+
+
+def _read(root: Path, name: str) -> Dict[str, Any]:
+    file = root / "input/config" / (name + ".json")
+    found: Dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return found
+
+
+def _decoded(value: Any) -> Any:
+    """A hyperparameter: JSON where it is any, else as it stands."""
+    try:
+        return json.loads(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def _argument(name: str, value: Any) -> "list[str]":
+    """A hyperparameter as scripts get it on their command line."""
+    if isinstance(value, dict):
+        value = ",".join("%s=%s" % pair for pair in sorted(value.items()))
+    return [("--" if len(name) > 1 else "-") + name, "" if value is None else str(value)]
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _neuron_cores() -> int:
+    devices = "".join(_listed("neuron-ls", "-j"))
+    return sum(device.get("nc_count", 0) for device in json.loads(devices or "[]"))
+
+
+def _listed(*command: str) -> "list[str]":
+    """The lines that a command prints; none where it is not installed or finds nothing."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    except OSError:
+        return []
+    return done.stdout.decode().splitlines() if done.returncode == 0 else []
