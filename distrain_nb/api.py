@@ -78,6 +78,7 @@ def prepare(code: Any, **options: Any) -> Prepared:
         experiment=job_options.experiment,
         rehearse=job_options.rehearse,
         builder=job_options.builder,
+        data=job_options.data,
         backend_options=job_options.cloud,
     )
     plan = backend.plan(job)

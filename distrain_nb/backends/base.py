@@ -28,8 +28,9 @@ class Job:
 
     `folder` is the working folder on this machine; `results` are names of rank 0 to bring back;
     `waits` says that somebody waits for it, so that it must not outlive them. `rehearse` is the
-    text after `--rehearse`, None where the job goes to the service itself; `backend_options` are
-    the options that only a cloud has a use for, by name, as far as they were given.
+    text after `--rehearse`, None where the job goes to the service itself; `data` are the texts of
+    `--data`, NAME=URI; `backend_options` are the options that only a cloud has a use for, by name,
+    as far as they were given.
     """
 
     program: Program
@@ -42,6 +43,7 @@ class Job:
     experiment: str = ""
     rehearse: str | None = None
     builder: str = "append"
+    data: tuple[str, ...] = ()
     backend_options: Mapping[str, Any] = field(default_factory=dict)
 
 
