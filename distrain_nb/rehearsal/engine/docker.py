@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.reference import Reference, is_loopback
@@ -93,9 +93,11 @@ class DockerNetwork:
     addresses: Mapping[str, str]
     _started: list[str] = field(default_factory=list)
 
+    interface: ClassVar[str] = "eth0"
+
     def start(self, replica: Replica) -> Container:
         """Run a container of a pulled image."""
-        name = f"{replica.name}-{len(self._started)}"
+        name = f"{self.job}-{replica.name}-{len(self._started)}"
         self._started.append(name)
         command = [self.client, "run", *self._options(name, replica)]
         if replica.command:

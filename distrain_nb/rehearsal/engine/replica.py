@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +46,8 @@ class Network(Protocol):
     @property
     def addresses(self) -> Mapping[str, str]:
         """`host:port` of each replica by its name."""
+
+    interface: ClassVar[str]  # by which they meet, such as `eth0`
 
     def start(self, replica: Replica) -> Running:
         """Run a replica. Its image has been pulled."""

@@ -14,7 +14,7 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
@@ -64,6 +64,8 @@ def find() -> Sandboxes | None:
 
 class Sandboxed:
     """One job's sandboxes, and the folder with what each of them may write."""
+
+    interface: ClassVar[str] = "lo"
 
     def __init__(self, program: str, names: Sequence[str]) -> None:
         self._program = program

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from distrain_nb.image.manifest import Descriptor
 
 # The sandbox mounts something here; a folder that is read-only must have them already.
-MOUNT_POINTS = ("proc", "dev", "tmp", "var/tmp", "run", "root", "home", "gcs", "etc")
+MOUNT_POINTS = ("proc", "dev", "tmp", "var/tmp", "run", "root", "home", "gcs", "etc", "opt/ml")
 
 _PLATFORM = "linux/amd64"
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
