@@ -4,7 +4,8 @@
         ...
 
 gives tests of your own the addresses of Vertex AI, Cloud Logging (gRPC without encryption), Cloud
-Storage (http) and a container registry on this machine.
+Storage (http) and a container registry on this machine; `sagemaker` in the place of `vertex` those
+of SageMaker, S3, STS, CloudWatch Logs and a container registry.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["vertex"]
+__all__ = ["sagemaker", "vertex"]
 
 
 @contextmanager
@@ -31,3 +32,28 @@ def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[st
 
     with stand_in(Faults.parse(faults), buckets) as running:
         yield running.endpoints
+
+
+@contextmanager
+def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
+    """SageMaker on this machine: URLs of `sagemaker`, `s3`, `sts` and `logs`, and the address of
+    the `registry`. Any credentials will do.
+
+    `faults` is what `--rehearse` takes, such as `spot=algo-2@30s`; `buckets` are there from the
+    start. Raises OptionError for faults that can't happen, DistrainError naming what this machine
+    lacks.
+    """
+    from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
+
+    chosen = Faults.parse(faults, SAGEMAKER)
+    try:
+        from distrain_nb.rehearsal.sagemaker_ai.stand_in import stand_in
+    except ModuleNotFoundError as missing:
+        from distrain_nb.errors import DistrainError
+
+        raise DistrainError(
+            f"A rehearsal for SageMaker needs {missing.name}: "
+            "`pip install 'distrain-nb[rehearsal]'`."
+        ) from None
+    with stand_in(chosen, buckets) as endpoints:
+        yield endpoints

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.carrier import carry
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.rehearsal import vertex
+from distrain_nb.rehearsal import sagemaker, vertex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-_BUCKET = re.compile(r"gs://([^/]+)")
+_STAND_INS = {"sagemaker": sagemaker, "vertex": vertex}
+_BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
 
 
 def main(folder: Path) -> None:
@@ -24,7 +25,8 @@ def main(folder: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     submission = Submission.read(folder)
-    with vertex(submission.rehearse or "", _buckets(submission.told)) as endpoints:
+    stand_in = _STAND_INS[submission.backend]
+    with stand_in(submission.rehearse or "", _buckets(submission.told)) as endpoints:
         carry(folder, endpoints)
 
 
@@ -32,7 +34,7 @@ def _buckets(told: dict[str, Any]) -> set[str]:
     """The buckets that a submission speaks of."""
     named = {told["bucket"]} if told.get("bucket") else set()
     found = (match[1] for text in _texts(told) for match in _BUCKET.finditer(text))
-    return {name.removeprefix("gs://").strip("/") for name in named} | set(found)
+    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
 
 
 def _texts(value: Any) -> Iterator[str]:

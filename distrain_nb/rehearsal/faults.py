@@ -1,4 +1,4 @@
-"""What is to go wrong in a rehearsal: `preempt=workerpool1-0@30s,late=2s`."""
+"""What is to go wrong in a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,35 @@ from typing import Any
 
 from distrain_nb.errors import OptionError
 
-ALLOWED = (
-    "preempt=REPLICA@SECONDSs, quota=METRIC, permission=NAME, late=SECONDSs, busy=EVERY, lost=COUNT"
+_SECONDS = r"(\d+(?:\.\d+)?)s?"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How faults are called on a service: what takes a replica's machine away, how replicas are
+    named, and which permissions can be missing."""
+
+    loss: str
+    replica: str
+    permission: str
+    allowed: str
+
+
+VERTEX = Vocabulary(
+    loss="preempt",
+    replica=r"workerpool\d-\d+",
+    permission=r".+",
+    allowed="preempt=REPLICA@SECONDSs, quota=METRIC, permission=NAME, late=SECONDSs, busy=EVERY, "
+    "lost=COUNT",
 )
-_PREEMPT = re.compile(r"(?P<replica>workerpool\d-\d+)@(?P<seconds>\d+(\.\d+)?)s?")
-_SECONDS = re.compile(r"(\d+(?:\.\d+)?)s?")
+SAGEMAKER = Vocabulary(
+    loss="spot",
+    replica=r"algo-\d+",
+    permission=r"(?:sagemaker|logs|s3|ecr):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
+    allowed="spot=algo-N@SECONDSs, quota=INSTANCE_TYPE, permission=SERVICE:ACTION (such as "
+    "sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), late=SECONDSs, busy=EVERY, "
+    "lost=COUNT",
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +49,7 @@ class Preemption:
 
 @dataclass(frozen=True)
 class Faults:
-    """`quota` is a metric that is used up, `permission` one that the caller lacks.
+    """`quota` is a metric that is used up, `permission` one that the caller (or the job) lacks.
 
     Every seventh log entry can be read only `late` seconds after it was written, every `busy`-th
     call for log entries is turned away, and of the first `lost` jobs that are created the caller
@@ -40,27 +64,30 @@ class Faults:
     lost: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> Faults:
+    def parse(cls, text: str, words: Vocabulary = VERTEX) -> Faults:
         """Read what follows `--rehearse`. Raises OptionError naming what is not allowed."""
         faults = cls()
         for part in filter(None, (part.strip() for part in text.split(","))):
-            faults = _with(faults, part)
+            faults = _with(faults, part, words)
         return faults
 
 
-def _with(faults: Faults, part: str) -> Faults:
+def _with(faults: Faults, part: str, words: Vocabulary) -> Faults:
     name, _, value = part.partition("=")
-    preempt, seconds = _PREEMPT.fullmatch(value), _SECONDS.fullmatch(value)
-    if name == "preempt" and preempt:
-        one = Preemption(preempt["replica"], float(preempt["seconds"]))
+    loss = re.fullmatch(f"({words.replica})@{_SECONDS}", value)
+    seconds = re.fullmatch(_SECONDS, value)
+    if name == words.loss and loss:
+        one = Preemption(loss[1], float(loss[2]))
         return replace(faults, preemptions=(*faults.preemptions, one))
-    if name == "late" and seconds:
-        return replace(faults, late=float(seconds[1]))
     changes: dict[str, Any] = {}
-    if name in ("busy", "lost") and value.isdigit():
+    if name == "late" and seconds:
+        changes[name] = float(seconds[1])
+    elif name in ("busy", "lost") and value.isdigit():
         changes[name] = int(value)
-    elif name in ("quota", "permission") and value:
+    elif (name == "quota" and value) or (
+        name == "permission" and re.fullmatch(words.permission, value)
+    ):
         changes[name] = value
     if changes:
         return replace(faults, **changes)
-    raise OptionError(f"--rehearse {part!r}: this can't go wrong; allowed are {ALLOWED}")
+    raise OptionError(f"--rehearse {part!r}: this can't go wrong; allowed are {words.allowed}")

@@ -1,0 +1,211 @@
+"""One start of all of a job's hosts, from empty disks to their end."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.rehearsal.sagemaker_ai.channels import FILE_MODES, channels, download
+from distrain_nb.rehearsal.sagemaker_ai.hosts import Machine, hosts, place_of
+from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
+from distrain_nb.rehearsal.sagemaker_ai.store import KeptFolder, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from distrain_nb.rehearsal.engine import Engine, Network, Running
+    from distrain_nb.rehearsal.faults import Faults
+    from distrain_nb.rehearsal.sagemaker_ai.record import Record
+    from distrain_nb.rehearsal.sagemaker_ai.store import Store
+    from distrain_nb.rehearsal.sagemaker_ai.streams import Stream, Streams
+
+# The service's containers have this one; those that share our network have ours.
+_OWN_INTERFACE = "eth0"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What jobs run on and reach; `s3` is the URL at which this machine's programs find it."""
+
+    engine: Engine
+    store: Store
+    streams: Streams
+    faults: Faults
+    s3: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that was taken: its ARN, its request, and what is told of it."""
+
+    arn: str
+    request: Mapping[str, Any]
+    record: Record
+
+    @property
+    def name(self) -> str:
+        return str(self.request["TrainingJobName"])
+
+    @property
+    def region(self) -> str:
+        return self.arn.split(":")[3]
+
+
+class Attempt:
+    """The hosts of a job, in `network`."""
+
+    def __init__(self, around: Surroundings, job: Job, number: int, network: Network) -> None:
+        self._around = around
+        self._job = job
+        self._network = network
+        self._folder = around.folder / job.name / str(number)
+        self._machines = [
+            Machine(host, self._folder / host.name / "ml") for host in hosts(job.request)
+        ]
+        self._kept: list[KeptFolder] = []
+        self._pipes: list[Pipe] = []
+        self._running: dict[str, Running] = {}
+        self._readers: list[threading.Thread] = []
+
+    def prepare(self) -> None:
+        """Lay every host's /opt/ml out, with its data and what an attempt before has kept.
+
+        Raises botocore's ClientError where the role may not read.
+        """
+        for machine in self._machines:
+            machine.lay_out(self._job.request, self._network.interface)
+            self._bring_data(machine)
+            checkpoints = self._keep(machine, "CheckpointConfig", "S3Uri", "")
+            if checkpoints:
+                checkpoints.restore()
+            below = f"{self._job.name}/tensorboard-output"
+            self._keep(machine, "TensorBoardOutputConfig", "S3OutputPath", below)
+
+    def _bring_data(self, machine: Machine) -> None:
+        names = [one.host.name for one in self._machines]
+        folder = machine.folder / "input" / "data"
+        for channel in channels(self._job.request):
+            if not channel.source:
+                (folder / channel.name).mkdir()  # a file system that is not here
+                continue
+            store = self._around.store
+            pieces = channel.pieces(store, names, machine.host.name)
+            if channel.mode in FILE_MODES:
+                download(pieces, store, folder / channel.name)
+            else:
+                self._pipes.append(Pipe(channel, pieces, store, folder))
+
+    def _keep(self, machine: Machine, asked: str, uri: str, below: str) -> KeptFolder | None:
+        inside = place_of(self._job.request, asked)
+        if inside is None:
+            return None
+        place = Place.of(self._job.request[asked][uri])
+        place = place.below(below) if below else place
+        kept = KeptFolder(machine.path(inside), place, self._around.store)
+        self._kept.append(kept)
+        return kept
+
+    def start(self) -> None:
+        """Start every host's container, and read what it prints."""
+        shared = self._network.interface != _OWN_INTERFACE
+        for machine in self._machines:
+            name = machine.host.name
+            stream = self._around.streams.open(
+                self._job.region, f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
+            )
+            s3 = self._around.s3 if shared else ""
+            running = self._network.start(machine.container(self._job.arn, self._job.request, s3))
+            self._running[name] = running
+            reader = threading.Thread(target=self._read, args=(stream, running), daemon=True)
+            reader.start()
+            self._readers.append(reader)
+
+    def _read(self, stream: Stream, running: Running) -> None:
+        for _, text in running.lines():
+            self._around.streams.write(stream, text)
+            self._job.record.read(text)
+
+    def statuses(self) -> dict[str, int | None]:
+        """The exit status of each host; None for those that run."""
+        return {name: running.status() for name, running in self._running.items()}
+
+    def trouble(self) -> str:
+        """What went wrong in feeding pipes; empty if nothing did."""
+        return next((pipe.error for pipe in self._pipes if pipe.error), "")
+
+    def failure(self, host: str) -> str:
+        """What a host has written to /opt/ml/output/failure."""
+        for machine in self._machines:
+            path = machine.folder / "output" / "failure"
+            if machine.host.name == host and path.is_file():
+                return path.read_text(encoding="utf-8", errors="replace").strip()
+        return ""
+
+    def save(self) -> None:
+        """Bring checkpoints and event files to S3 as they are now."""
+        for kept in self._kept:
+            kept.save()
+
+    def stop(self, grace: float) -> None:
+        """SIGTERM to every host that runs, SIGKILL after `grace` seconds."""
+        running = [one for one in self._running.values() if one.status() is None]
+        if running:
+            with ThreadPoolExecutor(len(running)) as threads:
+                list(threads.map(lambda one: one.stop(grace), running))
+
+    def upload(self) -> str:
+        """Bring the model and the other output to S3; gives the model's URI.
+
+        Raises botocore's ClientError where the role may not write.
+        """
+        asked = self._job.request["OutputDataConfig"]
+        place = Place.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
+        output = [machine.folder / "output" / "data" for machine in self._machines]
+        model = [machine.folder / "model" for machine in self._machines]
+        if asked.get("CompressionType") == "NONE":
+            self._upload_files(output, place.below("data"))
+            self._upload_files(model, place.below("model"))
+            return f"{place.below('model')}/"
+        if any(_files(output)):
+            self._upload_archive(output, place.below("output.tar.gz"))
+        self._upload_archive(model, place.below("model.tar.gz"))
+        return str(place.below("model.tar.gz"))
+
+    def _upload_archive(self, folders: list[Path], place: Place) -> None:
+        path = self._folder / "archive.tar.gz"
+        with tarfile.open(path, "w:gz", compresslevel=1) as tar:
+            for name, file in _files(folders):
+                tar.add(file, name)
+        self._around.store.write(place, path)
+
+    def _upload_files(self, folders: list[Path], place: Place) -> None:
+        for name, file in _files(folders):
+            self._around.store.write(place.below(name), file)
+
+    def close(self) -> None:
+        """End what still runs, and forget the disks."""
+        self.stop(0.0)
+        self._network.close()
+        for reader in self._readers:
+            reader.join()
+        for pipe in self._pipes:
+            pipe.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _files(folders: list[Path]) -> Iterator[tuple[str, Path]]:
+    """The files of all hosts by their names; of those with one name, the first host's."""
+    seen = set()
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder).as_posix()
+            if path.is_file() and name not in seen:
+                seen.add(name)
+                yield name, path

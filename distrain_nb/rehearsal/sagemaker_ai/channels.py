@@ -1,0 +1,105 @@
+"""A job's input channels: which objects each host gets, and where their files lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.rehearsal.sagemaker_ai.store import Place, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+FILE_MODES = ("File", "FastFile")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An object of a channel, and its name below the channel's folder."""
+
+    place: Place
+    name: str
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A channel as the request has it; `mode` is the job's where the channel has none."""
+
+    name: str
+    mode: str
+    asked: Mapping[str, Any]
+
+    @property
+    def source(self) -> Mapping[str, Any]:
+        """Where in S3 it comes from; empty for file systems."""
+        found: Mapping[str, Any] = self.asked["DataSource"].get("S3DataSource") or {}
+        return found
+
+    @property
+    def augmented(self) -> bool:
+        """Whether its place is a manifest of records."""
+        return self.source.get("S3DataType") == "AugmentedManifestFile"
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether records are to be wrapped in RecordIO."""
+        return self.asked.get("RecordWrapperType") == "RecordIO"
+
+    def told(self) -> dict[str, Any]:
+        """Its part of `inputdataconfig.json`."""
+        told = {
+            "TrainingInputMode": self.mode,
+            "S3DistributionType": self.source.get("S3DataDistributionType", "FullyReplicated"),
+            "RecordWrapperType": self.asked.get("RecordWrapperType", "None"),
+        }
+        if "ContentType" in self.asked:
+            told["ContentType"] = self.asked["ContentType"]
+        return told
+
+    def pieces(self, store: Store, hosts: Sequence[str], host: str) -> list[Piece]:
+        """The objects of a host, of an augmented manifest the manifest itself."""
+        place = Place.of(self.source["S3Uri"])
+        if self.augmented:
+            return [Piece(place, _name(place.key, place.key))]
+        if self.source["S3DataType"] == "ManifestFile":
+            found = list(_listed(store, place))
+        else:
+            keys = store.keys(place)
+            found = [Piece(Place(place.bucket, key), _name(key, place.key)) for key in keys]
+        if self.source.get("S3DataDistributionType") == "ShardedByS3Key":
+            return found[hosts.index(host) :: len(hosts)]
+        return found
+
+
+def channels(request: Mapping[str, Any]) -> tuple[Channel, ...]:
+    """The channels of a job."""
+    mode = request["AlgorithmSpecification"]["TrainingInputMode"]
+    return tuple(
+        Channel(asked["ChannelName"], asked.get("InputMode", mode), asked)
+        for asked in request.get("InputDataConfig", ())
+    )
+
+
+def download(pieces: Sequence[Piece], store: Store, folder: Path) -> None:
+    """Lay the files of a channel down below `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for piece in pieces:
+        store.download(piece.place, folder / piece.name)
+
+
+def _listed(store: Store, manifest: Place) -> Iterator[Piece]:
+    """What a manifest lists: `[{"prefix": "s3://…"}, "name", …]`."""
+    first, *names = json.loads(store.read(manifest).read())
+    prefix = Place.of(first["prefix"])
+    for name in sorted(names):
+        yield Piece(Place(prefix.bucket, prefix.key + name), name)
+
+
+def _name(key: str, prefix: str) -> str:
+    """The name of an object's file: below the prefix where that is a folder, else beside it."""
+    folder = prefix if prefix.endswith("/") else f"{prefix}/"
+    if key.startswith(folder):
+        return key[len(folder) :]
+    return key[prefix.rfind("/") + 1 :]

@@ -1,0 +1,98 @@
+"""What the service refuses and its model doesn't tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.rehearsal.sagemaker_ai.channels import channels
+from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid, nothing_there
+from distrain_nb.rehearsal.sagemaker_ai.store import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.rehearsal.sagemaker_ai.channels import Channel
+    from distrain_nb.rehearsal.sagemaker_ai.store import Store
+
+
+def refuse(request: Mapping[str, Any], region: str, store: Store) -> None:
+    """Raises Refused for a job that the service would not take."""
+    _check_algorithm(request["AlgorithmSpecification"])
+    _check_resources(request.get("ResourceConfig") or {})
+    _check_times(request)
+    there = channels(request)
+    twice = [name for name, count in Counter(one.name for one in there).items() if count > 1]
+    if twice:
+        raise invalid(f"Channel names must be unique. Found duplicate channel names: {twice}")
+    for channel in there:
+        _check_channel(channel, "VpcConfig" in request)
+        if channel.source:
+            _check_objects(channel, request["RoleArn"], region, store)
+
+
+def _check_algorithm(asked: Mapping[str, Any]) -> None:
+    if bool(asked.get("TrainingImage")) == bool(asked.get("AlgorithmName")):
+        raise invalid("You must specify either AlgorithmName or TrainingImage, and not both.")
+    if asked.get("AlgorithmName"):
+        raise invalid("A rehearsal runs a TrainingImage; it has no algorithms of the service.")
+
+
+def _check_resources(asked: Mapping[str, Any]) -> None:
+    groups = asked.get("InstanceGroups")
+    single = [name for name in ("InstanceType", "InstanceCount") if asked.get(name)]
+    if groups and single:
+        raise invalid(f"{' and '.join(single)} can't be given together with InstanceGroups.")
+    if not groups and len(single) < 2:
+        raise invalid("ResourceConfig needs an InstanceType and an InstanceCount of at least 1.")
+    if any(not group.get("InstanceCount") for group in groups or ()):
+        raise invalid("Every instance group needs an InstanceCount of at least 1.")
+
+
+def _check_times(request: Mapping[str, Any]) -> None:
+    stopping = request.get("StoppingCondition") or {}
+    runs, waits = stopping.get("MaxRuntimeInSeconds", 86400), stopping.get("MaxWaitTimeInSeconds")
+    if request.get("EnableManagedSpotTraining"):
+        if waits is None or waits < runs:
+            raise invalid(
+                "Invalid MaxWaitTimeInSeconds. It must be present and be greater than or equal to "
+                "MaxRuntimeInSeconds"
+            )
+        if request["ResourceConfig"].get("KeepAlivePeriodInSeconds"):
+            raise invalid("KeepAlivePeriodInSeconds can't be used with managed spot training.")
+    elif waits:
+        raise invalid("MaxWaitTimeInSeconds can be used with managed spot training only.")
+
+
+def _check_channel(channel: Channel, networked: bool) -> None:
+    if not channel.source:
+        if not networked:
+            raise invalid(
+                f"Channel {channel.name}: a VpcConfig is required for a FileSystemDataSource."
+            )
+        return
+    if channel.augmented:
+        if channel.mode != "Pipe":
+            raise invalid(
+                f"Channel {channel.name}: AugmentedManifestFile can only be used with input mode "
+                f"Pipe, not with {channel.mode}."
+            )
+        if not channel.source.get("AttributeNames"):
+            raise invalid(f"Channel {channel.name}: AugmentedManifestFile needs AttributeNames.")
+    if channel.mode != "Pipe" and channel.asked.get("CompressionType", "None") != "None":
+        raise invalid(
+            f"Channel {channel.name}: CompressionType Gzip can only be used with input mode Pipe."
+        )
+
+
+def _check_objects(channel: Channel, role: str, region: str, store: Store) -> None:
+    uri = channel.source["S3Uri"]
+    place, said = Place.of(uri), ""
+    try:
+        if store.keys(place):
+            return
+    except ClientError as wrong:
+        said = wrong.response["Error"]["Message"]
+    raise nothing_there(uri, region, role, place.bucket, said)

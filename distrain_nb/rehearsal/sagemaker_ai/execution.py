@@ -1,0 +1,229 @@
+"""One training job on its way: its hosts run, and what becomes of them becomes its status."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from contextlib import closing
+from itertools import count
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.layout.catalog import current
+from distrain_nb.rehearsal.sagemaker_ai.attempt import Attempt
+from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
+
+if TYPE_CHECKING:
+    from distrain_nb.rehearsal.sagemaker_ai.attempt import Job, Surroundings
+
+GRACE_S = 120.0
+
+_LOOK_EVERY_S = 0.2
+_SAVE_EVERY_S = 1.0
+_MAX_RUNTIME_S = 86400
+_KILLED = 137
+_INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
+
+
+class _Failed(Exception):
+    """The job fails, for this reason."""
+
+
+class Execution:
+    """Takes a job from its start to its end, on a thread of its own."""
+
+    def __init__(self, job: Job, around: Surroundings) -> None:
+        self._job = job
+        self._around = around
+        self._record = job.record
+        self._stopped = threading.Event()
+        self._grace = GRACE_S
+        self._created = time.monotonic()
+        self._trained = 0.0
+        self._interruptions = sorted(around.faults.preemptions, key=lambda one: one.seconds)
+        self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Have it stopped soon."""
+        self._stopped.set()
+
+    def abandon(self) -> None:
+        """Have it stopped at once."""
+        self._grace = 0.0
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Wait for its end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            end = self._attempts()
+        except _Failed as wrong:
+            reason = str(wrong)
+        except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+            reason = f"InternalServerError: {wrong!r}"
+        else:
+            self._around.streams.send()
+            self._record.enter(end)
+            return
+        self._around.streams.send()
+        self._record.fail(reason)
+
+    def _attempts(self) -> str:
+        """Start the hosts until no instance is taken away; gives the job's last status."""
+        retries = self._job.request.get("RetryStrategy", {}).get("MaximumRetryAttempts", 0)
+        for number in count():
+            end = self._attempt(number)
+            if end != "Interrupted":
+                return end
+            if self._job.request.get("EnableManagedSpotTraining"):
+                self._enter("Interrupted")
+            elif retries:
+                retries -= 1
+                self._enter("Restarting")
+            else:
+                raise _Failed(_INTERNAL)
+        raise AssertionError
+
+    def _attempt(self, number: int) -> str:
+        self._enter("Starting", self._notes())
+        self._pull()
+        names = [host.name for host in hosts(self._job.request)]
+        own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
+        try:
+            network = self._around.engine.network(f"distrain-{own}", names)
+        except DistrainError as wrong:
+            raise _Failed(f"InternalServerError: {wrong}") from None
+        with closing(Attempt(self._around, self._job, number, network)) as attempt:
+            self._enter("Downloading")
+            try:
+                attempt.prepare()
+            except ClientError as wrong:
+                raise _Failed(f"ClientError: Data download failed:{_said(wrong)}") from None
+            if self._stopped.is_set():
+                return "Stopped"
+            self._enter("Training")
+            attempt.start()
+            end = self._watch(attempt)
+            if end != "Interrupted":
+                self._upload(attempt)
+            return end
+
+    def _enter(self, phase: str, message: str = "") -> None:
+        if not self._stopped.is_set():
+            self._record.enter(phase, message)
+
+    def _notes(self) -> str:
+        """How the hosts run in a rehearsal, and what of the job's machines is not here."""
+        notes = [
+            "Preparing the instances for training: a rehearsal on one machine.",
+            self._around.engine.note,
+        ]
+        for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
+            row = current().instances.get(instance)
+            if row is not None and (row.gpu_count or row.neuron_count):
+                what = f"{row.gpu_count} x {row.gpu_name}"
+                if not row.gpu_count:
+                    what = f"{row.neuron_count} x {row.neuron_name}"
+                notes.append(f"Each {instance} goes without its {what}: they are not here.")
+        files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
+        notes += [
+            f"Channel {x['ChannelName']} is empty: its file system is not here." for x in files
+        ]
+        return " ".join(notes)
+
+    def _pull(self) -> None:
+        try:
+            if self._around.faults.permission.startswith("ecr:"):
+                raise DistrainError(f"The role lacks {self._around.faults.permission}.")
+            self._around.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
+        except DistrainError as wrong:
+            raise _Failed(
+                "ClientError: Cannot pull algorithm container. Either the image does not exist "
+                f"or its permissions are incorrect. {wrong}"
+            ) from None
+
+    def _watch(self, attempt: Attempt) -> str:
+        """Until all hosts have ended, one has failed, or the job has to stop; gives which."""
+        began = saved = time.monotonic()
+        while True:
+            stopped = self._stopped.wait(_LOOK_EVERY_S)
+            now = time.monotonic()
+            if now - saved >= _SAVE_EVERY_S:
+                self._save(attempt)
+                saved = time.monotonic()
+            if attempt.trouble():
+                raise _Failed(f"ClientError: Data download failed:{attempt.trouble()}")
+            end = "Stopped" if stopped else self._over(attempt, now - began)
+            if end == "Interrupted":
+                attempt.stop(0.0)
+            elif end:
+                attempt.stop(self._grace)
+                self._save(attempt)
+            if end:
+                self._trained += now - began
+                return end
+
+    def _over(self, attempt: Attempt, ran: float) -> str:
+        """How the job ends now; empty while it goes on."""
+        statuses = attempt.statuses()
+        for host, status in statuses.items():
+            if status:
+                self._fail(attempt, host, status)
+        if all(status == 0 for status in statuses.values()):
+            return "Completed"
+        if self._interruptions and ran >= self._interruptions[0].seconds:
+            taken = self._interruptions.pop(0).replica
+            if taken not in statuses:
+                raise _Failed(f"spot={taken}: the job's hosts are {', '.join(statuses)}.")
+            return "Interrupted"
+        condition = self._job.request.get("StoppingCondition") or {}
+        if self._trained + ran >= condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S):
+            return "MaxRuntimeExceeded"
+        waits = condition.get("MaxWaitTimeInSeconds")
+        if waits and time.monotonic() - self._created >= waits:
+            return "MaxWaitTimeExceeded"
+        return ""
+
+    def _fail(self, attempt: Attempt, host: str, status: int) -> None:
+        attempt.stop(self._grace)
+        self._save(attempt)
+        said = attempt.failure(host)
+        if status == _KILLED and not said:
+            raise _Failed(
+                "ClientError: Please use an instance type with more memory, or reduce the size "
+                "of training data processed on an instance."
+            )
+        raise _Failed(f"AlgorithmError: {said}, exit code: {status}")
+
+    def _save(self, attempt: Attempt) -> None:
+        try:
+            attempt.save()
+        except ClientError as wrong:
+            raise _Failed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+
+    def _upload(self, attempt: Attempt) -> None:
+        self._record.enter("Uploading")
+        try:
+            self._record.keep_model(attempt.upload())
+        except ClientError as wrong:
+            raise _Failed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+
+
+def _said(wrong: ClientError) -> str:
+    """S3's error in the service's words."""
+    error = wrong.response["Error"]
+    what = f"{wrong.operation_name} ({error['Code']}: {error['Message']})"
+    return f"S3 refused {what}. Please ensure that the job's role may do this."
+
+
+def _of_file_system(channel: dict[str, object]) -> bool:
+    return "FileSystemDataSource" in channel["DataSource"]  # type: ignore[operator]

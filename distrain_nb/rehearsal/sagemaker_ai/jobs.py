@@ -1,0 +1,158 @@
+"""The API's operations: training jobs are created, looked at, listed and stopped."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.rehearsal.sagemaker_ai.attempt import Job, Surroundings
+from distrain_nb.rehearsal.sagemaker_ai.checks import refuse
+from distrain_nb.rehearsal.sagemaker_ai.execution import Execution
+from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
+from distrain_nb.rehearsal.sagemaker_ai.record import Record
+from distrain_nb.rehearsal.sagemaker_ai.refusals import (
+    ACCOUNT,
+    Refused,
+    denied,
+    exhausted,
+    invalid,
+    missing,
+    not_assumed,
+    taken,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_PAGE = 10
+_SUMMARY = (
+    "TrainingJobName",
+    "TrainingJobArn",
+    "CreationTime",
+    "TrainingEndTime",
+    "LastModifiedTime",
+    "TrainingJobStatus",
+    "SecondaryStatus",
+)
+
+
+class TrainingJobs:
+    """Every training job of a rehearsal."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._permission = around.faults.permission
+        self._lost = itertools.count()
+        self._jobs: dict[str, Job] = {}
+        self._executions: dict[str, Execution] = {}
+        self._tags: dict[str, dict[str, str]] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
+        """Each by its name: a region and a checked request make an answer, or raise Refused."""
+        return {
+            "CreateTrainingJob": self.create,
+            "DescribeTrainingJob": self.describe,
+            "ListTrainingJobs": self.list,
+            "StopTrainingJob": self.stop,
+            "AddTags": self.add_tags,
+            "ListTags": self.list_tags,
+        }
+
+    def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take a job and start it."""
+        arn = _arn(region, asked["TrainingJobName"])
+        self._permit("CreateTrainingJob", arn)
+        role = asked["RoleArn"]
+        if self._permission == "iam:PassRole":
+            raise denied("iam:PassRole", role)
+        if self._permission == "sts:AssumeRole":
+            raise not_assumed(role)
+        refuse(asked, region, self._around.store)
+        if self._around.faults.quota:
+            raise exhausted(self._around.faults.quota, len(hosts(asked)))
+        with self._lock:
+            if arn in self._jobs:
+                raise taken(arn)
+            job = Job(arn, asked, Record(arn, asked))
+            self._jobs[arn] = job
+            self._tags[arn] = {tag["Key"]: tag["Value"] for tag in asked.get("Tags", ())}
+            self._executions[arn] = Execution(job, self._around)
+        self._executions[arn].start()
+        if next(self._lost) < self._around.faults.lost:
+            raise Refused("ServiceUnavailable", "The service is currently unavailable.", 503)
+        return {"TrainingJobArn": arn}
+
+    def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The job as it stands."""
+        arn = _arn(region, asked["TrainingJobName"])
+        self._permit("DescribeTrainingJob", arn)
+        return self._find(arn).record.told()
+
+    def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask a job to end."""
+        arn = _arn(region, asked["TrainingJobName"])
+        self._permit("StopTrainingJob", arn)
+        status = self._find(arn).record.stop()
+        if status != "InProgress":
+            raise invalid(
+                f"The request was rejected because the training job is in status {status}."
+            )
+        self._executions[arn].stop()
+        return {}
+
+    def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of the jobs, the newest first unless asked otherwise."""
+        self._permit("ListTrainingJobs", _arn(region, "*"))
+        with self._lock:
+            here = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
+        told = [job.record.told() for job in here if asked.get("NameContains", "") in job.name]
+        wanted = asked.get("StatusEquals")
+        found = [one for one in told if wanted in (None, one["TrainingJobStatus"])]
+        if asked.get("SortOrder") != "Ascending":
+            found.reverse()
+        start = int(asked.get("NextToken", 0))
+        end = start + asked.get("MaxResults", _PAGE)
+        page = [{name: x[name] for name in _SUMMARY if name in x} for x in found[start:end]]
+        more = {"NextToken": str(end)} if end < len(found) else {}
+        return {"TrainingJobSummaries": page, **more}
+
+    def add_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """Put tags on a job."""
+        self._permit("AddTags", asked["ResourceArn"])
+        self._find(asked["ResourceArn"])
+        tags = self._tags[asked["ResourceArn"]]
+        tags |= {tag["Key"]: tag["Value"] for tag in asked["Tags"]}
+        return {"Tags": _pairs(tags)}
+
+    def list_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+        """A job's tags."""
+        self._permit("ListTags", asked["ResourceArn"])
+        self._find(asked["ResourceArn"])
+        return {"Tags": _pairs(self._tags[asked["ResourceArn"]])}
+
+    def close(self) -> None:
+        """Stop what runs, and wait for it."""
+        for execution in self._executions.values():
+            execution.abandon()
+        for execution in self._executions.values():
+            execution.join()
+
+    def _permit(self, operation: str, resource: str) -> None:
+        if self._permission == f"sagemaker:{operation}":
+            raise denied(self._permission, resource)
+
+    def _find(self, arn: str) -> Job:
+        with self._lock:
+            if arn not in self._jobs:
+                raise missing()
+            return self._jobs[arn]
+
+
+def _arn(region: str, name: str) -> str:
+    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:training-job/{name}"
+
+
+def _pairs(tags: Mapping[str, str]) -> list[dict[str, str]]:
+    return [{"Key": key, "Value": value} for key, value in tags.items()]

@@ -1,0 +1,123 @@
+"""Pipe mode: a FIFO for each pass over a channel, fed from S3 while the program reads it."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import struct
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.rehearsal.sagemaker_ai.store import Place, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from distrain_nb.rehearsal.sagemaker_ai.channels import Channel, Piece
+
+_LOOK_EVERY_S = 0.02
+_CHUNK = 1 << 18
+_RECORD_IO = 0xCED7230A
+
+
+class Pipe:
+    """Feeds `FOLDER/CHANNEL_0`, `FOLDER/CHANNEL_1`, … to whoever opens them, one after another."""
+
+    def __init__(
+        self, channel: Channel, pieces: Sequence[Piece], store: Store, folder: Path
+    ) -> None:
+        self._channel = channel
+        self._pieces = pieces
+        self._store = store
+        self._folder = folder
+        self._closed = threading.Event()
+        self.error = ""
+        self._make(0)
+        self._thread = threading.Thread(target=self._run, name=channel.name, daemon=True)
+        self._thread.start()
+
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{self._channel.name}_{number}"
+
+    def _make(self, number: int) -> None:
+        os.mkfifo(self._path(number), 0o666)
+
+    def _run(self) -> None:
+        number = 0
+        while (sink := self._opened(number)) is not None:
+            self._make(number + 1)  # so that whoever comes to the end finds the next
+            try:
+                with suppress(BrokenPipeError), os.fdopen(sink, "wb", buffering=0) as file:
+                    for chunk in _chunks(self._channel, self._pieces, self._store):
+                        _write(file, chunk)
+            except ClientError as wrong:
+                self.error = str(wrong)
+                return
+            self._path(number).unlink(missing_ok=True)
+            number += 1
+
+    def _opened(self, number: int) -> int | None:
+        """The end to write to, once somebody reads; None when nobody will any more."""
+        while not self._closed.wait(_LOOK_EVERY_S):
+            try:
+                sink = os.open(self._path(number), os.O_WRONLY | os.O_NONBLOCK)
+            except OSError as no:
+                if no.errno != errno.ENXIO:  # which says that nobody reads yet
+                    return None
+            else:
+                os.set_blocking(sink, True)
+                return sink
+        return None
+
+    def close(self) -> None:
+        """Feed nobody any more. Who read has ended."""
+        self._closed.set()
+        self._thread.join()
+
+
+def _write(file: Any, chunk: bytes) -> None:
+    left = memoryview(chunk)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _chunks(channel: Channel, pieces: Sequence[Piece], store: Store) -> Iterator[bytes]:
+    """One pass over the channel's data."""
+    for piece in pieces:
+        if channel.augmented:
+            yield from _records(channel, store.read(piece.place).read(), store)
+        elif channel.wrapped:
+            yield _record(_plain(channel, store.read(piece.place)).read())
+        else:
+            source = _plain(channel, store.read(piece.place))
+            while chunk := source.read(_CHUNK):
+                yield chunk
+
+
+def _plain(channel: Channel, source: Any) -> Any:
+    zipped = channel.asked.get("CompressionType") == "Gzip"
+    return gzip.GzipFile(fileobj=source) if zipped else source
+
+
+def _records(channel: Channel, manifest: bytes, store: Store) -> Iterator[bytes]:
+    """The attributes of each line, in the order that was asked for; `…-ref` names an object."""
+    for line in filter(None, manifest.splitlines()):
+        values = json.loads(line)
+        for name in channel.source["AttributeNames"]:
+            value = values[name]
+            if name.endswith("-ref"):
+                data = store.read(Place.of(value)).read()
+            else:
+                data = (value if isinstance(value, str) else json.dumps(value)).encode()
+            yield _record(data) if channel.wrapped else data
+
+
+def _record(data: bytes) -> bytes:
+    """A record of RecordIO: a magic number and the length, padded to four bytes."""
+    return struct.pack("<II", _RECORD_IO, len(data)) + data + b"\0" * (-len(data) % 4)

@@ -1,0 +1,79 @@
+"""What the service says when it turns a request down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Whom moto's STS says that every caller is.
+ACCOUNT = "123456789012"
+CALLER = f"arn:aws:sts::{ACCOUNT}:user/moto"
+
+
+@dataclass
+class Refused(Exception):
+    """A call that fails: the name of the error, the service's words, and the HTTP status."""
+
+    code: str
+    text: str
+    status: int = 400
+
+
+def invalid(text: str) -> Refused:
+    """The request itself is wrong."""
+    return Refused("ValidationException", text)
+
+
+def missing() -> Refused:
+    """There is no training job of that name."""
+    return invalid("Requested resource not found.")
+
+
+def taken(arn: str) -> Refused:
+    """There has been a training job of that name."""
+    return Refused(
+        "ResourceInUse",
+        "Training job names must be unique within an AWS account and region, and a training job "
+        f"with this name already exists ({arn})",
+    )
+
+
+def exhausted(limit: str, instances: int) -> Refused:
+    """A quota is used up."""
+    return Refused(
+        "ResourceLimitExceeded",
+        f"The account-level service limit '{limit} for training job usage' is 0 Instances, with "
+        f"current utilization of 0 Instances and a request delta of {instances} Instances. "
+        "Please use AWS Service Quotas to request an increase for this quota. If AWS Service "
+        "Quotas is not available, contact AWS support to request an increase for this quota.",
+    )
+
+
+def denied(action: str, resource: str) -> Refused:
+    """The caller may not do this."""
+    return Refused("AccessDeniedException", denial(action, resource))
+
+
+def denial(action: str, resource: str) -> str:
+    """How AWS says that the caller may not do this."""
+    return (
+        f"User: {CALLER} is not authorized to perform: {action} on resource: {resource} because "
+        f"no identity-based policy allows the {action} action"
+    )
+
+
+def not_assumed(role: str) -> Refused:
+    """SageMaker may not act in the job's role."""
+    return invalid(
+        f"Could not assume role {role}. Please ensure that the role exists and allows principal "
+        "'sagemaker.amazonaws.com' to assume the role."
+    )
+
+
+def nothing_there(uri: str, region: str, role: str, bucket: str, said: str) -> Refused:
+    """A channel's place in S3 has no objects, or the role may not list them."""
+    return invalid(
+        f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
+        f"that the bucket exists in the selected region ({region}), that objects exist under "
+        f'that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket '
+        f'"{bucket}".' + (f' Error message from S3: "{said}"' if said else "")
+    )

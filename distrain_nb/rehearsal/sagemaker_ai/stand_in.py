@@ -1,0 +1,51 @@
+"""Everything that a training job on SageMaker meets, started and stopped together."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import home
+from distrain_nb.rehearsal import engine
+from distrain_nb.rehearsal.registry import registry
+from distrain_nb.rehearsal.sagemaker_ai.attempt import Surroundings
+from distrain_nb.rehearsal.sagemaker_ai.aws import aws
+from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobs
+from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
+from distrain_nb.rehearsal.sagemaker_ai.store import Store, client
+from distrain_nb.rehearsal.sagemaker_ai.streams import Streams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from distrain_nb.rehearsal.faults import Faults
+
+
+@contextmanager
+def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
+    """Services with these buckets; gives the addresses at which boto3 finds them.
+
+    Raises DistrainError naming what is not installed.
+    """
+    with ExitStack() as stack:
+        folder = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(
+                    prefix="distrain-rehearsal-", ignore_cleanup_errors=True
+                )
+            )
+        )
+        chosen = engine.choose()
+        images = stack.enter_context(registry(home() / "rehearsal" / "registry"))
+        kept = stack.enter_context(aws(folder, faults))
+        store = Store(client("s3", kept))
+        for name in buckets:
+            store.create(name)
+        streams = Streams(kept, faults.late)
+        stack.callback(streams.close)
+        jobs = TrainingJobs(Surroundings(chosen, store, streams, faults, kept, folder))
+        stack.callback(jobs.close)
+        url = stack.enter_context(serve(jobs.operations()))
+        yield {"sagemaker": url, "s3": kept, "sts": kept, "logs": kept, "registry": images}

@@ -1,0 +1,123 @@
+"""Objects in S3 as the job's role meets them, and folders that are kept there."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
+
+
+def client(service: str, endpoint: str, region: str = "us-east-1") -> Any:
+    """A client of the stand-in's own, in the job's role."""
+    return boto3.client(
+        service,
+        region_name=region,
+        endpoint_url=endpoint,
+        aws_access_key_id=ROLE_KEY,
+        aws_secret_access_key="rehearsal",
+        config=Config(
+            s3={"addressing_style": "path"}, proxies={}, max_pool_connections=32, retries={}
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """A bucket and a key in it, which may be the beginning of many."""
+
+    bucket: str
+    key: str
+
+    @classmethod
+    def of(cls, uri: str) -> Place:
+        """From `s3://BUCKET/KEY`."""
+        found = _URI.fullmatch(uri)
+        return cls(found[1], found[2]) if found else cls("", uri)
+
+    def below(self, name: str) -> Place:
+        """The object of that name in the folder that this place is."""
+        folder = self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
+        return Place(self.bucket, folder + name)
+
+    def __str__(self) -> str:
+        return f"s3://{self.bucket}/{self.key}"
+
+
+@dataclass(frozen=True)
+class Store:
+    """All buckets, by a client of S3. Its errors are botocore's ClientError."""
+
+    s3: Any
+
+    def create(self, bucket: str) -> None:
+        """Have a bucket of that name."""
+        self.s3.create_bucket(Bucket=bucket)
+
+    def keys(self, place: Place) -> list[str]:
+        """The keys that begin as the place's does, folders' own objects left out, in order."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=place.bucket, Prefix=place.key
+        )
+        found = (one["Key"] for page in pages for one in page.get("Contents", ()))
+        return sorted(key for key in found if not key.endswith("/"))
+
+    def read(self, place: Place) -> Any:
+        """An object as a file to read from."""
+        return self.s3.get_object(Bucket=place.bucket, Key=place.key)["Body"]
+
+    def write(self, place: Place, path: Path) -> None:
+        """Make an object of a file."""
+        with path.open("rb") as file:
+            self.s3.upload_fileobj(file, place.bucket, place.key)
+
+    def download(self, place: Place, path: Path) -> None:
+        """Make a file of an object."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            for chunk in self.read(place).iter_chunks(1 << 20):
+                file.write(chunk)
+
+
+@dataclass
+class KeptFolder:
+    """A host's folder whose files become objects while the job runs."""
+
+    folder: Path
+    place: Place
+    store: Store
+    _known: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def restore(self) -> None:
+        """Bring here what is kept there."""
+        start = self.place.below("")
+        for key in self.store.keys(start):
+            self.store.download(Place(start.bucket, key), self.folder / key[len(start.key) :])
+        self._known = dict(self._versions())
+
+    def save(self) -> None:
+        """Keep what has been written since the last time."""
+        for name, version in self._versions():
+            if self._known.get(name) != version:
+                with suppress(FileNotFoundError):  # renamed meanwhile
+                    self.store.write(self.place.below(name), self.folder / name)
+                    self._known[name] = version
+
+    def _versions(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        for path in sorted(self.folder.rglob("*")):
+            with suppress(OSError):  # gone meanwhile
+                if path.is_file():
+                    stat = path.stat()
+                    name = path.relative_to(self.folder).as_posix()
+                    yield name, (stat.st_mtime_ns, stat.st_size)
