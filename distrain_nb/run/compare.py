@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
-from distrain_nb.run.facts import duration
+from distrain_nb.run.facts import brief, duration
 from distrain_nb.run.listing import Listing, Summary
 
 if TYPE_CHECKING:
@@ -68,6 +68,16 @@ def compare(runs: Iterable[Run]) -> Comparison:
         tuple(map(_settings, given)),
         tuple(_outcome(run, each) for run, each in zip(given, summaries, strict=True)),
     )
+
+
+def differences(compared: Comparison) -> list[tuple[str, ...]]:
+    """(name, value for each run, …): settings first, then how they ended, then metrics."""
+    told = [{n: brief(v) for n, v in metrics.items()} for metrics in compared.metrics]
+    return [
+        (name, *(str(row.get(name, "")) for row in rows))
+        for rows in (compared.settings, compared.outcome, told)
+        for name in differing(rows)
+    ]
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

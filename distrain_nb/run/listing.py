@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
-
-import numpy as np
 
 from distrain_nb.run.events import EventFolder
 from distrain_nb.run.facts import Facts, Watched, facts
+from distrain_nb.run.judged import Best, judged, judged_for_good
 from distrain_nb.run.run import Run
 from distrain_nb.run.streams import METRICS_FOLDER
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
-
-
-LOW_IS_GOOD = ("loss", "error", "perplexity", "mse", "mae", "rmse")
-HIGH_IS_GOOD = ("acc", "auc", "f1", "score", "precision", "recall", "reward", "bleu")
-HELD_OUT = ("val", "test", "eval")
 
 
 class Listed(Watched, Protocol):
@@ -34,15 +29,6 @@ class Listed(Watched, Protocol):
 
 
 @dataclass(frozen=True)
-class Best:
-    """The metric that a run is judged by, and how far it got: `kind` is min, max or last."""
-
-    tag: str
-    kind: str
-    value: float
-
-
-@dataclass(frozen=True)
 class Summary:
     """One run of a list. `last` has the newest value of each metric, by tag."""
 
@@ -52,30 +38,69 @@ class Summary:
     last: dict[str, float]
     best: Best | None
 
+    def as_row(self) -> dict[str, Any]:
+        """What a table of the page shows, as JSON values; times in seconds since the epoch."""
+        told = self.facts
+        return {
+            "id": told.id,
+            "name": told.name,
+            "state": told.state,
+            "final": told.final,
+            "where": ", ".join(filter(None, (told.where, told.size))),
+            "layout": self.layout,
+            "experiment": self.experiment,
+            "best": asdict(self.best) if self.best else None,
+            "begin": told.begin,
+            "end": told.end,
+            "progress": asdict(told.progress) if told.progress else None,
+        }
+
 
 class Listing:
-    """Reads summaries again and again, each time only what is new; ended runs once."""
+    """Reads summaries again and again, each time only what is new; ended runs once.
+
+    Threads may share one.
+    """
 
     def __init__(self) -> None:
         self._events: dict[int, EventFolder] = {}
         self._ended: dict[int, Summary] = {}
+        self._reading = Lock()
 
     def read(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
-        """The runs as they are now, in the order given."""
-        return tuple(self._ended.get(run.id) or self._summary(run) for run in runs)
+        """The runs as they are now, in the order given.
+
+        Raises FileNotFoundError for a run whose files are gone.
+        """
+        with self._reading:
+            return tuple(map(self._now, runs))
+
+    def there(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
+        """The same, without those whose files are gone."""
+        with self._reading:
+            return tuple(found for run in runs if (found := self._if_there(run)))
+
+    def _if_there(self, run: Listed) -> Summary | None:
+        try:
+            return self._now(run)
+        except FileNotFoundError:
+            return None
+
+    def _now(self, run: Listed) -> Summary:
+        return self._ended.get(run.id) or self._summary(run)
 
     def _summary(self, run: Listed) -> Summary:
-        events = self._events.pop(run.id, None) or EventFolder(run.folder / METRICS_FOLDER)
         told = facts(run)
-        events.read()
-        values = _values(events)
-        last = {tag: float(points[-1]) for tag, points in values.items()}
-        summary = Summary(told, run.line, run.experiment, last, best(values))
         if told.final:
+            self._events.pop(run.id, None)
+            found = judged_for_good(run.folder)
+            summary = Summary(told, run.line, run.experiment, found.last, found.best)
             self._ended[run.id] = summary
-        else:
-            self._events[run.id] = events
-        return summary
+            return summary
+        events = self._events.setdefault(run.id, EventFolder(run.folder / METRICS_FOLDER))
+        events.read()
+        found = judged(events)
+        return Summary(told, run.line, run.experiment, found.last, found.best)
 
 
 class RunList(list[Run]):
@@ -84,22 +109,7 @@ class RunList(list[Run]):
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each run, by its number; see `frame`."""
-        return frame(Listing().read(self))
-
-
-def best(values: dict[str, np.ndarray[Any, Any]]) -> Best | None:
-    """The lowest of what should be low or the highest of what should be high, else the last value.
-
-    A metric of held-out data comes before one of training data; NaN counts for nothing.
-    """
-    judged = [tag for tag in values if _kind(tag) != "last"] or list(values)
-    for tag in sorted(judged, key=lambda tag: not _has(tag, HELD_OUT)):
-        finite = values[tag][np.isfinite(values[tag])]
-        if len(finite):
-            kind = _kind(tag)
-            chosen = {"min": finite.min(), "max": finite.max(), "last": finite[-1]}
-            return Best(tag, kind, float(chosen[kind]))
-    return None
+        return frame(Listing().there(self))
 
 
 def frame(summaries: Iterable[Summary]) -> pd.DataFrame:
@@ -134,23 +144,3 @@ def _row(each: Summary, now: float) -> dict[str, Any]:
         "best_value": each.best.value if each.best else float("nan"),
         **each.last,
     }
-
-
-def _values(events: EventFolder) -> dict[str, np.ndarray[Any, Any]]:
-    """The values by tag; of several series the first counts, as it is rank 0's or the only one."""
-    found: dict[str, np.ndarray[Any, Any]] = {}
-    for key in events.keys:
-        points = events.points(key)
-        if len(points):
-            found.setdefault(key.tag, points["value"])
-    return found
-
-
-def _kind(tag: str) -> str:
-    if _has(tag, LOW_IS_GOOD):
-        return "min"
-    return "max" if _has(tag, HIGH_IS_GOOD) else "last"
-
-
-def _has(tag: str, words: tuple[str, ...]) -> bool:
-    return any(word in tag.lower() for word in words)

@@ -5,19 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from distrain_nb.errors import DistrainError, RunNotFound
+from distrain_nb.errors import OptionError, RunNotFound
 from distrain_nb.run import Run, Store
-from distrain_nb.run.facts import facts
 from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.log import LOG_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from distrain_nb.run.facts import Facts
 
 # An id of SQLite, as it prints one: nothing that could be part of a path.
 RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
@@ -34,8 +33,7 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
 
     Raises RunNotFound, also for a run that is not ours to read: it says no more about those.
     """
-    if home and home != fingerprint(store.folder):
-        raise RunNotFound(f"this server serves the runs below {store.folder}, and not that one's")
+    check_home(store, home)
     if not RUN_ID.fullmatch(number):
         raise RunNotFound(f"no run {number!r}; runs have numbers, as in 12")
     record = store.get(number)
@@ -44,22 +42,32 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     return Run(record)
 
 
-def known_runs(store: Store) -> Iterator[Facts]:
-    """What can be told of the runs, the newest first; nothing of one whose files are gone."""
+def own_runs(store: Store) -> Iterator[Run]:
+    """The runs that the server opens, the newest first."""
     for record in store.all():
-        try:
-            yield facts(open_run(store, str(record.id)))
-        except (DistrainError, FileNotFoundError):
-            continue
+        if is_own(store.folder, record.folder):
+            with suppress(OptionError):  # of a backend that is installed no more
+                yield Run(record)
+
+
+def check_home(store: Store, home: str) -> None:
+    """Raises RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
+    if home and home != fingerprint(store.folder):
+        raise RunNotFound(f"this server serves the runs below {store.folder}, and not that one's")
 
 
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
     """Whether a run's folder stands below `home`, with all that is read, and is the user's."""
     user = os.getuid() if user is None else user
     place = home.resolve() / "runs" / folder.name
-    for path in (place, *(place / name for name in READ_BELOW)):
-        if path.resolve() != path:
-            return False
-        if path.exists() and path.stat().st_uid != user:
-            return False
-    return place.is_dir()
+    if place.resolve() != place or not place.is_dir() or place.stat().st_uid != user:
+        return False
+    return all(_may_be_read(place / name, user) for name in READ_BELOW)
+
+
+def _may_be_read(path: Path, user: int) -> bool:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return True
+    return found.st_uid == user and not stat.S_ISLNK(found.st_mode)

@@ -17,8 +17,10 @@ from distrain_nb import __version__
 from distrain_nb.errors import OptionError, RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.answers import answer
-from distrain_nb.server.doors import fingerprint, known_runs, open_run
+from distrain_nb.server import table
+from distrain_nb.server.doors import check_home, fingerprint, open_run
 from distrain_nb.server.download import log_text
+from distrain_nb.server.watching import note_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +59,19 @@ class RunsHandler(_Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        self.finish({"runs": await self.in_thread(_all_facts)})
+        """Its ETag changes with the runs, so that a page that asks again gets 304 or news."""
+        store = Store()
+        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
+        self.finish(await self.in_thread(table.rows, store))
+
+
+class CompareHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        store, numbers = Store(), self.get_query_argument("runs", "")
+        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
+        self.finish(await self.in_thread(table.side_by_side, store, numbers))
 
 
 class RunHandler(_Handler):
@@ -65,7 +79,7 @@ class RunHandler(_Handler):
     @authorized
     async def delete(self, number: str) -> None:
         """409 while it is alive."""
-        if not await self.in_thread(_delete, await self.run(number)):
+        if not await self.in_thread(table.delete, Store(), await self.run(number)):
             raise web.HTTPError(409, f"run {number} has not ended: cancel it first")
         self.set_status(204)
         self.finish()
@@ -100,7 +114,10 @@ class AnswerHandler(_Handler):
     @authorized
     async def get(self, number: str, path: str) -> None:
         query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
-        self.finish(await self.in_thread(answer, await self.run(number), path, query))
+        run = await self.run(number)
+        if "watching" in query:
+            await self.in_thread(note_watched, run.folder)
+        self.finish(await self.in_thread(answer, run, path, query))
 
 
 def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
@@ -110,21 +127,10 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
         for address, handler in (
             ("version", VersionHandler),
             ("runs", RunsHandler),
+            ("compare", CompareHandler),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", CancelHandler),
             ("runs/([^/]+)/download", DownloadHandler),
             ("runs/([^/]+)/([^/]+)", AnswerHandler),
         )
     ]
-
-
-def _all_facts() -> list[dict[str, Any]]:
-    return [known.as_json() for known in known_runs(Store())]
-
-
-def _delete(run: Run) -> bool:
-    """Whether it has ended, and so is deleted."""
-    if not run.state.final:
-        return False
-    Store().delete(run.record)
-    return True

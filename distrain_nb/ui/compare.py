@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.compare import Comparison, differing
+from distrain_nb.run.compare import Comparison, differences
 from distrain_nb.run.events import Key
-from distrain_nb.run.facts import brief
 from distrain_nb.ui import document
 from distrain_nb.ui.lines import ChartLine, Metrics
 
@@ -84,16 +83,6 @@ class OverlaidMetrics(Metrics):
         for metrics in self._runs.values():
             found = {**metrics.last(), **found}
         return found
-
-
-def differences(compared: Comparison) -> list[tuple[str, ...]]:
-    """(name, value for each run, …): settings first, then how they ended, then metrics."""
-    told = [{n: brief(v) for n, v in metrics.items()} for metrics in compared.metrics]
-    return [
-        (name, *(str(row.get(name, "")) for row in rows))
-        for rows in (compared.settings, compared.outcome, told)
-        for name in differing(rows)
-    ]
 
 
 def _row_html(row: tuple[str, ...]) -> str:

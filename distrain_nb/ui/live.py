@@ -17,6 +17,7 @@ from ipywidgets import VBox
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.server.doors import fingerprint
+from distrain_nb.server.watching import is_watched
 from distrain_nb.ui import drawing
 from distrain_nb.ui.charts import LiveCharts
 
@@ -31,15 +32,20 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 WHOLE_EVERY_S = 2.0
 ALWAYS_WHOLE_UP_TO = 200
-# One after the other they are the widget's module: what a part names stands in one before it.
-PARTS = (
-    "page", "ansi", "ask", "rows", "folds", "log", "search", "toolbar", "head", "monitor",
+# One after the other they are a widget's module: what a part names stands in one before it.
+VIEW_PARTS = (
+    "page", "ansi", "ask", "rows", "folds", "log", "search", "toolbar", "head", "places", "view",
 )  # fmt: skip
 
 
-def _module() -> str:
-    parts = ((STATIC / "monitor" / f"{name}.js").read_text(encoding="utf-8") for name in PARTS)
-    return "\n".join(parts)
+def module(*names: str) -> str:
+    """The JavaScript of these files of `static`, as one module."""
+    return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
+
+
+def view_module(*names: str) -> str:
+    """What shows a run in a page, and these files behind it."""
+    return module(*(f"monitor/{name}" for name in VIEW_PARTS), *names)
 
 
 class RunWidget(anywidget.AnyWidget):
@@ -48,7 +54,7 @@ class RunWidget(anywidget.AnyWidget):
     `run` and `home` name the run to a server that may know it; `key` tells this view from others.
     """
 
-    _esm = _module()
+    _esm = view_module("monitor/monitor")
     _css = STATIC / "monitor.css"
 
     run = traitlets.Int().tag(sync=True)
@@ -101,7 +107,9 @@ class LiveView:
         if not self._run.facts or {**self._run.facts, "now": told["now"]} != told:
             self._run.facts = told
         self._behind = self._behind or changed
-        if time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
+        if is_watched(self._metrics.folder):
+            pass  # the page has the lines from its server
+        elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
             self._send_whole()
         elif changed:
             self._send(news, whole=False)

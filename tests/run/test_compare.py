@@ -11,7 +11,7 @@ from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run.compare import differing
-from distrain_nb.run.listing import best
+from distrain_nb.run.judged import best
 
 TRAIN = """
 from distrain_nb import log_metrics

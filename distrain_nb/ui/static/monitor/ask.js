@@ -29,6 +29,7 @@ class Source {
     this.model = model;
     this.served = null;  // whether the server answers for this run; null before it was asked
     this.waiting = new Map();
+    this.name = Math.random().toString(36).slice(2);  // by which its questions are told from others'
     this.number = 0;
     this.waitingSince = null;
     this.facts = {};
@@ -53,9 +54,12 @@ class Source {
     return `distrain/runs/${this.model.get("run")}/${path}?${words}`;
   }
 
+  // What is asked first, to see whether the server answers.
+  get opening() { return "facts"; }
+
   async probe() {
     try {
-      const answer = await request(this.address("facts"));
+      const answer = await request(this.address(this.opening));
       this.served = answer.ok;
       if (answer.ok) this.learn(await answer.json());
     } catch {
@@ -88,7 +92,7 @@ class Source {
   }
 
   askKernel(path, query) {
-    const id = ++this.number;
+    const id = `${this.name}-${++this.number}`;
     this.waitingSince ??= Date.now();
     const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
     const words = Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));

@@ -1,0 +1,73 @@
+// Where a view stands: in the output of its cell, whatever takes the place of that output.
+
+const FIND_EVERY_MS = 250;
+const PARKED_MS = 5000;
+const PARKED = new Map();    // views that lost their place a moment ago, by key
+const FINDERS = new Map();   // what finds new places for the view of a key
+
+// What is moved in a page loses the focus. Gives what gives it back to whoever had it.
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", (event) => { kept = event.target; });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+
+// A view that loses its place may get another: it waits, as it was, with what the reader looks at.
+function park(key, view) {
+  const timer = setTimeout(() => { PARKED.delete(key); view.end(); }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+  const find = () => {
+    if (!PARKED.has(key)) return;
+    FINDERS.get(key)?.();
+    requestAnimationFrame(find);
+  };
+  requestAnimationFrame(find);
+}
+
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+
+// A document that needs neither kernel nor scripts marks where the live view stands instead of it,
+// as long as somebody answers.
+function revive(place, model, open) {
+  const still = [...place.parentElement.querySelectorAll(":scope > .distrain")];
+  const view = unpark(model.get("key")) ?? open(model);
+  place.after(view.root);
+  Promise.resolve(view.ready?.()).then(() => { for (const part of still) part.remove(); });
+  view.refocus?.();
+  return () => { view.end(); view.root.replaceWith(...still); };
+}
+
+// A widget's `initialize`, by which views that `open` gives stand wherever they are marked.
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = new Map();
+    const find = () => {
+      for (const [place, end] of revived) {
+        if (!place.isConnected) { end(); revived.delete(place); }
+      }
+      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
+        if (!revived.has(place)) revived.set(place, revive(place, model, open));
+      }
+    };
+    FINDERS.set(key, find);
+    const clock = setInterval(find, FIND_EVERY_MS);
+    return () => {
+      clearInterval(clock);
+      FINDERS.delete(key);
+      unpark(key)?.end();
+      for (const end of revived.values()) end();
+    };
+  };
+}
