@@ -10,11 +10,14 @@ import yaml
 from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingPipeline
 from google.protobuf.json_format import MessageToDict, ParseDict
 
+from distrain_nb.backends.local import LocalBackend
+from distrain_nb.backends.vertex.checks import ELSEWHERE
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from tests.vertex.jobs import planned
+from tests.vertex.jobs import job, planned
 
 EVERYTHING: dict[str, Any] = {
     "label": ("team=vision", "cost-center=12"),
@@ -26,7 +29,7 @@ EVERYTHING: dict[str, Any] = {
     "web_access": True,
     "restart": True,
     "tensorboard": "123",
-    "experiment": "trials",
+    "kms_key": "projects/p/locations/l/keyRings/r/cryptoKeys/k",
     "service_account": "trainer@my-project.iam.gserviceaccount.com",
     "network": "projects/1/global/networks/default",
 }
@@ -80,8 +83,8 @@ def test_every_option_is_where_the_api_has_it() -> None:
     assert spec["persistentResourceId"] == "pool-1"
     assert spec["enableWebAccess"] is True
     assert spec["tensorboard"] == f"{parent}/tensorboards/123"
-    assert spec["experiment"] == f"{parent}/metadataStores/default/contexts/trials"
-    assert spec["experimentRun"] == f"{spec['experiment']}-{RUN}"
+    assert plan.request["encryptionSpec"] == {"kmsKeyName": EVERYTHING["kms_key"]}
+    assert f"--kms-key={EVERYTHING['kms_key']}" in str(plan)
     assert spec["network"] == "projects/1/global/networks/default"
     assert spec["serviceAccount"] == EVERYTHING["service_account"]
     assert spec["baseOutputDirectory"] == {"outputUriPrefix": f"gs://my-bucket/distrain/{RUN}"}
@@ -95,6 +98,57 @@ def test_every_option_is_where_the_api_has_it() -> None:
         "bootDiskType": "pd-ssd",
         "bootDiskSizeGb": 200,
     }
+
+
+@pytest.mark.parametrize(
+    ("experiment", "sent"),
+    [
+        ("", {}),
+        ("trials", {"experiment": "trials"}),
+        ("trials/third", {"experiment": "trials", "experimentRun": "trials-third"}),
+    ],
+)
+def test_an_experiment_and_its_run_are_contexts(experiment: str, sent: dict[str, str]) -> None:
+    account = {"service_account": EVERYTHING["service_account"]}
+    plan = planned(LAYOUTS["one machine"], experiment=experiment, options=account)
+    assert not plan.findings
+    contexts = "projects/my-project/locations/us-central1/metadataStores/default/contexts"
+    spec = plan.request["jobSpec"]
+    found = {name: spec[name] for name in ("experiment", "experimentRun") if name in spec}
+    assert found == {name: f"{contexts}/{value}" for name, value in sent.items()}
+    assert round_trip(plan) == as_sent(plan.request)
+
+
+@pytest.mark.parametrize(
+    ("experiment", "options", "code"),
+    [
+        ("trials", {}, "vertex.no-service-account"),
+        ("trials", {"service_account": "a@b", "tensorboard": "1"}, "vertex.two-trackers"),
+        ("My trials", {"service_account": "a@b"}, "vertex.experiment-name"),
+        ("trials/a/b", {"service_account": "a@b"}, "vertex.experiment-name"),
+    ],
+)
+def test_experiments_that_can_t_be(experiment: str, options: dict[str, str], code: str) -> None:
+    plan = planned(LAYOUTS["one machine"], experiment=experiment, options=options)
+    assert [f.code for f in plan.findings] == [code]
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_options_of_other_clouds_are_errors_that_say_what_does_the_same(name: str) -> None:
+    plan = planned(LAYOUTS["one machine"], options={name: "x"})
+    (finding,) = errors(plan.findings)
+    option = f"--{name.replace('_', '-')}"
+    assert (finding.code, finding.where) == ("vertex.elsewhere", name)
+    assert finding.message.startswith(f"{option} has no meaning on Vertex AI")
+    assert finding.message.endswith(ELSEWHERE[name])
+
+
+def test_options_of_clouds_do_nothing_on_this_machine() -> None:
+    plan = LocalBackend().plan(job(Layout(), options={"nfs": ("a:/b:c",)}))
+    found = [f for f in plan.findings if f.code == "local.cloud-option"]
+    assert [f.where for f in found] == ["project", "bucket", "nfs"]
+    assert not errors(plan.findings)
+    assert found[2].message == "--nfs is for clouds, and does nothing on this machine"
 
 
 def test_unused_positions_are_empty_pools() -> None:

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.vertex import request
 from distrain_nb.backends.vertex.base import base_of
+from distrain_nb.backends.vertex.checks import findings, launcher_of
 from distrain_nb.backends.vertex.place import missing, place_of
-from distrain_nb.cluster import choose
-from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout import Role
-from distrain_nb.layout.catalog import current
-from distrain_nb.layout.catalog.index import prebuilt
 from distrain_nb.layout.exchange.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
 
@@ -24,10 +20,10 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.vertex.place import Place
+    from distrain_nb.findings import Finding
 
 # Names of runs stand in labels (63 characters) and tags, in lower case.
 _LONGEST_NAME = 40
-_TRAINING = (Role.PRIMARY, Role.WORKERS)
 
 
 @dataclass(frozen=True)
@@ -80,6 +76,8 @@ class VertexPlan:
             f"--display-name={shlex.quote(self.request['displayName'])}",
             f"--labels={','.join(f'{n}={v}' for n, v in self.request['labels'].items())}",
         ]
+        if "encryptionSpec" in self.request:
+            head.append(f"--kms-key={shlex.quote(self.request['encryptionSpec']['kmsKeyName'])}")
         notes = [
             *self._notes(),
             f"{request.RUN} becomes the run's name.",
@@ -102,13 +100,8 @@ def plan(job: Job) -> VertexPlan:
     """Pure but for the environment and gcloud's files, which say where. Raises OptionError."""
     place, base = place_of(job), base_of(job)
     ranks = _ranks(job)
-    found = (*missing(place), *_findings(job, place, base))
+    found = (*missing(place), *findings(job, place, base))
     return VertexPlan(job, place, base, ranks, request.custom_job(job, place, ranks, base), found)
-
-
-def _launcher(job: Job) -> str:
-    chosen = job.layout.launcher
-    return chosen if chosen != "auto" else choose(job.program.imports)[0]
 
 
 def _ranks(job: Job) -> int:
@@ -117,58 +110,9 @@ def _ranks(job: Job) -> int:
     if layout.ranks_per_replica:
         return layout.ranks_per_replica
     primary = layout.primary
-    if primary is None or primary.topology or _launcher(job) not in ("torchrun", "mpi"):
+    if primary is None or primary.topology or launcher_of(job) not in ("torchrun", "mpi"):
         return 1
     return max(1, primary.accelerator_count)
-
-
-def _findings(job: Job, place: Place, base: str) -> Iterator[Finding]:
-    layout, options = job.layout, job.backend_options
-    launcher = _launcher(job)
-    if launcher == "mpi" and sum(layout.replicas(role) for role in _TRAINING) > 1:
-        yield _error(
-            "vertex.mpi-replicas",
-            "launcher",
-            "launcher mpi starts the ranks of one replica here; leave --workers out, or write "
-            "--launcher torchrun",
-        )
-    if launcher == "parameter-server":
-        message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
-        yield _error("vertex.launcher", "launcher", message)
-    for name, value in (("tensorboard", place.tensorboard), ("experiment", _experiment(job))):
-        if value and not place.service_account:
-            message = f"--{name} needs a service account that writes to it: add --service-account"
-            yield _error("vertex.no-service-account", name, message)
-    if options.get("python_package") and prebuilt(current(), layout.image or base) is None:
-        yield Finding(
-            "vertex.no-prebuilt",
-            Severity.WARNING,
-            "base",
-            f"{layout.image or base} is not a prebuilt container that the catalog knows: it has to "
-            "have pip, and Python as python3",
-        )
-    if layout.reducers and not layout.image:
-        yield from _reduction(base)
-
-
-def _reduction(base: str) -> Iterator[Finding]:
-    row = prebuilt(current(), base)
-    if row is None or not row.reduction_server_worker:
-        yield Finding(
-            "vertex.reduction-base",
-            Severity.WARNING,
-            "base",
-            f"{base} is not known to support the Reduction Server: take a prebuilt GPU container "
-            "of TensorFlow 2.3 or PyTorch 1.4 or later, or an image with google-reduction-server",
-        )
-
-
-def _experiment(job: Job) -> str:
-    return str(job.backend_options.get("experiment") or "")
-
-
-def _error(code: str, where: str, message: str) -> Finding:
-    return Finding(code, Severity.ERROR, where, message)
 
 
 def _short(name: str) -> str:

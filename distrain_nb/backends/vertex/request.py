@@ -37,6 +37,7 @@ def custom_job(job: Job, place: Place, ranks: int, base: str) -> dict[str, Any]:
         "displayName": job.name or "distrain",
         "labels": {**labels, RUN_LABEL: RUN},
         "jobSpec": _job_spec(job, place, ranks, base),
+        **present(encryptionSpec=present(kmsKeyName=job.backend_options.get("kms_key"))),
     }
 
 
@@ -47,6 +48,7 @@ def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
         "labels": job["labels"],
         "trainingTaskDefinition": CUSTOM_TASK,
         "trainingTaskInputs": job["jobSpec"],
+        **present(encryptionSpec=job.get("encryptionSpec")),
     }
 
 
@@ -161,12 +163,13 @@ def _on_machines(job: Job, position: int, pool: dict[str, Any]) -> dict[str, Any
 
 
 def _experiment(job: Job, place: Place) -> dict[str, str]:
-    """The run of an experiment that the job is filed under; both are contexts of its metadata."""
-    name = job.backend_options.get("experiment")
-    if not name:
-        return {}
+    """The experiment that the job is filed under; Vertex AI adds a run to it if none is named."""
+    name, _, run = job.experiment.partition("/")
     contexts = f"{place.parent}/metadataStores/default/contexts"
-    return {"experiment": f"{contexts}/{name}", "experimentRun": f"{contexts}/{name}-{RUN}"}
+    return present(
+        experiment=f"{contexts}/{name}" if name else None,
+        experimentRun=f"{contexts}/{name}-{run}" if run else None,
+    )
 
 
 def _resource(place: Place, collection: str, name: str) -> str | None:

@@ -1,0 +1,110 @@
+"""What can't be on Vertex AI: options that don't go together, or belong elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from distrain_nb.cluster import choose
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout import Role
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import prebuilt
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.place import Place
+
+# Options of other clouds, with what does the same here.
+ELSEWHERE = {
+    "role": "--service-account EMAIL",
+    "channel": "--data NAME=gs://BUCKET/PATH",
+    "hyperparameter": "--param NAME=VALUE",
+    "metric": "log_metrics in the cell",
+    "subnet": "--network NAME",
+    "security_group": "--network NAME",
+    "encrypt": "",
+    "isolate": "",
+    "keep_alive": "--persistent-resource NAME",
+    "attempts": "--restart",
+}
+
+_TRAINING = (Role.PRIMARY, Role.WORKERS)
+_CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+
+
+def launcher_of(job: Job) -> str:
+    """As chosen, else what the program's imports ask for."""
+    chosen = job.layout.launcher
+    return chosen if chosen != "auto" else choose(job.program.imports)[0]
+
+
+def findings(job: Job, place: Place, base: str) -> Iterator[Finding]:
+    """All that the rules of layouts don't look at."""
+    yield from _of_other_clouds(job)
+    yield from _of_launcher(job)
+    yield from _of_tracking(job, place)
+    image = job.layout.image or base
+    if job.backend_options.get("python_package") and prebuilt(current(), image) is None:
+        message = (
+            f"{image} is not a prebuilt container that the catalog knows: it has to have pip, "
+            "and Python as python3"
+        )
+        yield Finding("vertex.no-prebuilt", Severity.WARNING, "base", message)
+    if job.layout.reducers and not job.layout.image:
+        yield from _of_reduction(base)
+
+
+def _of_other_clouds(job: Job) -> Iterator[Finding]:
+    for name, instead in ELSEWHERE.items():
+        if job.backend_options.get(name):
+            option = "--" + name.replace("_", "-")
+            hint = f"; here it is {instead}" if instead else ""
+            yield _error("elsewhere", name, f"{option} has no meaning on Vertex AI{hint}")
+
+
+def _of_launcher(job: Job) -> Iterator[Finding]:
+    launcher = launcher_of(job)
+    if launcher == "mpi" and sum(job.layout.replicas(role) for role in _TRAINING) > 1:
+        message = (
+            "launcher mpi starts the ranks of one replica here; leave --workers out, or write "
+            "--launcher torchrun"
+        )
+        yield _error("mpi-replicas", "launcher", message)
+    if launcher == "parameter-server":
+        message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
+        yield _error("launcher", "launcher", message)
+
+
+def _of_tracking(job: Job, place: Place) -> Iterator[Finding]:
+    for name, value in (("tensorboard", place.tensorboard), ("experiment", job.experiment)):
+        if value and not place.service_account:
+            message = f"--{name} needs a service account that writes to it: add --service-account"
+            yield _error("no-service-account", name, message)
+    if place.tensorboard and job.experiment:
+        message = "--tensorboard and --experiment don't go together: an experiment brings its own"
+        yield _error("two-trackers", "experiment", message)
+    if not all(map(_CONTEXT.fullmatch, filter(None, job.experiment.split("/", 1)))):
+        message = (
+            f"experiment {job.experiment!r} can't be; Vertex AI takes lower case letters, digits "
+            "and -, up to 128: NAME, or NAME/RUN for a run of it that there is already"
+        )
+        yield _error("experiment-name", "experiment", message)
+
+
+def _of_reduction(base: str) -> Iterator[Finding]:
+    row = prebuilt(current(), base)
+    if row is None or not row.reduction_server_worker:
+        yield Finding(
+            "vertex.reduction-base",
+            Severity.WARNING,
+            "base",
+            f"{base} is not known to support the Reduction Server: take a prebuilt GPU container "
+            "of TensorFlow 2.3 or PyTorch 1.4 or later, or an image with google-reduction-server",
+        )
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(f"vertex.{code}", Severity.ERROR, where, message)
