@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Sequence
 
-from distrain_nb.worker import program, system, values
+from distrain_nb.worker import marks, program, system, values
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 
@@ -105,6 +105,7 @@ def main(folder: Path) -> None:
     system.die_with_parent()
     add_packages()
     process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
+    marks.begin(folder, process)
     for number, stream in ((1, "o"), (2, "e")):
         os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
     launch = Launch.read(folder)
@@ -119,16 +120,7 @@ def main(folder: Path) -> None:
     status = run(folder, process, launch.results if process == 0 else ())
     if status:
         leave(status)  # finalizing MPI would wait for the ranks that are still at work
-    _success_of(folder, process).touch()
-
-
-def has_succeeded(folder: Path, process: int) -> bool:
-    """Whether that rank, which `mpirun` had started, has come to its end."""
-    return _success_of(folder, process).exists()
-
-
-def _success_of(folder: Path, process: int) -> Path:
-    return folder / ("succeeded-%d" % process)
+    marks.succeed(folder, process)
 
 
 def add_packages() -> None:

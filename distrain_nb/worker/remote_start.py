@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, List, Tuple, cast
 
-from distrain_nb.worker import failure, rank
+from distrain_nb.worker import failure, marks
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.program import MAIN
 from distrain_nb.worker.replica import Replica
@@ -66,7 +66,7 @@ def wait(folder: Path) -> int:
 def _verdict(folder: Path, launch: Launch) -> int:
     """`mpirun` ends its daemons alike whether the job has succeeded or not: ask the ranks."""
     ranks = range(len(launch.processes))
-    unfinished = [index for index in ranks if not rank.has_succeeded(folder, index)]
+    unfinished = [index for index in ranks if not marks.has_succeeded(folder, index)]
     if unfinished and not any(failure.read(folder, index) for index in unfinished):
         why = "was stopped: a rank on another host has failed, or the job was ended there"
         failure.Failure(unfinished[0], time.time(), why).write(folder)

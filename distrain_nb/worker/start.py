@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Sequence
 
-from distrain_nb.worker import parameter_server, rank, system
+from distrain_nb.worker import marks, parameter_server, rank, system
 from distrain_nb.worker.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.output import Output
 
@@ -21,12 +21,13 @@ _F_SETPIPE_SZ = 1031
 
 
 class Child:
-    """A process that was started here; one that `launches` stands for all ranks of this host."""
+    """A process that was started here."""
 
-    def __init__(self, pid: int, specs: Dict[int, ProcessSpec], launches: bool = False) -> None:
+    launches = False
+
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec]) -> None:
         self.pid = pid
         self.specs = specs
-        self.launches = launches
         self.alive = True
         self.signalled = False
 
@@ -37,10 +38,33 @@ class Child:
     def signal(self, number: signal.Signals) -> None:
         """Signal the process and its group."""
         self.signalled = True
-        try:
-            os.killpg(self.pid, number)
-        except ProcessLookupError:
-            pass
+        _signal_group(self.pid, number)
+
+
+class Launcher(Child):
+    """`mpirun`, or what waits for that of another host: it stands for all ranks of this host."""
+
+    launches = True
+
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec], folder: Path) -> None:
+        super().__init__(pid, specs)
+        self._folder = folder
+
+    def signal(self, number: signal.Signals) -> None:
+        """SIGTERM is for the ranks: Open MPI would give them a second to end."""
+        ranks = list(marks.living(self._folder)) if number == signal.SIGTERM else []
+        if not ranks:
+            super().signal(number)
+        self.signalled = True
+        for pid in ranks:
+            _signal_group(pid, number)
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(leader, number)
+    except ProcessLookupError:
+        pass
 
 
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
@@ -123,7 +147,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
         _listen(read, 0, stream, output)
-    return Child(process.pid, specs, launches=True)
+    return Launcher(process.pid, specs, folder)
 
 
 def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
