@@ -11,6 +11,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress
 from distrain_nb.worker.launch import RESULTS_FOLDER
 from distrain_nb.worker.log import LOG_FILE
+from distrain_nb.worker.metrics import append
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -74,6 +75,13 @@ def events(output: Output, folder: Path) -> None:
             have = 0
         if have < stored.size:
             _append(output, stored, path, have)
+
+
+def points(entries: Sequence[Entry], folder: Path) -> None:
+    """Add what was read from the log to the run's event files."""
+    for entry in entries:
+        for name, step, value in entry.points:
+            append(folder / EVENTS, step, {name: value})
 
 
 def results(output: Output, folder: Path, tell: Listener) -> None:

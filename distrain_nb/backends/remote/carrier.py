@@ -159,6 +159,7 @@ class Carrier:
         entries, cursor = service.log(self._journal.job, self._journal.cursor, last=last)
         if entries or cursor != self._journal.cursor:
             log.add(entries)
+            bring.points(entries, self._folder)
             self._journal.cursor = cursor
             self._journal.write(self._folder)
         if len(self._journal.labels) > len(self._status.processes):

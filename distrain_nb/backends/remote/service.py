@@ -18,13 +18,15 @@ Cursor = dict[str, Any]
 @dataclass(frozen=True)
 class Entry:
     """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
-    (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`."""
+    (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`; `points`
+    are metrics that the service was told to read from it: name, step and value."""
 
     time: float
     role: str
     replica: int
     text: str
     stream: str = "o"
+    points: tuple[tuple[str, int, float], ...] = ()
 
 
 @dataclass(frozen=True)

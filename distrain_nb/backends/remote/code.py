@@ -1,0 +1,41 @@
+"""A program as it lies on disk, and the files that run it where no image of ours does."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.image.payload import worker_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A program that lies in a folder, as builders of images take it."""
+
+    folder: Path
+    requirements: tuple[str, ...]
+
+    def write(self, folder: Path) -> None:
+        """Copy it."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+
+    def files(self) -> Iterator[tuple[str, Path]]:
+        """Its files, each with its name below `program/`."""
+        yield from _files(self.folder, "program")
+
+
+def files_of_worker() -> Iterator[tuple[str, Path]]:
+    """What starts the ranks, each file with its name below a folder on PYTHONPATH."""
+    for name, path in worker_files().items():
+        yield from _files(path, name) if path.is_dir() else [(name, path)]
+
+
+def _files(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            yield f"{name}/{path.relative_to(folder).as_posix()}", path

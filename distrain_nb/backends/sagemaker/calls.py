@@ -1,0 +1,106 @@
+"""Calls of AWS's API: clients for the cloud or a stand-in, patience, errors in plain words."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore import exceptions
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from distrain_nb.errors import DistrainError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# Standard mode repeats what may pass, with exponential pauses and jitter.
+ATTEMPTS, CONNECT_S, READ_S = 8, 10, 60
+
+# What a rehearsal's services are asked with.
+_NOBODY = {"aws_access_key_id": "rehearsal", "aws_secret_access_key": "rehearsal"}
+
+THROTTLED = ("ThrottlingException", "Throttling", "TooManyRequestsException", "SlowDown")
+_DENIED = ("AccessDeniedException", "AccessDenied", "UnauthorizedOperation", "403")
+_STALE = (
+    "ExpiredToken",
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "UnrecognizedClientException",
+    "SignatureDoesNotMatch",
+    "InvalidAccessKeyId",
+)
+_HINTS = {
+    "ResourceLimitExceeded": "Ask for more in the console's Service Quotas, or take fewer or other "
+    "instances.",
+    "NoSuchBucket": "Make it, or name another one with --bucket.",
+    **dict.fromkeys(_STALE, "Log in again: aws configure, or aws sso login."),
+    **dict.fromkeys(THROTTLED, "AWS is asked too often just now; try again later."),
+}
+_LOG_IN = "Log in: aws configure, or aws sso login."
+_LOGGED_OUT = (
+    exceptions.NoCredentialsError,
+    exceptions.PartialCredentialsError,
+    exceptions.CredentialRetrievalError,
+    exceptions.TokenRetrievalError,
+    exceptions.SSOError,
+    exceptions.ProfileNotFound,
+)
+_REFUSED = re.compile(
+    r"User: \S+?:(?:assumed-role/(?P<role>[^/\s]+)\S*|(?P<who>\S+)) is not authorized to "
+    r"perform: (?P<action>[\w:*-]+)(?: on resource: (?P<what>\S+))?"
+)
+
+
+def client(service: str, region: str, endpoints: Mapping[str, str]) -> Any:
+    """A client of a service of AWS, or of the rehearsal's stand-in for it."""
+    retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
+    config = Config(
+        region_name=region, retries=retries, connect_timeout=CONNECT_S, read_timeout=READ_S
+    )
+    if service not in endpoints:
+        return boto3.client(service, config=config)
+    here = config.merge(Config(s3={"addressing_style": "path"}, proxies={}))
+    return boto3.client(service, endpoint_url=endpoints[service], config=here, **_NOBODY)
+
+
+@contextmanager
+def plain_words(doing: str) -> Iterator[None]:
+    """Errors of the API and of logging in become a DistrainError that says what to do."""
+    try:
+        yield
+    except ClientError as wrong:
+        raise DistrainError(f"Can't {doing}: {_said(wrong)}") from wrong
+    except _LOGGED_OUT as wrong:
+        raise DistrainError(f"Can't {doing}: {wrong} {_LOG_IN}") from wrong
+    except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
+        raise DistrainError(f"Can't {doing}: AWS doesn't answer: {wrong}") from wrong
+    except exceptions.BotoCoreError as wrong:
+        raise DistrainError(f"Can't {doing}: {wrong}") from wrong
+
+
+def code_of(wrong: ClientError) -> str:
+    """The service's name for what is wrong."""
+    return str(wrong.response.get("Error", {}).get("Code", ""))
+
+
+def _said(wrong: ClientError) -> str:
+    code = code_of(wrong)
+    message = str(wrong.response.get("Error", {}).get("Message", "")) or code
+    if code in _DENIED:
+        return _denied(message, wrong.operation_name)
+    return f"{message} {_HINTS.get(code, '')}".strip()
+
+
+def _denied(message: str, operation: str) -> str:
+    """Who may not do what, as far as the service tells."""
+    found = _REFUSED.search(message)
+    if found is None:
+        what = f"{message}: {operation} is not allowed"
+    else:
+        who = f"the role {found['role']}" if found["role"] else found["who"].replace("/", " ", 1)
+        on = f" on {found['what']}" if found["what"] else ""
+        what = f"{who} lacks the permission {found['action']}{on}"
+    return f"{what}. Have a policy added that allows it: docs/sagemaker.md lists what is needed."

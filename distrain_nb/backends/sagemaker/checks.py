@@ -1,0 +1,127 @@
+"""What can't be, or won't do, on SageMaker: options that don't go together, or belong elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.sagemaker import given
+from distrain_nb.backends.sagemaker.containers import containers, framework_of, python_of
+from distrain_nb.backends.sagemaker.names import CODE_CHANNEL
+from distrain_nb.backends.sagemaker.request import Start, Way
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout.exchange.sagemaker import hosts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+
+# Options of other clouds, with what does the same here.
+ELSEWHERE = {
+    "project": "",
+    "service_account": "--role",
+    "pipeline": "",
+    "nfs": "--channel NAME=efs://FILESYSTEM/PATH",
+    "lustre": "--channel NAME=fsx://FILESYSTEM/PATH",
+    "reservation": "",
+    "persistent_resource": "--keep-alive",
+    "tensorboard": "",
+    "network": "--subnet and --security-group",
+    "restart": "--attempts",
+}
+
+# What the worker needs.
+_PYTHON = (3, 8)
+
+
+def findings(job: Job, start: Start) -> Iterator[Finding]:
+    """All that boto3 doesn't look at but for sizes. Raises OptionError."""
+    yield from _of_other_clouds(job)
+    yield from _of_network(job)
+    yield from _of_machines(job)
+    yield from _of_code(job, start)
+
+
+def _of_other_clouds(job: Job) -> Iterator[Finding]:
+    for name, instead in ELSEWHERE.items():
+        if job.backend_options.get(name):
+            option = "--" + name.replace("_", "-")
+            hint = f"; here it is {instead}" if instead else ""
+            yield _error("elsewhere", name, f"{option} has no meaning on SageMaker{hint}")
+    if job.builder == "cloudbuild":
+        message = "Cloud Build is Google's; write --builder append or --builder docker"
+        yield _error("builder", "builder", message)
+
+
+def _of_network(job: Job) -> Iterator[Finding]:
+    options = job.backend_options
+    subnets, groups = options.get("subnet"), options.get("security_group")
+    if bool(subnets) != bool(groups):
+        missing = "security_group" if subnets else "subnet"
+        message = "--subnet and --security-group go together: a VPC is named by both"
+        yield _error("vpc", missing, message)
+    for channel in given.channels(job):
+        if channel.needs_vpc and not (subnets and groups):
+            yield _error(
+                "file-system-vpc",
+                "channel",
+                f"{channel.uri} is reached through a VPC: add --subnet and --security-group",
+            )
+        if channel.name == CODE_CHANNEL:
+            message = f"{CODE_CHANNEL!r} is the channel of our own code; choose another name"
+            yield _error("channel-name", "channel", message)
+    if options.get("encrypt") and hosts(job.layout).replicas == 1:
+        message = "there is one host, so no traffic between hosts to encrypt"
+        yield _warning("encrypt", "encrypt", message)
+
+
+def _of_machines(job: Job) -> Iterator[Finding]:
+    if job.backend_options.get("keep_alive") and job.layout.spot:
+        message = "spot machines can't be kept for the next job: leave --spot or --keep-alive out"
+        yield _error("keep-alive-spot", "keep_alive", message)
+
+
+def _of_code(job: Job, start: Start) -> Iterator[Finding]:
+    if start.way is Way.SCRIPT:
+        yield from _of_script(job, start)
+    elif job.layout.distribution:
+        yield _error(
+            "distribution",
+            "distribution",
+            f"{job.layout.distribution} is started by AWS's framework containers: "
+            "add --python-package",
+        )
+    if start.way is Way.IMAGE and start.launcher == "mpi":
+        message = "launcher mpi needs mpirun in the image: --base has to be one that has it"
+        yield Finding("sagemaker.mpirun", Severity.INFO, "base", message)
+
+
+def _of_script(job: Job, start: Start) -> Iterator[Finding]:
+    python = python_of(start.image)
+    if not start.image:
+        framework = job.layout.framework or framework_of(job)
+        newest = ", ".join({row.framework: f"{row.framework}-{row.version}"
+                            for row in containers()}.values())  # fmt: skip
+        message = (
+            f"no framework container of AWS is known for {framework or 'this program'} here: name "
+            f"one with --image, or a framework such as --framework {newest}"
+        )
+        yield _error("no-container", "framework", message)
+    elif python and python < _PYTHON:
+        message = (
+            f"{start.image} has Python {python[0]}.{python[1]}; a captured program needs 3.8 or "
+            "later: take a newer --framework, or --image"
+        )
+        yield _error("python", "framework", message)
+    if job.backend_options.get("isolate") and job.program.requirements:
+        named = ", ".join(job.program.requirements)
+        message = f"an isolated job can't install what its container lacks: {named}"
+        yield _warning("isolate-packages", "isolate", message)
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(f"sagemaker.{code}", Severity.ERROR, where, message)
+
+
+def _warning(code: str, where: str, message: str) -> Finding:
+    return Finding(f"sagemaker.{code}", Severity.WARNING, where, message)

@@ -1,0 +1,55 @@
+"""How a program gets to AWS's framework containers: the archive of script mode."""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from typing import IO, TYPE_CHECKING
+
+from distrain_nb.backends.remote.code import files_of_worker
+from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
+from distrain_nb.backends.sagemaker.script import ENTRY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distrain_nb.backends.remote.code import Laid
+
+_ENTRY_SCRIPT = """\
+import os
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+os.environ["DISTRAIN_PROGRAM"] = os.path.join(here, "program")
+sys.path.insert(0, here)
+
+from distrain_nb.worker.script import main
+
+sys.exit(main())
+"""
+
+
+def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None:
+    """Write the archive: the entry script, the program, the worker and what pip is to install."""
+    texts = {
+        ENTRY: _ENTRY_SCRIPT,
+        "requirements.txt": "".join(f"{x}\n" for x in needed(program.requirements, framework)),
+    }
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, text in texts.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+        for name, path in (*program.files(), *files_of_worker()):
+            archive.add(path, name, recursive=False)
+
+
+def needed(requirements: Iterable[str], framework: str | None) -> Iterator[str]:
+    """What a framework container is to install: its own framework, and the versions of all that it
+    has, stay; a notebook's exact versions may not be there for its Python."""
+    there = IMPORTED_AS.get(framework or "", ())[:1]
+    for line in requirements:
+        name = re.sub(r"==[^,;\s]+$", "", line)
+        if name not in there:
+            yield name

@@ -1,0 +1,125 @@
+"""Options of a job on SageMaker that have a form of their own, as the API has them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.sagemaker.channels import Channel
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.options import seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from distrain_nb.backends.base import Job
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def channels(job: Job) -> tuple[Channel, ...]:
+    """Those of `--data`, but for paths that are there already, then those of `--channel`.
+
+    Raises OptionError.
+    """
+    data = [Channel.read(text, "data") for text in job.data if "=/" not in text]
+    more = [Channel.read(text, "channel") for text in job.backend_options.get("channel", ())]
+    names = [channel.name for channel in (*data, *more)]
+    for name in names:
+        if names.count(name) > 1:
+            raise OptionError(f"--channel {name}: there are two channels of that name")
+    return (*data, *more)
+
+
+def tags(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts. Raises OptionError."""
+    return dict(_pair(text, "label") for text in texts)
+
+
+def variables(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=VALUE texts as environment variables. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, value = _pair(text, "env")
+        if not _VARIABLE.fullmatch(name):
+            raise OptionError(f"--env can't be {text!r}: {name!r} is no name of a variable")
+        found[name] = value
+    return found
+
+
+def hyperparameters(texts: Iterable[str]) -> dict[str, Any]:
+    """NAME=VALUE texts; a value is a Python literal, or else a text. Raises OptionError."""
+    found = {}
+    for text in texts:
+        name, value = _pair(text, "hyperparameter")
+        if name.startswith("sagemaker_"):
+            raise OptionError(
+                f"--hyperparameter can't be {text!r}: names with sagemaker_ are the containers' own"
+            )
+        found[name] = _literal(value)
+    return found
+
+
+def encoded(values: Mapping[str, Any]) -> dict[str, str]:
+    """Hyperparameters as the containers read them: each value as JSON."""
+    return {name: json.dumps(value) for name, value in values.items()}
+
+
+def metrics(texts: Iterable[str]) -> dict[str, str]:
+    """NAME=REGEX texts. Raises OptionError for one that can't be read, or has no group."""
+    found = {}
+    for text in texts:
+        name, regex = _pair(text, "metric")
+        try:
+            groups = re.compile(regex).groups
+        except re.error as wrong:
+            where = "" if wrong.pos is None else f" at character {wrong.pos + 1}"
+            raise OptionError(f"--metric {name}: {regex!r}: {wrong.msg}{where}") from None
+        if groups != 1:
+            raise OptionError(
+                f"--metric {name}: {regex!r} has {groups} groups; put the number, and it alone, "
+                "into one: loss=([0-9.]+)"
+            )
+        found[name] = regex
+    return found
+
+
+def keep_alive(text: str) -> int | None:
+    """Seconds. Raises OptionError."""
+    if not text:
+        return None
+    try:
+        return seconds(text)
+    except ValueError:
+        raise OptionError(
+            f"--keep-alive can't be {text!r}; write a duration such as 30m, 1h, or seconds"
+        ) from None
+
+
+def attempts(text: str) -> int | None:
+    """A number of attempts. Raises OptionError."""
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise OptionError(f"--attempts can't be {text!r}; write a number")
+    return int(text)
+
+
+def _pair(text: str, option: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        form = "NAME=REGEX" if option == "metric" else "NAME=VALUE"
+        raise OptionError(f"--{option} can't be {text!r}; write {form}")
+    return name, value
+
+
+def _literal(text: str) -> Any:
+    """A value that JSON can hold, or the text itself."""
+    try:
+        value = ast.literal_eval(text)
+        json.dumps(value)
+    except (ValueError, SyntaxError, TypeError):
+        return text
+    return value

@@ -1,0 +1,87 @@
+"""The lines of all hosts from CloudWatch Logs, each once and in order."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.settling import NS, Line, Patience, settle, since
+from distrain_nb.backends.sagemaker.calls import THROTTLED, code_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.remote.service import Cursor
+
+GROUP = "/aws/sagemaker/TrainingJobs"
+MS = 10**6  # ns
+
+_HOST = re.compile(r"/algo-(\d+)-")
+_NOT_YET = "ResourceNotFoundException"
+
+# What mpirun and AWS's toolkit put before a line of a rank.
+_OF_MPIRUN = re.compile(r"\[\d+,(?:mpirank:)?(\d+)(?:,[\w-]+)?\]<std(out|err)>:? ?(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class JobLog:
+    """The log of a job that has so many hosts; `client` is CloudWatch Logs'."""
+
+    client: Any
+    job: str
+    hosts: int
+
+    def read(self, cursor: Cursor, patience: Patience, *, last: bool) -> tuple[list[Entry], Cursor]:
+        """The lines that have settled since the cursor, and the cursor after them.
+
+        `last` gives all lines that there are. Where CloudWatch is too busy for long, the lines so
+        far are given, or with `last` the error is raised, since nobody would ask again.
+        """
+        low = since(cursor)
+        found = list(self._lines(low // MS, last=last))
+        settled, after = settle(found, cursor, time.time(), patience, last=last)
+        return [self._entry(line) for line in settled], after
+
+    def _lines(self, start: int, *, last: bool) -> Iterator[Line]:
+        """From `start` (ms) on, the streams of all hosts."""
+        asked = {
+            "logGroupName": GROUP,
+            "logStreamNamePrefix": f"{self.job}/",
+            "startTime": start,
+        }
+        now = time.time()
+        pages = iter(self.client.get_paginator("filter_log_events").paginate(**asked))
+        while True:
+            try:
+                page = next(pages, None)
+            except ClientError as wrong:
+                if code_of(wrong) == _NOT_YET or (code_of(wrong) in THROTTLED and not last):
+                    return
+                raise
+            if page is None:
+                return
+            for event in page["events"]:
+                if event["logStreamName"].startswith(f"{self.job}/"):
+                    source, text = event["logStreamName"], event["message"]
+                    yield Line(event["timestamp"] * MS, event["eventId"], now, source, text)
+
+    def _entry(self, line: Line) -> Entry:
+        role, replica = self._replica(line.source)
+        found = _OF_MPIRUN.fullmatch(line.text)
+        if found is None:
+            return Entry(line.time / NS, role, replica, line.text)
+        text = found[3] if found[3].startswith("[rank ") else f"[rank {found[1]}] {found[3]}"
+        return Entry(line.time / NS, role, replica, text, "e" if found[2] == "err" else "o")
+
+    def _replica(self, stream: str) -> tuple[str, int]:
+        """The pool and the number of a host, as the worker gives them: by the order of names."""
+        found = _HOST.search(stream)
+        names = sorted(f"algo-{number}" for number in range(1, self.hosts + 1))
+        name = f"algo-{found[1]}" if found else ""
+        place = names.index(name) if name in names else 0
+        return ("workers", place - 1) if place else ("primary", 0)

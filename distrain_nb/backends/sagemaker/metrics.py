@@ -1,0 +1,68 @@
+"""Metrics by definition: numbers that stand in the log, as the service finds them there too."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from distrain_nb.backends.remote.service import Cursor, Entry
+
+_RANK = re.compile(r"\[rank (\d+)\] ")
+_COUNTS = "metrics"  # in the cursor
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What is looked for in lines, by name: each pattern has one group, the number."""
+
+    patterns: Mapping[str, re.Pattern[str]]
+
+    @classmethod
+    def of(cls, definitions: Iterable[Mapping[str, str]]) -> Metrics:
+        """From the request's `MetricDefinitions`."""
+        return cls({each["Name"]: re.compile(each["Regex"]) for each in definitions})
+
+    def found(
+        self, entries: Iterable[Entry], before: Cursor, after: Cursor
+    ) -> tuple[list[Entry], Cursor]:
+        """The lines with their numbers, and the cursor with how many each metric has had.
+
+        Each metric counts its own steps, from 0. Only rank 0 reports, or the first host where
+        lines don't tell their rank.
+        """
+        counts: Counter[str] = Counter(before.get(_COUNTS, {}))
+        told = [self._told(entry, counts) for entry in entries]
+        return told, {**after, _COUNTS: dict(counts)} if counts else after
+
+    def _told(self, entry: Entry, counts: Counter[str]) -> Entry:
+        if not self.patterns or not _reports(entry):
+            return entry
+        points = []
+        for name, value in self._numbers(entry.text):
+            points.append((name, counts[name], value))
+            counts[name] += 1
+        return replace(entry, points=tuple(points))
+
+    def _numbers(self, text: str) -> Iterator[tuple[str, float]]:
+        for name, pattern in self.patterns.items():
+            found = pattern.search(text)
+            number = _number(found[1]) if found else None
+            if number is not None:
+                yield name, number
+
+
+def _reports(entry: Entry) -> bool:
+    found = _RANK.match(entry.text)
+    return found[1] == "0" if found else entry.role == "primary"
+
+
+def _number(text: Any) -> float | None:
+    try:
+        return float(text)
+    except (TypeError, ValueError):
+        return None

@@ -1,0 +1,37 @@
+"""What only a submission can tell, and where things are in a container of SageMaker's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# Stand in a request for the run's own name, the number of the account, and the image that is built.
+RUN, ACCOUNT, IMAGE = "${RUN}", "${ACCOUNT}", "${IMAGE}"
+
+RUN_TAG, EXPERIMENT_TAG = "distrain_run", "distrain_experiment"
+
+# In a container.
+INPUT = "/opt/ml/input/data"
+OUTPUT = "/opt/ml/output/data"
+TENSORBOARD = "/opt/ml/output/tensorboard"
+CHECKPOINTS = "/opt/ml/checkpoints"
+
+# Below the run's folder in the bucket.
+CODE, SOURCE = "code", "source/sourcedir.tar.gz"
+
+# The channel that brings our code to an image that knows nothing of us.
+CODE_CHANNEL = "distrain"
+
+
+def filled(request: Any, values: Mapping[str, str]) -> Any:
+    """The request with each stand-in's value in every place that has it."""
+    if isinstance(request, dict):
+        return {key: filled(value, values) for key, value in request.items()}
+    if isinstance(request, list):
+        return [filled(value, values) for value in request]
+    if isinstance(request, str):
+        for name, value in values.items():
+            request = request.replace(name, value)
+    return request

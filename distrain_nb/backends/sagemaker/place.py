@@ -1,0 +1,156 @@
+"""Where a job goes on AWS: region, bucket, role and the repository of its images.
+
+Each setting is looked for in the options, in `%distrain config`, in the environment, in the files
+of the AWS CLI, and in the file with which SageMaker Studio describes itself, in this order.
+"""
+
+from __future__ import annotations
+
+import configparser
+import json
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.sagemaker.names import ACCOUNT
+from distrain_nb.findings import Finding, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.backends.base import Job
+
+VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
+STUDIO_FILE = Path("/opt/ml/metadata/resource-metadata.json")
+
+# A rehearsal needs no account, so what nobody has chosen is made up.
+REHEARSED = {
+    "region": "us-east-1",
+    "bucket": "rehearsal",
+    "role": "arn:aws:iam::123456789012:role/rehearsal",
+}
+
+REGION_FORM = re.compile(r"[a-z]{2,3}(?:-[a-z]+)+-\d+")
+REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.amazonaws\.com[\w.]*/.+")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Settings of a job; an empty text is one that nobody has made.
+
+    `bucket` is a name without `s3://`, `role` an ARN, `repository` where images are pushed to. The
+    number of the account, where nobody has named it, is `ACCOUNT`.
+    """
+
+    region: str
+    bucket: str
+    role: str
+    repository: str
+
+    @property
+    def folder(self) -> str:
+        """What the folders of all runs are below, as `s3://…`."""
+        return f"s3://{self.bucket or 'BUCKET'}/distrain"
+
+
+def place_of(job: Job) -> Place:
+    """The settings that hold for a job. Reads the environment, and AWS's and Studio's files."""
+    studio = _studio()
+    region = _region(job, studio)
+    partition, domain = _partition(region)
+    home = f"{ACCOUNT}.dkr.ecr.{region}.{domain}/distrain" if region else ""
+    bucket = _setting(job, "bucket") or (f"sagemaker-{region}-{ACCOUNT}" if region else "")
+    role = _setting(job, "role", studio.get("ExecutionRoleArn", ""))
+    return Place(
+        region=region,
+        bucket=bucket.removeprefix("s3://").strip("/"),
+        role=f"arn:{partition}:iam::{ACCOUNT}:role/{role}" if role and ":" not in role else role,
+        repository=_setting(job, "repository") or home,
+    )
+
+
+def wrong(place: Place, *, rehearsed: bool) -> Iterator[Finding]:
+    """An error for each setting that is missing, with the ways to make it, or is no setting of
+    AWS's."""
+    if not place.region:
+        yield _error("no-region", "region", "no region is set: " + _ways("region", "us-east-1"))
+    elif not REGION_FORM.fullmatch(place.region):
+        message = f"{place.region!r} is no region of AWS; write one such as --region us-east-1"
+        yield _error("region", "region", message)
+    if not place.role:
+        yield _error("no-role", "role", "no role is set: " + _ways("role", "my-training-role"))
+    if "/" in place.bucket:
+        message = f"{place.bucket!r} is no bucket of S3: write its name alone, without a path"
+        yield _error("bucket", "bucket", message)
+    if place.repository and not rehearsed and not REPOSITORY_FORM.match(place.repository):
+        message = (
+            f"SageMaker takes images from Amazon ECR only, and {place.repository} is elsewhere: "
+            "write --repository ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME, or leave it out"
+        )
+        yield _error("repository", "repository", message)
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(f"sagemaker.{code}", Severity.ERROR, where, message)
+
+
+def _ways(name: str, example: str) -> str:
+    ways = [f"write --{name} {example}", f"keep it with %distrain config {name}={example}"]
+    if name == "region":
+        ways.append(f"set the variable {VARIABLES[0]}")
+        ways.append(f"run aws configure set region {example}")
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}"
+
+
+def _setting(job: Job, name: str, found: str = "") -> str:
+    """As chosen or kept, else what was found, else made up for a rehearsal."""
+    made_up = REHEARSED.get(name, "") if job.rehearse is not None else ""
+    return str(job.backend_options.get(name) or getattr(job.config, name) or found or made_up)
+
+
+def _region(job: Job, studio: dict[str, str]) -> str:
+    return (
+        job.layout.region
+        or job.config.region
+        or next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
+        or _of_profile()
+        or _of_arn(studio.get("ResourceArn", ""))
+        or (REHEARSED["region"] if job.rehearse is not None else "")
+    )
+
+
+def _of_profile() -> str:
+    """The region of the profile that is active in the AWS CLI's configuration."""
+    name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
+    file = os.environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
+    profiles = configparser.ConfigParser(interpolation=None)
+    try:
+        profiles.read(file, encoding="utf-8")
+    except (configparser.Error, UnicodeDecodeError):  # the CLI says so itself, and better
+        return ""
+    sections = ("default", "profile default") if name == "default" else (f"profile {name}",)
+    found = (profiles.get(section, "region", fallback="") for section in sections)
+    return next(filter(None, found), "")
+
+
+def _studio() -> dict[str, str]:
+    """What Studio tells of the space that the notebook runs in; empty elsewhere."""
+    try:
+        found = json.loads(STUDIO_FILE.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in found.items() if isinstance(value, str)}
+
+
+def _of_arn(arn: str) -> str:
+    parts = arn.split(":")
+    return parts[3] if len(parts) > 3 else ""
+
+
+def _partition(region: str) -> tuple[str, str]:
+    """The first part of ARNs in a region, and the domain of its registries."""
+    if region.startswith("cn-"):
+        return "aws-cn", "amazonaws.com.cn"
+    return ("aws-us-gov" if region.startswith("us-gov-") else "aws"), "amazonaws.com"

@@ -1,0 +1,164 @@
+"""From a job to the request that SageMaker gets, and what has to be done before it is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+import sys
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.sagemaker.checks import findings
+from distrain_nb.backends.sagemaker.containers import (
+    container_of,
+    devices,
+    framework_of,
+    python_of,
+)
+from distrain_nb.backends.sagemaker.limits import beyond
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.backends.sagemaker.place import place_of, wrong
+from distrain_nb.backends.sagemaker.request import Start, Way, request_of
+from distrain_nb.cluster import choose
+from distrain_nb.layout.exchange.sagemaker import hosts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.place import Place
+    from distrain_nb.findings import Finding
+
+# The service's limit for names of jobs is 63 characters; eight of ours and a dash come behind.
+_LONGEST_NAME = 40
+_OLDEST_PYTHON = (3, 8)
+
+
+@dataclass(frozen=True)
+class SageMakerPlan:
+    """`request` is a `CreateTrainingJob` in JSON, with stand-ins for the run's name, the account
+    and the image. `base` is the image that the program is put on, or the container that runs it.
+    """
+
+    job: Job
+    place: Place
+    start: Start
+    base: str
+    request: Mapping[str, Any]
+    findings: tuple[Finding, ...]
+
+    @property
+    def ranks_per_replica(self) -> int:
+        return self.start.ranks
+
+    def told(self) -> dict[str, Any]:
+        """All that a service needs later, as JSON values; every call is about another run."""
+        run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"
+        return {
+            "run": run,
+            "region": self.place.region,
+            "bucket": self.place.bucket,
+            "repository": self.place.repository,
+            "way": self.start.way.name,
+            "builder": self.job.builder,
+            "base": self.base,
+            "framework": self.job.layout.framework_name or framework_of(self.job),
+            "requirements": list(self.job.program.requirements),
+            "request": filled(self.request, {RUN: run}),
+        }
+
+    def __str__(self) -> str:
+        """The request in the command that sends it, for a shell of its own."""
+        body = json.dumps(filled(self.request, {IMAGE: self._target()}), indent=2)
+        lines = [
+            *(f"# {note}" for note in self._notes()),
+            f"RUN={_short(self.job.name or 'run')}-$(date +%s)",
+        ]
+        if ACCOUNT in body:
+            lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
+        lines += [
+            f"aws sagemaker create-training-job --region {self.place.region or 'REGION'} \\",
+            '--cli-input-json "$(cat <<END',
+            _in_shell(body),
+            "END",
+            ')"',
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _target(self) -> str:
+        return f"{self.place.repository}:{RUN}"
+
+    def _notes(self) -> Iterator[str]:
+        if self.start.way is Way.IMAGE:
+            yield f"The image is built on {self.base} before the job is sent."
+        elif self.start.way is Way.FILES:
+            yield "The code is put into the bucket before the job is sent, for the last channel."
+        else:
+            yield "The code is put into the bucket before the job is sent, as an archive."
+
+
+def plan(job: Job) -> SageMakerPlan:
+    """Pure but for the environment and AWS's files, which say where. Raises OptionError."""
+    place = place_of(job)
+    job = replace(job, layout=replace(job.layout, launcher=_launcher(job)))
+    base = _base(job, place)
+    start = _start(job, base)
+    request = request_of(job, place, start)
+    found = (
+        *wrong(place, rehearsed=job.rehearse is not None),
+        *findings(job, start),
+        *(beyond(request) if place.role else ()),
+    )
+    return SageMakerPlan(job, place, start, base, request, found)
+
+
+def _launcher(job: Job) -> str:
+    """As chosen, else what the program wants; a distribution that has no launcher starts itself."""
+    chosen = job.layout.launcher
+    if chosen != "auto":
+        return chosen
+    return "python" if job.layout.distribution else choose(job.program.imports)[0]
+
+
+def _start(job: Job, base: str) -> Start:
+    image = hosts(job.layout).image or job.layout.image
+    if job.backend_options.get("python_package"):
+        return Start(Way.SCRIPT, image or base, job.layout.launcher, _ranks(job))
+    way = Way.FILES if image else Way.IMAGE
+    return Start(way, image or IMAGE, job.layout.launcher, _ranks(job))
+
+
+def _base(job: Job, place: Place) -> str:
+    """The base image: as chosen, else the framework's container, else Python's own image in this
+    notebook's version. Script mode has its framework's container, or none (empty)."""
+    chosen = job.backend_options.get("base") or job.config.base_image
+    if chosen:
+        return str(chosen)
+    found = container_of(job, place.region) or ""
+    if job.backend_options.get("python_package"):
+        return found
+    if (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
+        return found
+    return f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
+
+
+def _ranks(job: Job) -> int:
+    """As chosen, else one for each device of a host where the launcher starts so many."""
+    if job.layout.ranks_per_replica:
+        return job.layout.ranks_per_replica
+    several = job.layout.launcher in ("torchrun", "mpi") or job.layout.distribution
+    return max(1, devices(job.layout)) if several else 1
+
+
+def _in_shell(text: str) -> str:
+    """The text as a here-document of a shell needs it, with our stand-ins as its variables."""
+    quoted = re.sub(r"([\\`$])", r"\\\1", text)
+    for name in (RUN, ACCOUNT):
+        quoted = quoted.replace("\\" + name, name)
+    return quoted
+
+
+def _short(name: str) -> str:
+    """A name as jobs and tags of images may have it."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"

@@ -1,0 +1,164 @@
+"""The request: `CreateTrainingJob`, as JSON in the API's spelling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.sagemaker import given, script
+from distrain_nb.backends.sagemaker.channels import Channel
+from distrain_nb.backends.sagemaker.containers import framework_of
+from distrain_nb.backends.sagemaker.names import (
+    CHECKPOINTS,
+    CODE,
+    CODE_CHANNEL,
+    EXPERIMENT_TAG,
+    INPUT,
+    OUTPUT,
+    RUN,
+    RUN_TAG,
+    TENSORBOARD,
+)
+from distrain_nb.image.image import ENTRYPOINT
+from distrain_nb.layout.catalog import current
+from distrain_nb.layout.catalog.index import figure
+from distrain_nb.layout.exchange.pieces import present
+from distrain_nb.layout.exchange.sagemaker import training_job
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.place import Place
+    from distrain_nb.layout import Layout
+
+# A spot job that names no time to wait gets this much beyond the time that it may run.
+SPOT_WAIT_S = 86400
+
+_CODE_FOLDER = f"{INPUT}/{CODE_CHANNEL}"
+_START = f'PYTHONPATH="{_CODE_FOLDER}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
+
+
+class Way(Enum):
+    """How a program gets to its hosts."""
+
+    IMAGE = "an image that is built"
+    FILES = "files for an image that knows nothing of us"
+    SCRIPT = "an archive for a framework container"
+
+
+@dataclass(frozen=True)
+class Start:
+    """How ranks come to life: the way of the code, the image, the launcher, ranks per host."""
+
+    way: Way
+    image: str
+    launcher: str
+    ranks: int
+
+
+def request_of(job: Job, place: Place, start: Start) -> dict[str, Any]:
+    """The whole request, with stand-ins for what only the submission can tell.
+
+    Raises OptionError for options that can't be read.
+    """
+    options = job.backend_options
+    said = training_job(job.layout)
+    return present(
+        TrainingJobName=RUN,
+        HyperParameters=_hyperparameters(job, place, start),
+        AlgorithmSpecification=_algorithm(job, start),
+        RoleArn=place.role,
+        InputDataConfig=[channel.config() for channel in _channels(job, place, start)],
+        OutputDataConfig=present(KmsKeyId=options.get("kms_key"), S3OutputPath=place.folder),
+        ResourceConfig={**said["ResourceConfig"], **_resources(job)},
+        VpcConfig=present(
+            SecurityGroupIds=list(options.get("security_group", ())),
+            Subnets=list(options.get("subnet", ())),
+        ),
+        StoppingCondition={**said.get("StoppingCondition", {}), **_times(job.layout)},
+        Tags=_tags(job),
+        EnableNetworkIsolation=options.get("isolate"),
+        EnableInterContainerTrafficEncryption=options.get("encrypt"),
+        EnableManagedSpotTraining=job.layout.spot or None,
+        CheckpointConfig={
+            "S3Uri": job.layout.checkpoint or f"{place.folder}/{RUN}/checkpoints",
+            "LocalPath": CHECKPOINTS,
+        },
+        TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": place.folder},
+        Environment=_environment(job, start),
+        RetryStrategy=present(MaximumRetryAttempts=given.attempts(options.get("attempts", ""))),
+        RemoteDebugConfig=present(EnableRemoteDebug=options.get("web_access")),
+    )
+
+
+def _hyperparameters(job: Job, place: Place, start: Start) -> dict[str, str]:
+    """The user's, and in script mode the container's."""
+    own = given.hyperparameters(job.backend_options.get("hyperparameter", ()))
+    if start.way is not Way.SCRIPT:
+        return given.encoded(own)
+    framework = job.layout.framework_name or framework_of(job)
+    theirs = script.hyperparameters(job.layout, start.ranks, place, framework)
+    return given.encoded({**theirs, **own})
+
+
+def _algorithm(job: Job, start: Start) -> dict[str, Any]:
+    metrics = given.metrics(job.backend_options.get("metric", ()))
+    commands = {Way.IMAGE: list(ENTRYPOINT), Way.FILES: ["sh", "-c", _START], Way.SCRIPT: None}
+    return present(
+        TrainingImage=start.image,
+        TrainingInputMode="File",
+        ContainerEntrypoint=commands[start.way],
+        MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],
+        EnableSageMakerMetricsTimeSeries=True if metrics else None,
+    )
+
+
+def _channels(job: Job, place: Place, start: Start) -> tuple[Channel, ...]:
+    own = given.channels(job)
+    if start.way is not Way.FILES:
+        return own
+    return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}"))
+
+
+def _resources(job: Job) -> dict[str, Any]:
+    """What the layout doesn't say of the machines."""
+    options, pool = job.backend_options, training_job(job.layout)["ResourceConfig"]
+    default = figure(current(), "sagemaker", "volume_gb_default")
+    return present(
+        VolumeSizeInGB=pool.get("VolumeSizeInGB", default),
+        VolumeKmsKeyId=options.get("kms_key"),
+        KeepAlivePeriodInSeconds=given.keep_alive(options.get("keep_alive", "")),
+    )
+
+
+def _times(layout: Layout) -> dict[str, int]:
+    """Limits that always hold; the service wants both of a spot job."""
+    runs = layout.timeout or figure(current(), "sagemaker", "run_seconds_default")
+    waits = layout.max_wait or (runs + SPOT_WAIT_S if layout.spot else None)
+    return present(MaxRuntimeInSeconds=runs, MaxWaitTimeInSeconds=waits)
+
+
+def _tags(job: Job) -> list[dict[str, str]]:
+    tags = given.tags(job.backend_options.get("label", ()))
+    experiment = {EXPERIMENT_TAG: job.experiment} if job.experiment else {}
+    found = {**tags, **experiment, RUN_TAG: RUN}
+    return [{"Key": key, "Value": value} for key, value in found.items()]
+
+
+def _environment(job: Job, start: Start) -> dict[str, str]:
+    """What our worker is told, and what the user adds."""
+    told = {
+        "DISTRAIN_RUN": RUN,
+        "DISTRAIN_RANKS": str(start.ranks),
+        "DISTRAIN_LAUNCHER": start.launcher,
+        "DISTRAIN_OUTPUT": OUTPUT,
+        "DISTRAIN_TENSORBOARD": TENSORBOARD,
+    }
+    if job.results:
+        told["DISTRAIN_RESULTS"] = ",".join(job.results)
+    if job.layout.mpi_options and start.launcher == "mpi":
+        told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+    if start.way is Way.FILES:
+        told["PYTHONUNBUFFERED"] = "1"
+        told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
+    return {**told, **given.variables(job.backend_options.get("env", ()))}

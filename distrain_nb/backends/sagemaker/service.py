@@ -1,0 +1,180 @@
+"""A job on SageMaker, from its code to its end."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.backends.remote.code import Laid, files_of_worker
+from distrain_nb.backends.remote.settling import Patience
+from distrain_nb.backends.sagemaker.calls import client, code_of, plain_words
+from distrain_nb.backends.sagemaker.code import write_archive
+from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
+from distrain_nb.backends.sagemaker.metrics import Metrics
+from distrain_nb.backends.sagemaker.names import ACCOUNT, CODE, IMAGE, SOURCE, filled
+from distrain_nb.backends.sagemaker.output import RunOutput
+from distrain_nb.backends.sagemaker.request import Way
+from distrain_nb.backends.sagemaker.training import TrainingJobs
+from distrain_nb.image import Progress, Recipe, build
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.backends.remote.service import Cursor, Entry, Observed
+    from distrain_nb.image import Listener
+
+_OF_REHEARSAL = Patience(settle=1.0)
+
+
+@dataclass(frozen=True)
+class SageMakerService:
+    """One run: `told` is what the plan said; `endpoints` are a rehearsal's, or empty."""
+
+    told: Mapping[str, Any]
+    endpoints: Mapping[str, str]
+
+    @cached_property
+    def output(self) -> RunOutput:
+        """The run's folder in its bucket."""
+        return RunOutput(self._s3, self._bucket, self._folder)
+
+    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
+        """Build the image, or bring the code to the bucket.
+
+        Raises CheckFailed, ImageError, or DistrainError for what AWS refuses.
+        """
+        laid, way = Laid(program, tuple(self.told["requirements"])), Way[self.told["way"]]
+        self._make_bucket()
+        image = ""
+        if way is Way.SCRIPT:
+            tell(Progress("sending the code"))
+            with tempfile.TemporaryFile() as file:
+                write_archive(laid, self.told["framework"], file)
+                file.seek(0)
+                self._put(SOURCE, file)
+        elif way is Way.FILES:
+            self._send_files(laid, tell)
+        else:
+            image = self._image(laid, tell)
+        request: Mapping[str, Any] = self._filled(self.told["request"], {IMAGE: image})
+        return request
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        """Send the request once and give the job's name. Raises DistrainError."""
+        return self._jobs.create(request)
+
+    def observe(self, job: str) -> Observed:
+        """How the job is doing. Raises DistrainError."""
+        return self._jobs.observe(job)
+
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
+        """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
+        CloudWatch can't be reached."""
+        hosts = self.told["request"]["ResourceConfig"]["InstanceCount"]
+        patience = _OF_REHEARSAL if self.endpoints else Patience()
+        with plain_words("read the job's log"):
+            entries, after = JobLog(self._logs, job, hosts).read(cursor, patience, last=last)
+        return self._metrics.found(entries, cursor, after)
+
+    def cancel(self, job: str) -> None:
+        """Ask for the job to be stopped. Raises DistrainError."""
+        self._jobs.stop(job)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """The job, its log and its folders in the console."""
+        region = self.told["region"]
+        domain = "amazonaws.cn" if region.startswith("cn-") else "aws.amazon.com"
+        console = f"https://{region}.console.{domain}"
+        folder = f"{console}/s3/buckets/{self._bucket}?region={region}&prefix={self._folder}"
+        group = GROUP.replace("/", "$252F")
+        streams = f"$3FlogStreamNameFilter$3D{job}$252F"
+        return {
+            "job": f"{console}/sagemaker/home?region={region}#/jobs/{job}",
+            "log": f"{console}/cloudwatch/home?region={region}#logsV2:log-groups/log-group/{group}"
+            f"{streams}",
+            "model": f"{folder}output/",
+            "checkpoints": f"{folder}checkpoints/",
+            "TensorBoard": f"{folder}tensorboard-output/",
+        }
+
+    @property
+    def _folder(self) -> str:
+        return f"distrain/{self.told['run']}/"
+
+    @cached_property
+    def _account(self) -> str:
+        sts = client("sts", self.told["region"], self.endpoints)
+        with plain_words("ask AWS for the account"):
+            return str(sts.get_caller_identity()["Account"])
+
+    @cached_property
+    def _bucket(self) -> str:
+        return str(self._filled(self.told["bucket"], {}))
+
+    def _filled(self, value: Any, values: Mapping[str, str]) -> Any:
+        """With the account's number, which is asked for only if it is needed."""
+        found = filled(value, values)
+        return filled(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
+
+    def _make_bucket(self) -> None:
+        """Make the bucket that nobody has named: SageMaker's own for the account and region."""
+        if ACCOUNT not in self.told["bucket"]:
+            return
+        region = self.told["region"]
+        there = {} if region == "us-east-1" else {"LocationConstraint": region}
+        place = {"CreateBucketConfiguration": there} if there else {}
+        with plain_words(f"make the bucket {self._bucket}"):
+            try:
+                self._s3.head_bucket(Bucket=self._bucket)
+            except ClientError as wrong:
+                if code_of(wrong) not in ("404", "NoSuchBucket"):
+                    raise
+                self._s3.create_bucket(Bucket=self._bucket, **place)
+
+    def _send_files(self, program: Laid, tell: Listener) -> None:
+        worker = ((f"worker/{name}", path) for name, path in files_of_worker())
+        files = [*program.files(), *worker]
+        for number, (name, path) in enumerate(files):
+            tell(Progress("sending the code", number, len(files)))
+            with path.open("rb") as file:
+                self._put(f"{CODE}/{name}", file)
+
+    def _put(self, name: str, file: IO[bytes]) -> None:
+        key = self._folder + name
+        with plain_words(f"write s3://{self._bucket}/{key}"):
+            self._s3.put_object(Bucket=self._bucket, Key=key, Body=file)
+
+    def _image(self, program: Laid, tell: Listener) -> str:
+        run = self.told["run"]
+        if "registry" in self.endpoints:
+            home = f"{self.endpoints['registry']}/rehearsal/{run.rpartition('-')[0]}"
+        else:
+            home = self._filled(self.told["repository"], {})
+        recipe = Recipe(base=self.told["base"], target=f"{home}:{run}", look_inside=True)
+        return build(program, recipe, self.told["builder"], tell).uri
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        algorithm = self.told["request"]["AlgorithmSpecification"]
+        return Metrics.of(algorithm.get("MetricDefinitions", ()))
+
+    @cached_property
+    def _jobs(self) -> TrainingJobs:
+        return TrainingJobs(self._client("sagemaker"))
+
+    @cached_property
+    def _s3(self) -> Any:
+        return self._client("s3")
+
+    @cached_property
+    def _logs(self) -> Any:
+        return self._client("logs")
+
+    def _client(self, name: str) -> Any:
+        with plain_words("log in to AWS"):
+            return client(name, self.told["region"], self.endpoints)
