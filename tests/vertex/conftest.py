@@ -1,7 +1,8 @@
-"""A registry with a base image, and a Docker daemon for rehearsals: once a session."""
+"""A registry with base images, and what runs the replicas of rehearsals: once a session."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -9,20 +10,27 @@ import pytest
 from tests.image.services.bases import CACHE, small_base
 from tests.image.services.docker import docker_daemon
 from tests.image.services.registries import registry
+from tests.kernels import Kernel, kernel
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Debian with Python."""
+def images(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the registry of base images listens."""
     with registry(tmp_path_factory.mktemp("registry")) as host:
-        name = f"{host}/bases/python:3.11"
-        small_base().push(name)
-        yield name
+        yield host
+
+
+@pytest.fixture(scope="session")
+def base(images: str) -> str:
+    """Debian with Python."""
+    name = f"{images}/bases/python:3.11"
+    small_base().push(name)
+    return name
 
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What runs the replicas of rehearsals, and a home that has packed PyTorch before."""
+    """Docker runs the replicas, in a home that has packed PyTorch before."""
     home = tmp_path_factory.mktemp("home")
     packed = CACHE / "home" / "cache"
     packed.mkdir(parents=True, exist_ok=True)
@@ -33,3 +41,17 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("DISTRAIN_HOME", str(home))
         yield
     patch.undo()
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
+    """A kernel with the extension loaded, on a machine where bubblewrap runs the replicas."""
+    folder = tmp_path_factory.mktemp("notebook")
+    environment = {
+        **os.environ,
+        "DOCKER_HOST": f"unix://{folder / 'nobody'}",
+        "DISTRAIN_HOME": str(folder / "home"),
+    }
+    with kernel(folder, environment) as started:
+        started.run("%load_ext distrain_nb")
+        yield started

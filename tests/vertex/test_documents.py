@@ -91,7 +91,11 @@ def test_reduction_server_runs_its_own_image_and_the_others_the_program_s() -> N
     primary, workers, reducers = plan.request["jobSpec"]["workerPoolSpecs"]
     assert reducers["containerSpec"] == {"imageUri": REDUCER}
     assert primary["containerSpec"]["imageUri"] == workers["containerSpec"]["imageUri"] == IMAGE
+    assert {"name": "NCCL_DEBUG", "value": "INFO"} in workers["containerSpec"]["env"]
     assert not [f for f in plan.findings if f.code == "vertex.reduction-base"]
+    quiet = on_vertex(documents.VERTEX_COMMAND, env=("NCCL_DEBUG=WARN",))
+    (_, workers, _) = quiet.request["jobSpec"]["workerPoolSpecs"]
+    assert {"name": "NCCL_DEBUG", "value": "WARN"} in workers["containerSpec"]["env"]
 
 
 def test_a_package_and_its_module_are_where_the_document_s_command_has_them() -> None:

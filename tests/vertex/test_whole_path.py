@@ -9,6 +9,7 @@ import pytest
 from distrain_nb import submit
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
+from tests.vertex.packages import base_with
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -44,9 +45,18 @@ def rehearsed(code: str, base: str, **options: Any) -> Run:
     return submit(code, on="vertex", base=base, wait=True, **chosen)
 
 
-@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"image": ""}])
-def test_two_pools(base: str, way: dict[str, Any]) -> None:
+@pytest.fixture(scope="session")
+def with_pip(images: str) -> str:
+    """As prebuilt containers are."""
+    name = f"{images}/bases/pip:3.11"
+    base_with("pip", "setuptools").push(name)
+    return name
+
+
+@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"image": ""}, {"python_package": True}])
+def test_two_pools(base: str, with_pip: str, way: dict[str, Any]) -> None:
     way = {"image": base} if "image" in way else way
+    base = with_pip if "python_package" in way else base
     run = rehearsed(HELLO, base, workers="2*n1-standard-4", result="total", **way)
     assert run.result["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):

@@ -23,6 +23,9 @@ RUN_LABEL = "distrain_run"
 CODE, PACKAGE = "code", "package"
 PACKAGE_MODULE = "distrain_program.task"
 
+# NCCL finds the Reduction Server's plugin by itself; that it has is told nowhere but in its log.
+SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
+
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 
 
@@ -68,6 +71,8 @@ def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
         told["DISTRAIN_RESULTS"] = ",".join(job.results)
     if job.layout.launcher == "mpi":
         told["DISTRAIN_LAUNCHER"] = "mpi"
+    if job.layout.reducers:
+        told |= SHOW_TRANSPORT
     return {**told, **mounts.variables(job.backend_options.get("env", ()))}
 
 

@@ -12,7 +12,7 @@ import posixpath
 import shutil
 import tarfile
 import tempfile
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +24,7 @@ from distrain_nb.image.reference import Reference
 from distrain_nb.image.registry import Registry, RegistryBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from distrain_nb.image.manifest import Descriptor
 
@@ -87,37 +87,39 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -
     if layer.media_type.endswith("zstd"):
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
+    own: set[Path] = set()
     with tempfile.TemporaryFile() as file:
         file.writelines(blob.chunks())
         file.seek(0)
         with tarfile.open(fileobj=file, mode="r:*") as tar:
-            _remove_covered(tar, root)
             for entry in tar:
-                if not posixpath.basename(entry.name).startswith(_WHITEOUT):
-                    _extract(tar, entry, root)
+                folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
+                if name == _OPAQUE:
+                    for path in place(root, folder).iterdir():
+                        _cover(path, own)
+                elif name.startswith(_WHITEOUT):
+                    _cover(place(root, folder) / name[len(_WHITEOUT) :], own)
+                elif name:
+                    own.add(_extract(tar, entry, root, place(root, folder) / name))
 
 
-def _remove_covered(tar: tarfile.TarFile, root: Path) -> None:
-    """What the layer says is gone from those below it."""
-    for entry in tar:
-        folder, name = posixpath.split(entry.name)
-        if name == _OPAQUE:
-            for path in place(root, folder).iterdir():
-                _remove(path)
-        elif name.startswith(_WHITEOUT):
-            _remove(place(root, folder) / name[len(_WHITEOUT) :])
+def _cover(path: Path, own: Container[Path]) -> None:
+    """Remove what the layers below have there; what is the layer's own may have come before."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in path.iterdir():
+            _cover(inner, own)
+        if path not in own:
+            with suppress(OSError):  # something of its own is in it
+                path.rmdir()
+    elif path not in own:
+        path.unlink(missing_ok=True)
 
 
-def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path) -> None:
-    folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
-    if not name:
-        return
-    parent = place(root, folder)
-    parent.mkdir(parents=True, exist_ok=True)
-    target = parent / name
+def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, target: Path) -> Path:
+    target.parent.mkdir(parents=True, exist_ok=True)
     if entry.isdir() and target.is_dir() and not target.is_symlink():
         target.chmod(entry.mode | 0o700)
-        return
+        return target
     _remove(target)  # never write into a file: a folder below may share it
     if entry.isdir():
         target.mkdir()
@@ -133,6 +135,7 @@ def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path) -> None:
             shutil.copyfileobj(source, file, 1 << 20)
         target.chmod(entry.mode | 0o400)
         os.utime(target, (entry.mtime, entry.mtime))
+    return target
 
 
 def _remove(path: Path) -> None:
