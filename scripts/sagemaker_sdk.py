@@ -62,7 +62,10 @@ CASES: dict[str, tuple[type, dict[str, Any]]] = {
         TensorFlow,
         {**TENSORFLOW, **P3, "distribution": {"multi_worker_mirrored_strategy": {"enabled": True}}},
     ),
-    "torchrun": (PyTorch, {**TORCH, **P4, "distribution": {"torch_distributed": {"enabled": True}}}),
+    "torchrun": (
+        PyTorch,
+        {**TORCH, **P4, "distribution": {"torch_distributed": {"enabled": True}}},
+    ),
     "mpi with PyTorch": (
         PyTorch,
         {**TORCH, **P4, "distribution": {"mpi": {"enabled": True, "processes_per_host": 8}}},
@@ -75,6 +78,25 @@ CASES: dict[str, tuple[type, dict[str, Any]]] = {
                 "smdistributed": {
                     "dataparallel": {"enabled": True, "custom_mpi_options": "-verbose"}
                 }
+            },
+        },
+    ),
+    "PyTorch DDP": (
+        PyTorch,
+        {
+            **TORCH, **P4,
+            "distribution": {"pytorchddp": {"enabled": True, "custom_mpi_options": "-verbose"}},
+        },
+    ),
+    "model parallel": (
+        PyTorch,
+        {
+            **TORCH, **P4, "framework_version": "1.13.1", "py_version": "py39",
+            "distribution": {
+                "smdistributed": {
+                    "modelparallel": {"enabled": True, "parameters": {"partitions": 2}}
+                },
+                "mpi": {"enabled": True, "processes_per_host": 8},
             },
         },
     ),

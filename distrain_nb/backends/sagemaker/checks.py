@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker import given
 from distrain_nb.backends.sagemaker.containers import containers, framework_of, python_of
-from distrain_nb.backends.sagemaker.names import CODE_CHANNEL
+from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.exchange.sagemaker import hosts
@@ -67,8 +67,8 @@ def _of_network(job: Job) -> Iterator[Finding]:
                 "channel",
                 f"{channel.uri} is reached through a VPC: add --subnet and --security-group",
             )
-        if channel.name == CODE_CHANNEL:
-            message = f"{CODE_CHANNEL!r} is the channel of our own code; choose another name"
+        if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
+            message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
     if options.get("encrypt") and hosts(job.layout).replicas == 1:
         message = "there is one host, so no traffic between hosts to encrypt"

@@ -21,8 +21,9 @@ CHECKPOINTS = "/opt/ml/checkpoints"
 # Below the run's folder in the bucket.
 CODE, SOURCE = "code", "source/sourcedir.tar.gz"
 
-# The channel that brings our code to an image that knows nothing of us.
-CODE_CHANNEL = "distrain"
+# The channels that bring our code: to an image that knows nothing of us, and, as an archive, to a
+# framework container that can't fetch it since its job is isolated.
+CODE_CHANNEL, SOURCE_CHANNEL = "distrain", "code"
 
 
 def filled(request: Any, values: Mapping[str, str]) -> Any:

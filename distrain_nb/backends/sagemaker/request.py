@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.sagemaker import given, script
@@ -18,6 +19,8 @@ from distrain_nb.backends.sagemaker.names import (
     OUTPUT,
     RUN,
     RUN_TAG,
+    SOURCE,
+    SOURCE_CHANNEL,
     TENSORBOARD,
 )
 from distrain_nb.image.image import ENTRYPOINT
@@ -97,7 +100,11 @@ def _hyperparameters(job: Job, place: Place, start: Start) -> dict[str, str]:
     if start.way is not Way.SCRIPT:
         return given.encoded(own)
     framework = job.layout.framework_name or framework_of(job)
+    archive = f"{place.folder}/{RUN}/{SOURCE}"
+    if job.backend_options.get("isolate"):
+        archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
     theirs = script.hyperparameters(job.layout, start.ranks, place, framework)
+    theirs["sagemaker_submit_directory"] = archive
     return given.encoded({**theirs, **own})
 
 
@@ -115,9 +122,11 @@ def _algorithm(job: Job, start: Start) -> dict[str, Any]:
 
 def _channels(job: Job, place: Place, start: Start) -> tuple[Channel, ...]:
     own = given.channels(job)
-    if start.way is not Way.FILES:
-        return own
-    return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}"))
+    if start.way is Way.FILES:
+        return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}"))
+    if start.way is Way.SCRIPT and job.backend_options.get("isolate"):
+        return (*own, Channel(SOURCE_CHANNEL, "s3", f"{place.folder}/{RUN}/{SOURCE}"))
+    return own
 
 
 def _resources(job: Job) -> dict[str, Any]:

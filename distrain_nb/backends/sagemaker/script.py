@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.sagemaker.names import RUN, SOURCE
+from distrain_nb.backends.sagemaker.names import RUN
 from distrain_nb.layout.exchange.sagemaker import distribution_argument, hosts
 
 if TYPE_CHECKING:
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 ENTRY = "distrain_program.py"
 
+_DATA_PARALLEL = "sagemaker_distributed_dataparallel"
 _ENABLED = {
-    "parameter_server": "sagemaker_parameter_server_enabled",
-    "mpi": "sagemaker_mpi_enabled",
-    "multi_worker_mirrored_strategy": "sagemaker_multi_worker_mirrored_strategy_enabled",
-    "torch_distributed": "sagemaker_torch_distributed_enabled",
-    "pytorchddp": "sagemaker_pytorch_ddp_enabled",
-    "pytorchxla": "sagemaker_pytorch_xla_multi_worker_enabled",
-    "dataparallel": "sagemaker_distributed_dataparallel_enabled",
+    "parameter_server": {"sagemaker_parameter_server_enabled": True},
+    "mpi": {"sagemaker_mpi_enabled": True},
+    "multi_worker_mirrored_strategy": {"sagemaker_multi_worker_mirrored_strategy_enabled": True},
+    "torch_distributed": {"sagemaker_torch_distributed_enabled": True},
+    "pytorchddp": {f"{_DATA_PARALLEL}_enabled": True},
+    "pytorchxla": {"sagemaker_pytorch_xla_multi_worker_enabled": True},
+    "dataparallel": {f"{_DATA_PARALLEL}_enabled": True},
+    "modelparallel": {f"{_DATA_PARALLEL}_enabled": False},
 }
 _MPI_OPTIONS = {
     "mpi": "sagemaker_mpi_custom_mpi_options",
-    "pytorchddp": "sagemaker_distributed_dataparallel_custom_mpi_options",
-    "dataparallel": "sagemaker_distributed_dataparallel_custom_mpi_options",
+    "pytorchddp": f"{_DATA_PARALLEL}_custom_mpi_options",
+    "dataparallel": f"{_DATA_PARALLEL}_custom_mpi_options",
 }
 _MPI_RANKS = "sagemaker_mpi_num_of_processes_per_host"
 _INSTANCE_TYPE = "sagemaker_instance_type"
@@ -39,18 +41,20 @@ _MODEL_DIR = "/opt/ml/model"
 def hyperparameters(
     layout: Layout, ranks: int, place: Place, framework: str | None
 ) -> dict[str, Any]:
-    """The containers' own; values are yet to be encoded. `layout` names its launcher."""
+    """The containers' own but for where the archive is, with values that are yet to be encoded.
+
+    `layout` names its launcher.
+    """
     given = dict(_flat(distribution_argument(layout)))
     found = {
         "sagemaker_program": ENTRY,
-        "sagemaker_submit_directory": f"{place.folder}/{RUN}/{SOURCE}",
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
         "sagemaker_region": place.region,
     }
     for name, options in given.items():
         found |= _of_distribution(name, options, ranks)
-    if given and not given.keys() & {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}:
+    if given.keys() - {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}:
         found[_INSTANCE_TYPE] = hosts(layout).machine or ""
     if framework == "tensorflow":
         on_disk = given.keys() & {"mpi", "dataparallel", "modelparallel"}
@@ -59,7 +63,7 @@ def hyperparameters(
 
 
 def _of_distribution(name: str, options: Mapping[str, Any], ranks: int) -> dict[str, Any]:
-    found: dict[str, Any] = {_ENABLED[name]: True} if name in _ENABLED else {}
+    found: dict[str, Any] = dict(_ENABLED[name])
     if name == "mpi":
         found[_MPI_RANKS] = ranks
     if name in _MPI_OPTIONS:

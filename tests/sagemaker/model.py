@@ -1,0 +1,48 @@
+"""What botocore's model of the API says of a request's parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import botocore.session
+from botocore.model import Shape
+from botocore.validate import ParamValidator
+
+
+@cache
+def request_shape() -> Shape:
+    service = botocore.session.get_session().get_service_model("sagemaker")
+    return service.operation_model("CreateTrainingJob").input_shape
+
+
+def report(request: dict[str, Any]) -> str:
+    """What boto3 would say of it, and of values that no enumeration has; empty if nothing."""
+    found: str = ParamValidator().validate(request, request_shape()).generate_report()
+    return "\n".join([found, *_not_listed(request, request_shape(), "")]).strip()
+
+
+def _not_listed(value: Any, shape: Shape, place: str) -> Iterator[str]:
+    if shape.type_name == "structure":
+        for key, member in value.items():
+            yield from _not_listed(member, shape.members[key], f"{place}.{key}")
+    elif shape.type_name == "list":
+        for member in value:
+            yield from _not_listed(member, shape.member, f"{place}[]")
+    elif "enum" in shape.metadata and value not in shape.metadata["enum"]:
+        yield f"{place}: {value!r} is not one of {shape.metadata['enum']}"
+
+
+def limits(shape: Shape | None = None, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Sizes and patterns by place, spelled as `LIMITS` spells it."""
+    shape = shape or request_shape()
+    yield place, {k: v for k, v in shape.metadata.items() if k in ("min", "max", "pattern")}
+    if shape.type_name == "structure":
+        for key, member in shape.members.items():
+            yield from limits(member, f"{place}.{key}" if place else key)
+    elif shape.type_name == "list":
+        yield from limits(shape.member, f"{place}[]")
+    elif shape.type_name == "map":
+        yield from limits(shape.key, f"{place}{{}}")
+        yield from limits(shape.value, f"{place}{{}}=")

@@ -1,0 +1,415 @@
+"""The request: what the API's own model takes, what the SDK sends, what a shell can send."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb.backends.sagemaker.limits import LIMITS, parts
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
+from distrain_nb.layout import Layout
+from distrain_nb.layout.rules import check
+from tests.sagemaker.jobs import ROLE, codes, laid, planned
+from tests.sagemaker.model import limits, report
+
+SDK: dict[str, Any] = json.loads((Path(__file__).parent / "sdk_requests.json").read_text())
+MPI_OPTIONS = "-verbose --NCCL_DEBUG=INFO -x OMPI_MCA_btl_vader_single_copy_mechanism=none"
+P4 = "2*ml.p4d.24xlarge"
+EPOCHS = ("epochs=60", "batch-size=256")
+SCRIPT = {"python_package": True}
+
+EVERYTHING: dict[str, Any] = {
+    "label": ("team=vision", "cost center=12"),
+    "env": ("NCCL_DEBUG=INFO",),
+    "hyperparameter": ("epochs=60", "schedule=cosine", "layers=[64, 10]"),
+    "metric": ("loss=loss=([0-9.]+)",),
+    "channel": ("train=s3://my-bucket/train,mode=FastFile,sharded,type=text/csv",
+                "fast=fsx://fs-0123456789abcdef0/fsx/data,rw",
+                "slow=efs://fs-01234567/"),
+    "subnet": ("subnet-1", "subnet-2"),
+    "security_group": ("sg-1",),
+    "kms_key": "key-1",
+    "encrypt": True,
+    "isolate": True,
+    "keep_alive": "30m",
+    "attempts": "3",
+    "web_access": True,
+}  # fmt: skip
+LAYOUTS = {
+    "one host": laid("ml.m5.xlarge"),
+    "the document's Horovod": laid(launcher="mpi", ranks_per_replica="1", mpi_options=MPI_OPTIONS),
+    "the document's parameter servers": laid(launcher="parameter-server"),
+    "spot": laid(P4, spot=True, timeout="2h", max_wait="1d", checkpoint="s3://my-bucket/kept"),
+    "a primary besides": Layout.of(
+        "sagemaker", primary="ml.m5.xlarge,disk=50", workers="3*ml.m5.xlarge,disk=50",
+        region="eu-west-1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize(
+    "options", [{}, EVERYTHING, {**EVERYTHING, **SCRIPT}], ids=["plain", "all", "script"]
+)
+def test_the_api_takes_it(layout: Layout, options: dict[str, Any]) -> None:
+    plan = planned(layout, name="My run", results=("loss",), experiment="trials", options=options)
+    allowed = {"sagemaker.keep-alive-spot"} if layout.spot and options else set()
+    assert {f.code for f in errors(plan.findings)} == allowed
+    assert not report(filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"}))
+
+
+def test_every_option_is_where_the_api_has_it() -> None:
+    request = planned(
+        LAYOUTS["a primary besides"],
+        options=EVERYTHING,
+        results=("loss", "net"),
+        experiment="trial",
+    ).request
+    train, fast, slow = request["InputDataConfig"]
+    assert train == {
+        "ChannelName": "train",
+        "DataSource": {
+            "S3DataSource": {
+                "S3DataType": "S3Prefix",
+                "S3Uri": "s3://my-bucket/train",
+                "S3DataDistributionType": "ShardedByS3Key",
+            }
+        },
+        "ContentType": "text/csv",
+        "InputMode": "FastFile",
+    }
+    assert fast["DataSource"]["FileSystemDataSource"] == {
+        "FileSystemId": "fs-0123456789abcdef0",
+        "FileSystemAccessMode": "rw",
+        "FileSystemType": "FSxLustre",
+        "DirectoryPath": "/fsx/data",
+    }
+    assert slow["DataSource"]["FileSystemDataSource"]["FileSystemType"] == "EFS"
+    assert slow["DataSource"]["FileSystemDataSource"]["DirectoryPath"] == "/"
+    assert request["HyperParameters"] == {
+        "epochs": "60",
+        "schedule": '"cosine"',
+        "layers": "[64, 10]",
+    }
+    assert request["ResourceConfig"] == {
+        "InstanceType": "ml.m5.xlarge",
+        "InstanceCount": 4,
+        "VolumeSizeInGB": 50,
+        "VolumeKmsKeyId": "key-1",
+        "KeepAlivePeriodInSeconds": 1800,
+    }
+    assert request["VpcConfig"] == {
+        "SecurityGroupIds": ["sg-1"],
+        "Subnets": ["subnet-1", "subnet-2"],
+    }
+    assert request["RetryStrategy"] == {"MaximumRetryAttempts": 3}
+    assert request["RemoteDebugConfig"] == {"EnableRemoteDebug": True}
+    assert request["EnableNetworkIsolation"] is request["EnableInterContainerTrafficEncryption"]
+    assert request["OutputDataConfig"] == {
+        "KmsKeyId": "key-1",
+        "S3OutputPath": "s3://my-bucket/distrain",
+    }
+    assert {tag["Key"]: tag["Value"] for tag in request["Tags"]} == {
+        "team": "vision",
+        "cost center": "12",
+        "distrain_experiment": "trial",
+        "distrain_run": RUN,
+    }
+    assert request["AlgorithmSpecification"]["MetricDefinitions"] == [
+        {"Name": "loss", "Regex": "loss=([0-9.]+)"}
+    ]
+    assert request["Environment"]["DISTRAIN_RESULTS"] == "loss,net"
+    assert request["Environment"]["NCCL_DEBUG"] == "INFO"
+
+
+def test_spot_has_a_time_to_wait_even_if_nobody_names_one() -> None:
+    times = planned(laid(spot=True, timeout="1h")).request["StoppingCondition"]
+    assert times == {"MaxRuntimeInSeconds": 3600, "MaxWaitTimeInSeconds": 90000}
+    times = planned(LAYOUTS["spot"]).request["StoppingCondition"]
+    assert times == {"MaxRuntimeInSeconds": 7200, "MaxWaitTimeInSeconds": 86400}
+
+
+SENT_BY_SDK = {
+    "the document's parameter servers": (
+        laid(launcher="parameter-server", framework="tensorflow-1.13"),
+        {**SCRIPT, "hyperparameter": (*EPOCHS, "model_dir=s3://my-bucket/cifar10")},
+    ),
+    "the document's Horovod": (
+        laid(launcher="mpi", framework="tensorflow-1.13", ranks_per_replica="1",
+             mpi_options=MPI_OPTIONS),
+        {**SCRIPT, "hyperparameter": EPOCHS},
+    ),
+    "mirrored workers": (laid(launcher="tensorflow", framework="tensorflow-2.11"), SCRIPT),
+    "torchrun": (laid(P4, launcher="torchrun", framework="pytorch-2.0.1"), SCRIPT),
+    "mpi with PyTorch": (laid(P4, launcher="mpi", framework="pytorch-2.0.1"), SCRIPT),
+    "data parallel": (
+        laid(P4, framework="pytorch-2.0.1", distribution="smdistributed.dataparallel",
+             mpi_options="-verbose"),
+        SCRIPT,
+    ),
+    "PyTorch DDP": (
+        laid(P4, framework="pytorch-2.0.1", distribution="pytorchddp", mpi_options="-verbose"),
+        SCRIPT,
+    ),
+    "model parallel": (
+        laid(P4, framework="pytorch-1.13.1", distribution="smdistributed.modelparallel",
+             launcher="mpi"),
+        {**SCRIPT, "hyperparameter": ("mp_parameters={'partitions': 2}",)},
+    ),
+    "one host with all that there is": (
+        laid("ml.m5.xlarge,disk=50", launcher="python", framework="pytorch-2.0.1", spot=True,
+             timeout="1h", max_wait="2h", checkpoint="s3://my-bucket/checkpoints"),
+        {
+            **SCRIPT, "label": ("team=vision",), "env": ("NCCL_DEBUG=INFO",),
+            "metric": ("loss=loss=([0-9.]+)",), "subnet": ("subnet-1",),
+            "security_group": ("sg-1",), "kms_key": "key-1", "encrypt": True, "isolate": True,
+            "attempts": "3", "web_access": True,
+        },
+    ),
+    "a warm pool": (
+        laid("2*ml.m5.xlarge", launcher="python", framework="pytorch-2.0.1"),
+        {**SCRIPT, "keep_alive": "1800"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SENT_BY_SDK)
+def test_the_sdk_sends_the_same(name: str) -> None:
+    layout, options = SENT_BY_SDK[name]
+    plan = planned(layout, code="x = 1\n", data=("train=s3://my-bucket/train",), options=options)
+    theirs, ours = SDK[name], filled(plan.request, {RUN: "run"})
+    assert ours["HyperParameters"] == theirs["HyperParameters"]
+    same = [key for key in theirs if key not in ("AlgorithmSpecification", "ProfilerConfig")]
+    for key in (*same, "AlgorithmSpecification"):  # ours says more: our tag, our variables
+        assert is_within(theirs[key], ours[key]), key
+
+
+def is_within(theirs: Any, ours: Any) -> bool:
+    """Whether all that the SDK sends is in ours with the same value."""
+    if isinstance(theirs, dict):
+        asked = {k: v for k, v in theirs.items() if k != "EnableSageMakerMetricsTimeSeries"}
+        return all(key in ours and is_within(value, ours[key]) for key, value in asked.items())
+    if isinstance(theirs, list):
+        return all(any(is_within(each, other) for other in ours) for each in theirs)
+    return bool(theirs == ours)
+
+
+@pytest.mark.parametrize("name", ["the document's parameter servers", "the document's Horovod"])
+def test_the_document_s_container_is_too_old_for_a_captured_program(name: str) -> None:
+    layout, options = SENT_BY_SDK[name]
+    found = planned(layout, code="import tensorflow\n", options=options).findings
+    assert [f.code for f in found] == ["sagemaker.python"]
+    assert "Python 3.6" in found[0].message
+    assert not check(layout)
+
+
+def test_three_ways_for_the_code() -> None:
+    built = planned().request["AlgorithmSpecification"]
+    assert built["TrainingImage"] == IMAGE
+    assert built["ContainerEntrypoint"] == ["python3", "-m", "distrain_nb.worker"]
+    own = planned(laid(image="mine:1")).request
+    assert own["AlgorithmSpecification"]["TrainingImage"] == "mine:1"
+    assert own["AlgorithmSpecification"]["ContainerEntrypoint"][:2] == ["sh", "-c"]
+    assert own["InputDataConfig"][0]["ChannelName"] == "distrain"
+    folder = own["Environment"]["DISTRAIN_PROGRAM"]
+    assert folder == "/opt/ml/input/data/distrain/program"
+    script = planned(options=SCRIPT).request
+    assert "ContainerEntrypoint" not in script["AlgorithmSpecification"]
+    assert "pytorch-training:" in script["AlgorithmSpecification"]["TrainingImage"]
+    mine = planned(laid(image="mine:1"), options=SCRIPT).request
+    assert mine["AlgorithmSpecification"]["TrainingImage"] == "mine:1"
+
+
+@pytest.mark.parametrize(
+    ("layout", "code", "launcher", "ranks"),
+    [
+        (laid(P4), "import torch\n", "torchrun", "8"),
+        (laid(P4), "import horovod.torch\nimport torch\n", "mpi", "8"),
+        (laid(P4), "import tensorflow\n", "tensorflow", "1"),
+        (laid(P4, launcher="parameter-server"), "import tensorflow\n", "parameter-server", "1"),
+        (laid("2*ml.m5.xlarge"), "import torch\n", "torchrun", "1"),
+        (laid("ml.m5.xlarge", ranks_per_replica="3"), "x = 1\n", "python", "3"),
+    ],
+)  # fmt: skip
+def test_the_worker_is_told_what_starts_how_many(
+    layout: Layout, code: str, launcher: str, ranks: str
+) -> None:
+    plan = planned(layout, code=code)
+    told = plan.request["Environment"]
+    assert (told["DISTRAIN_LAUNCHER"], told["DISTRAIN_RANKS"]) == (launcher, ranks)
+    assert plan.ranks_per_replica == int(ranks)
+    options = planned(laid(launcher="mpi", mpi_options="-verbose")).request["Environment"]
+    assert options["DISTRAIN_MPI_OPTIONS"] == "-verbose"
+
+
+def test_a_shell_sends_the_same(tmp_path: Path) -> None:
+    """The printed command, run with an `aws` that keeps what it gets."""
+    options = {"env": ("PRICE=5$ `x` \\ \"'",), "role": "training", "bucket": ""}
+    plan = planned(laid("ml.m5.xlarge"), name="My run", options=options)
+    fake = tmp_path / "aws"
+    fake.write_text(
+        '#!/bin/sh\nif [ "$1" = sts ]; then echo 123456789012; exit; fi\n'
+        f'for each; do printf "%s\\0" "$each"; done > {tmp_path}/got\n'
+    )
+    fake.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-ec", str(plan)], env={**os.environ, **path}, check=True)
+    *got, body, _ = (tmp_path / "got").read_text().split("\0")
+    assert got == ["sagemaker", "create-training-job", "--region", "us-west-2", "--cli-input-json"]
+    sent = json.loads(body)
+    values = {RUN: sent["TrainingJobName"], ACCOUNT: "123456789012"}
+    image = filled(f"{plan.place.repository}:{RUN}", values)
+    assert sent == filled(plan.request, {**values, IMAGE: image})
+    assert sent["RoleArn"] == ROLE
+    assert sent["TrainingJobName"].startswith("my-run-")
+
+
+def test_every_call_of_told_is_about_another_run() -> None:
+    plan = planned(name="My run")
+    one, other = plan.told(), plan.told()
+    assert one["run"] != other["run"]
+    assert one["request"]["TrainingJobName"] == one["run"]
+    assert json.loads(json.dumps(one)) == one
+    assert RUN not in json.dumps(one)
+
+
+def test_limits_are_those_of_the_api() -> None:
+    known = dict(limits())
+    for place, limit in LIMITS.items():
+        told = known[place]
+        assert (limit.least, limit.most) == (told.get("min"), told.get("max")), place
+        if "\\p{" not in told.get("pattern", "") and place != "Environment{}":
+            assert limit.form == told.get("pattern", ""), place
+
+
+def test_no_part_of_a_request_is_without_the_limit_that_the_api_has_for_it() -> None:
+    known = dict(limits())
+    listed = {"InstanceType", "S3DataType", "S3DataDistributionType", "InstanceCount"}
+    for options in (EVERYTHING, {**EVERYTHING, **SCRIPT}):
+        for place, _ in parts(planned(LAYOUTS["spot"], options=options).request):
+            if known[place] and place.rpartition(".")[2] not in {*listed, "VolumeSizeInGB"}:
+                assert place in LIMITS, place
+
+
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "a long value": ({"env": (f"A={'x' * 513}",)}, "env", "513 characters"),
+    "many labels": ({"label": tuple(f"l{n}=1" for n in range(50))}, "label", "at most 50"),
+    "a long hyperparameter": ({"hyperparameter": (f"a={'x' * 2500}",)}, "hyperparameter", "2502"),
+    "a role": ({"role": "arn:aws:iam::12:role/short-one"}, "role", "does not have the form"),
+    "a kept machine": ({"keep_alive": "7h"}, "keep_alive", "25200 is out of range"),
+    "attempts": ({"attempts": "31"}, "attempts", "at most 30"),
+    "a subnet": ({"subnet": ("a/b",), "security_group": ("sg-1",)}, "subnet", "'a/b'"),
+    "groups": (
+        {"subnet": ("s-1",), "security_group": tuple(f"sg-{n}" for n in range(6))},
+        "security_group",
+        "there are 6; at most 5",
+    ),
+    "channels": (
+        {"channel": tuple(f"c{n}=s3://b/p" for n in range(21))}, "channel", "at most 20",
+    ),
+    "a channel's name": ({"channel": ("a b=s3://b/p",)}, "channel", "'a b'"),
+    "a file system": (
+        {"channel": ("a=efs://fs-1/p",), "subnet": ("s",), "security_group": ("g",)},
+        "channel",
+        "'fs-1' has 4 characters",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "where", "said"), WRONG.values(), ids=WRONG)
+def test_what_the_service_would_refuse_is_an_error_here(
+    options: dict[str, Any], where: str, said: str
+) -> None:
+    found = [f for f in planned(options=options).findings if f.code == "sagemaker.limit"]
+    assert [f.where for f in found] == [where]
+    assert said in found[0].message
+
+
+TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
+    "half a VPC": (laid(), {"subnet": ("s-1",)}, ["sagemaker.vpc"]),
+    "a file system without a VPC": (
+        laid(), {"channel": ("a=efs://fs-01234567/",)}, ["sagemaker.file-system-vpc"],
+    ),
+    "our channel": (laid(), {"channel": ("distrain=s3://b/p",)}, ["sagemaker.channel-name"]),
+    "one host that encrypts": (laid("ml.m5.xlarge"), {"encrypt": True}, ["sagemaker.encrypt"]),
+    "spot that stays": (laid(spot=True), {"keep_alive": "1h"}, ["sagemaker.keep-alive-spot"]),
+    "a distribution in our image": (
+        laid(P4, distribution="smdistributed.dataparallel"), {}, ["sagemaker.distribution"],
+    ),
+    "mpi in our image": (laid(launcher="mpi"), {}, ["sagemaker.mpirun"]),
+    "a framework without a container": (
+        laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
+    ),
+    "packages of an isolated job": (
+        laid(), {**SCRIPT, "isolate": True}, ["sagemaker.isolate-packages"],
+    ),
+    "options of Vertex AI": (
+        laid(),
+        {"nfs": ("a:/b:c",), "tensorboard": "1", "project": "p"},
+        ["sagemaker.elsewhere"] * 3,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("layout", "options", "found"), TOGETHER.values(), ids=TOGETHER)
+def test_what_does_not_go_together_is_found(
+    layout: Layout, options: dict[str, Any], found: list[str]
+) -> None:
+    assert codes(planned(layout, options=options)) == found
+
+
+def test_cloud_build_is_elsewhere() -> None:
+    assert codes(planned(builder="cloudbuild")) == ["sagemaker.builder"]
+
+
+UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "a label": ({"label": ("team",)}, "--label can't be 'team'; write NAME=VALUE"),
+    "a variable": ({"env": ("A-B=1",)}, "'A-B' is no name of a variable"),
+    "our hyperparameter": ({"hyperparameter": ("sagemaker_program=x",)}, "the containers' own"),
+    "a metric": ({"metric": ("loss=loss=(",)}, "--metric loss: 'loss=('"),
+    "a metric without a group": ({"metric": ("loss=loss",)}, "has 0 groups"),
+    "a time": ({"keep_alive": "soon"}, "--keep-alive can't be 'soon'"),
+    "attempts": ({"attempts": "some"}, "--attempts can't be 'some'"),
+    "a channel": ({"channel": ("train",)}, "--channel can't be 'train'; write NAME=URI"),
+    "a bucket of Google": ({"channel": ("a=gs://b/p",)}, "write s3://BUCKET/PREFIX"),
+    "a mode": ({"channel": ("a=s3://b/p,mode=Fast",)}, "mode can't be 'Fast'"),
+    "an extra": ({"channel": ("a=s3://b/p,shard",)}, "no 'shard' here"),
+    "a seed": ({"channel": ("a=s3://b/p,shuffle=x",)}, "shuffle can't be 'x'"),
+    "two manifests": ({"channel": ("a=s3://b/p,manifest,augmented",)}, "either plain or"),
+    "an augmented file": (
+        {"channel": ("a=s3://b/p,augmented,attributes=x",)}, "mode=Pipe only",
+    ),
+    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "has attributes=NAME"),
+    "a streamed file system": ({"channel": ("a=efs://fs-1/p,mode=Pipe",)}, "leave mode=Pipe out"),
+    "a sharded file system": ({"channel": ("a=fsx://fs-1/p,sharded",)}, "there is only rw"),
+    "a written bucket": ({"channel": ("a=s3://b/p,rw",)}, "rw is for file systems"),
+    "zipped files": ({"channel": ("a=s3://b/p,gzip",)}, "for mode=Pipe"),
+    "two of a name": ({"channel": ("a=s3://b/p", "a=s3://b/q")}, "two channels of that name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "said"), UNREADABLE.values(), ids=UNREADABLE)
+def test_options_that_cannot_be_read_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        planned(options=options)
+    assert said in str(refused.value)
+
+
+def test_a_pipe_with_all_its_extras() -> None:
+    text = "a=s3://b/m.jsonl,mode=Pipe,augmented,attributes=source-ref+label,recordio,shuffle=7"
+    (channel,) = planned(options={"channel": (text,)}).request["InputDataConfig"]
+    source = channel["DataSource"]["S3DataSource"]
+    assert source["S3DataType"] == "AugmentedManifestFile"
+    assert source["AttributeNames"] == ["source-ref", "label"]
+    assert (channel["RecordWrapperType"], channel["ShuffleConfig"]) == ("RecordIO", {"Seed": 7})
+    plain = planned(options={"channel": ("a=s3://b/m,manifest,mode=Pipe,gzip",)})
+    (channel,) = plain.request["InputDataConfig"]
+    assert channel["DataSource"]["S3DataSource"]["S3DataType"] == "ManifestFile"
+    assert channel["CompressionType"] == "Gzip"
