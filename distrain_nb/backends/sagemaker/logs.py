@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GROUP = "/aws/sagemaker/TrainingJobs"
 MS = 10**6  # ns
+PAGE = 10_000  # the most that the service gives
 
 _HOST = re.compile(r"/algo-(\d+)-")
 _NOT_YET = "ResourceNotFoundException"
@@ -53,6 +54,7 @@ class JobLog:
             "logGroupName": GROUP,
             "logStreamNamePrefix": f"{self.job}/",
             "startTime": start,
+            "PaginationConfig": {"PageSize": PAGE},
         }
         now = time.time()
         pages = iter(self.client.get_paginator("filter_log_events").paginate(**asked))
