@@ -14,20 +14,22 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 @dataclass(frozen=True)
 class Vocabulary:
     """How faults are called on a service: what takes a replica's machine away, how replicas are
-    named, and which permissions can be missing."""
+    named, which permissions can be missing, and whether a loss may wait for a line of the log."""
 
     loss: str
     replica: str
     permission: str
     allowed: str
+    by_line: bool = False
 
 
 VERTEX = Vocabulary(
     loss="preempt",
     replica=r"workerpool\d-\d+",
     permission=r".+",
-    allowed="preempt=REPLICA@SECONDSs, quota=METRIC, permission=NAME, late=SECONDSs, busy=EVERY, "
-    "lost=COUNT",
+    allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
+    "late=SECONDSs, busy=EVERY, lost=COUNT",
+    by_line=True,
 )
 SAGEMAKER = Vocabulary(
     loss="spot",
@@ -41,10 +43,12 @@ SAGEMAKER = Vocabulary(
 
 @dataclass(frozen=True)
 class Preemption:
-    """The machine of a replica (`workerpool1-0`) is taken away so many seconds into the job."""
+    """The machine of a replica (`workerpool1-0`) is taken away so many seconds into the job, or
+    when a replica has printed a line with the text."""
 
     replica: str
-    seconds: float
+    seconds: float = 0.0
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,10 +78,12 @@ class Faults:
 
 def _with(faults: Faults, part: str, words: Vocabulary) -> Faults:
     name, _, value = part.partition("=")
-    loss = re.fullmatch(f"({words.replica})@{_SECONDS}", value)
+    loss = re.fullmatch(f"({words.replica})@(.+)", value)
     seconds = re.fullmatch(_SECONDS, value)
-    if name == words.loss and loss:
-        one = Preemption(loss[1], float(loss[2]))
+    moment = re.fullmatch(_SECONDS, loss[2]) if loss else None
+    if name == words.loss and loss and (moment or words.by_line):
+        at = {"seconds": float(moment[1])} if moment else {"text": loss[2]}
+        one = Preemption(loss[1], **at)
         return replace(faults, preemptions=(*faults.preemptions, one))
     changes: dict[str, Any] = {}
     if name == "late" and seconds:

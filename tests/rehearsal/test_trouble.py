@@ -16,24 +16,34 @@ import os, pathlib, time
 folder = pathlib.Path(os.environ["AIP_CHECKPOINT_DIR"])
 mine = folder / f"{os.environ['RANK']}.txt"
 print("found", sorted(x.name for x in folder.iterdir()), flush=True)
-if not mine.exists():
-    mine.write_text("saved")
-    time.sleep(600)
-while len(list(folder.iterdir())) < 2:
+resumed = mine.exists()
+mine.write_text("saved")
+while len(list(folder.glob("*.txt"))) < 2:
     time.sleep(0.1)
+if not resumed:
+    print("both saved", flush=True)
+    time.sleep(600)
 """
 
 
 def test_preemption_restarts_the_whole_job(no_docker: None, small: BaseImage) -> None:
-    with cloud_with(small, "preempt=workerpool1-0@8s") as cloud:
+    with cloud_with(small, "preempt=workerpool1-0@both saved") as cloud:
         image = cloud.image(RESUMING)
         scheduling = {"restart_job_on_worker_restart": True}
         job = cloud.submit(pool(image), pool(image), scheduling=scheduling)
         done = cloud.wait(job.name)
         assert done.state.name == "JOB_STATE_SUCCEEDED", cloud.told(done)
         found = [x for x in cloud.said(job.name, "workerpool0-0") if "found" in x]
-        assert len(found) == 2 and "'0.txt'" in found[1], cloud.told(done)
+        assert len(found) == 2 and "'0.txt', '1.txt'" in found[1], cloud.told(done)
         assert "The replica workerpool1-0 was preempted." in cloud.said(job.name, "service")
+
+
+def test_a_job_that_reaches_its_timeout(no_docker: None, small: BaseImage) -> None:
+    with cloud_with(small) as cloud:
+        image = cloud.image("import time\ntime.sleep(600)")
+        done = cloud.wait(cloud.submit(pool(image), scheduling={"timeout": "2s"}).name)
+        assert done.state.name == "JOB_STATE_FAILED"
+        assert done.error.message == "The job has run for its timeout of 2 s and was stopped."
 
 
 LINES = "for n in range(2500):\n    print('line', n)"
@@ -89,9 +99,13 @@ def test_faults_are_read() -> None:
     read = Faults.parse("preempt=workerpool1-0@30s, late=2s,busy=5,quota=cpus")
     assert read == Faults((Preemption("workerpool1-0", 30.0),), quota="cpus", late=2.0, busy=5)
     assert Faults.parse("") == Faults()
+    by_line = Faults.parse("preempt=workerpool0-0@epoch 3: saved")
+    assert by_line == Faults((Preemption("workerpool0-0", text="epoch 3: saved"),))
 
 
-@pytest.mark.parametrize("text", ["preempt=rank3@1s", "late=soon", "busy=-1", "fire", "quota="])
+@pytest.mark.parametrize(
+    "text", ["preempt=rank3@1s", "preempt=workerpool0-0@", "late=soon", "busy=-1", "fire", "quota="]
+)
 def test_faults_that_can_not_be(text: str) -> None:
     with pytest.raises(OptionError, match="allowed are preempt=REPLICA"):
         Faults.parse(text)

@@ -20,7 +20,8 @@ WHERE = "usr/local/lib/python3.11/dist-packages"
 # Debian's word that pip must not install; Google's containers don't have it.
 NO_PIP = "usr/lib/python3.11/.wh.EXTERNALLY-MANAGED"
 LEFT_OUT = re.compile(
-    r"(torch/(test|bin|include)|tensorflow/include|.*/tests?)/.*|libclang.*|\.\..*"
+    r"(torch/(test|include)|tensorflow/include|(numpy|sympy|networkx)/.*/tests)/.*"
+    r"|torch/bin/(?!torch_shm).*|libclang.*|\.\..*"
 )
 
 

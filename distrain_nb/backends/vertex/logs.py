@@ -41,9 +41,9 @@ class Patience:
     busy: float = 20.0
 
     @classmethod
-    def of_rehearsal(cls) -> Patience:
-        """On this machine entries come at once, or as late as a rehearsal is told to have them."""
-        return cls(settle=1.0)
+    def of_rehearsal(cls, late: float) -> Patience:
+        """On this machine entries come at once, or as many seconds late as it is told to be."""
+        return cls(settle=1.0 + late, late=20.0 + late)
 
 
 @dataclass(frozen=True, order=True)

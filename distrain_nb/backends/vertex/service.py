@@ -27,7 +27,8 @@ CONSOLE = "https://console.cloud.google.com"
 
 @dataclass(frozen=True)
 class VertexService:
-    """One run: `told` is what `VertexPlan.told` said; `endpoints` are a rehearsal's, or empty."""
+    """One run: `told` is what `VertexPlan.told` said; `endpoints` are a rehearsal's, or empty;
+    `late` among them says by how many seconds entries of the log may be late."""
 
     told: Mapping[str, Any]
     endpoints: Mapping[str, str]
@@ -70,7 +71,8 @@ class VertexService:
         number = self._jobs.custom_job(job).rpartition("/")[2]
         if not number:  # a pipeline that has not begun
             return (), cursor
-        patience = Patience.of_rehearsal() if self.endpoints else Patience()
+        late = self.endpoints.get("late")
+        patience = Patience.of_rehearsal(float(late)) if late else Patience()
         with calls.plain_words("read the job's log"):
             return read(self._logging, self.told["project"], number, cursor, patience, last=last)
 

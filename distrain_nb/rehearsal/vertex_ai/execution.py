@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote
 
 from google.cloud.aiplatform_v1 import types
@@ -57,10 +57,11 @@ class Execution:
         self._buckets = buckets
         self._entries = entries
         self._enter = enter
-        self._preemptions = sorted(faults.preemptions, key=lambda one: one.seconds)
+        self._preemptions = list(faults.preemptions)
         self._members = members(job, spec)
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
+        self._printed: set[str] = set()
         self._cancelled = threading.Event()
 
     def start(self) -> None:
@@ -152,14 +153,23 @@ class Execution:
     def _read(self, task: str, running: Running) -> None:
         for stream, text in running.lines():
             self._entries.write(self._job, task, text, stream)
+            waited_for = (one.text for one in self._preemptions if one.text)
+            self._printed.update(each for each in waited_for if each in text)
 
     def _watch(self, network: Network) -> None:
-        """Until the primary ends, a replica fails or the job is cancelled."""
+        """Until the primary ends, a replica fails, time is up or the job is cancelled."""
         began = time.monotonic()
+        timeout: Any = self._spec.scheduling.timeout  # a timedelta, whatever its annotation says
+        limit = timeout.total_seconds() if timeout else 0.0
         while not self._cancelled.wait(_LOOK_EVERY_S):
             self._sync()
-            if self._preemptions and time.monotonic() - began >= self._preemptions[0].seconds:
-                self._preempt(network, self._preemptions.pop(0))
+            ran = time.monotonic() - began
+            if limit and ran > limit:
+                raise _Failed(f"The job has run for its timeout of {limit:g} s and was stopped.")
+            due = next((one for one in self._preemptions if self._is_due(one, ran)), None)
+            if due is not None:
+                self._preemptions.remove(due)
+                self._preempt(network, due)
                 continue
             statuses = {task: running.status() for task, running in self._running.items()}
             for task, status in statuses.items():
@@ -167,6 +177,9 @@ class Execution:
                     self._fail(task, status)
             if statuses["workerpool0-0"] == 0:
                 return
+
+    def _is_due(self, one: Preemption, ran: float) -> bool:
+        return one.text in self._printed if one.text else ran >= one.seconds
 
     def _preempt(self, network: Network, one: Preemption) -> None:
         """The machine goes away; the service starts on another."""
@@ -178,11 +191,13 @@ class Execution:
         if self._spec.scheduling.disable_retries:
             raise _Failed(f"The replica {one.replica} was preempted, and retries are disabled.")
         if self._spec.scheduling.restart_job_on_worker_restart:
+            self._enter(self._job, States.JOB_STATE_PENDING)
             self._stop(self._members)
             taken = list(self._members)
         self._say(f"Restarting {', '.join(member.task for member in taken)}.")
         self._sync()
         self._start(network, taken)
+        self._enter(self._job, States.JOB_STATE_RUNNING)
 
     def _stop(self, which: Iterable[Member], **grace: float) -> None:
         running = [self._running[x.task] for x in which if x.task in self._running]

@@ -59,6 +59,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
             "logging": stack.enter_context(serve(logging_service(entries))),
             "storage": stored.endpoint,
             "registry": images,
+            "late": str(faults.late),
         }
         stack.callback(jobs.close)
         yield StandIn(endpoints, entries, jobs, folder)
