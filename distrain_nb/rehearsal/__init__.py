@@ -55,5 +55,5 @@ def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping
             f"A rehearsal for SageMaker needs {missing.name}: "
             "`pip install 'distrain-nb[rehearsal]'`."
         ) from None
-    with stand_in(chosen, buckets) as endpoints:
-        yield endpoints
+    with stand_in(chosen, buckets) as running:
+        yield running.endpoints

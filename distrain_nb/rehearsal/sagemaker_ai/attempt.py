@@ -31,7 +31,10 @@ _OWN_INTERFACE = "eth0"
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What jobs run on and reach; `s3` is the URL at which this machine's programs find it."""
+    """What jobs run on and reach; `s3` is the URL at which this machine's programs find it.
+
+    A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL.
+    """
 
     engine: Engine
     store: Store
@@ -39,6 +42,7 @@ class Surroundings:
     faults: Faults
     s3: str
     folder: Path
+    grace: float = 120.0
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,12 @@ from botocore.exceptions import ClientError
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
+from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.sagemaker_ai.attempt import Attempt
 from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
 
 if TYPE_CHECKING:
     from distrain_nb.rehearsal.sagemaker_ai.attempt import Job, Surroundings
-
-GRACE_S = 120.0
 
 _LOOK_EVERY_S = 0.2
 _SAVE_EVERY_S = 1.0
@@ -40,7 +39,7 @@ class Execution:
         self._around = around
         self._record = job.record
         self._stopped = threading.Event()
-        self._grace = GRACE_S
+        self._grace = around.grace
         self._created = time.monotonic()
         self._trained = 0.0
         self._interruptions = sorted(around.faults.preemptions, key=lambda one: one.seconds)
@@ -194,7 +193,7 @@ class Execution:
         return ""
 
     def _fail(self, attempt: Attempt, host: str, status: int) -> None:
-        attempt.stop(self._grace)
+        attempt.stop(min(self._grace, GRACE_S))
         self._save(attempt)
         said = attempt.failure(host)
         if status == _KILLED and not said:

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.rehearsal.engine import Replica
+from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
 from distrain_nb.rehearsal.sagemaker_ai.channels import channels
 
 if TYPE_CHECKING:
@@ -124,14 +125,18 @@ def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
 
 
 def _service_environment(arn: str, s3: str) -> dict[str, str]:
-    """What the service tells every container, and how one of a rehearsal reaches S3."""
+    """What the service tells every container, and how one that can reaches a rehearsal's S3."""
     region, name = arn.split(":")[3], arn.partition("/")[2]
-    return {
+    told = {
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "TRAINING_JOB_NAME": name,
         "TRAINING_JOB_ARN": arn,
-        "AWS_ENDPOINT_URL_S3": s3,
-        "AWS_ACCESS_KEY_ID": "role",
-        "AWS_SECRET_ACCESS_KEY": "rehearsal",
     }
+    if s3:
+        told |= {
+            "AWS_ENDPOINT_URL_S3": s3,
+            "AWS_ACCESS_KEY_ID": ROLE_KEY,
+            "AWS_SECRET_ACCESS_KEY": "rehearsal",
+        }
+    return told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,17 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults
 
 
-@contextmanager
-def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[Mapping[str, str]]:
-    """Services with these buckets; gives the addresses at which boto3 finds them.
+@dataclass(frozen=True)
+class StandIn:
+    """The services, by the addresses at which boto3 finds them, and what their jobs run on."""
 
-    Raises DistrainError naming what is not installed.
-    """
+    endpoints: Mapping[str, str]
+    around: Surroundings
+
+
+@contextmanager
+def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
+    """Services with these buckets. Raises DistrainError naming what is not installed."""
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(
@@ -45,7 +51,9 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[Mapping[st
             store.create(name)
         streams = Streams(kept, faults.late)
         stack.callback(streams.close)
-        jobs = TrainingJobs(Surroundings(chosen, store, streams, faults, kept, folder))
+        around = Surroundings(chosen, store, streams, faults, kept, folder)
+        jobs = TrainingJobs(around)
         stack.callback(jobs.close)
         url = stack.enter_context(serve(jobs.operations()))
-        yield {"sagemaker": url, "s3": kept, "sts": kept, "logs": kept, "registry": images}
+        endpoints = {"sagemaker": url, "s3": kept, "sts": kept, "logs": kept, "registry": images}
+        yield StandIn(endpoints, around)

@@ -1,0 +1,57 @@
+"""What goes wrong on purpose in S3, in the logs and in answers; under bubblewrap."""
+
+from __future__ import annotations
+
+import pytest
+from botocore.exceptions import ClientError
+
+from distrain_nb.errors import OptionError
+from distrain_nb.rehearsal.faults import SAGEMAKER, Faults, Preemption
+from tests.image.services.bases import BaseImage
+
+from .training_jobs import GROUP, request, standing_in
+
+LINES = """\
+import socket
+print("host", socket.gethostname(), socket.gethostbyname("algo-1"), socket.gethostbyname("algo-2"))
+for n in range(500):
+    print("line", n)
+"""
+FAULTS = "permission=s3:PutObject,late=3s,busy=3,lost=1"
+
+
+def test_a_job_that_meets_all_of_it(no_docker: None, small: BaseImage) -> None:
+    with standing_in(small, FAULTS) as (_, aws):
+        asked = request(aws.base, LINES, 2)
+        # boto3 asks again where it gets no answer, and the job is there
+        with pytest.raises(ClientError, match="already exists"):
+            aws.jobs.create_training_job(**asked)
+        name = asked["TrainingJobName"]
+        job = aws.wait(name)
+        assert job["FailureReason"].startswith("ClientError: Artifact upload failed:S3 refused")
+        assert "(AccessDenied: Access Denied)" in job["FailureReason"]
+        assert "under bubblewrap" in job["SecondaryStatusTransitions"][1]["StatusMessage"]
+        with pytest.raises(ClientError, match="Rate exceeded"):
+            for _ in range(3):
+                aws.impatient("logs").describe_log_streams(logGroupName=GROUP)
+        counts = [0]
+        while counts[-1] < 1002:
+            counts.append(len(aws.said(name)))
+        assert counts[1] < 1002
+        lines = aws.said(name, "algo-2-")
+        assert "host algo-2 127.0.1.1 127.0.1.2" in lines
+        assert {f"line {n}" for n in range(500)} < set(lines)
+
+
+def test_faults_are_read() -> None:
+    read = Faults.parse("spot=algo-2@30s, permission=iam:PassRole,quota=ml.p3.2xlarge", SAGEMAKER)
+    expected = Faults((Preemption("algo-2", 30.0),), "ml.p3.2xlarge", "iam:PassRole")
+    assert read == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["preempt=workerpool0-0@1s", "spot=rank3@1s", "spot=algo-1", "permission=PassRole"]
+)
+def test_faults_that_can_not_be(text: str) -> None:
+    with pytest.raises(OptionError, match="allowed are spot=algo-N@SECONDSs"):
+        Faults.parse(text, SAGEMAKER)
