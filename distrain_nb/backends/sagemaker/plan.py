@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.sagemaker.place import Place
     from distrain_nb.findings import Finding
+    from distrain_nb.layout import Layout
 
 # The service's limit for names of jobs is 63 characters; eight of ours and a dash come behind.
 _LONGEST_NAME = 40
@@ -101,7 +102,7 @@ class SageMakerPlan:
 def plan(job: Job) -> SageMakerPlan:
     """Pure but for the environment and AWS's files, which say where. Raises OptionError."""
     place = place_of(job)
-    job = replace(job, layout=replace(job.layout, launcher=_launcher(job)))
+    job = replace(job, layout=replace(_with_primary(job.layout), launcher=_launcher(job)))
     base = _base(job, place)
     start = _start(job, base)
     request = request_of(job, place, start)
@@ -111,6 +112,15 @@ def plan(job: Job) -> SageMakerPlan:
         *(beyond(request) if place.role else ()),
     )
     return SageMakerPlan(job, place, start, base, request, found)
+
+
+def _with_primary(layout: Layout) -> Layout:
+    """With the first host as the primary, which it is to the worker and in the log."""
+    pool = hosts(layout)
+    if not pool.replicas:
+        return layout
+    workers = replace(pool, replicas=pool.replicas - 1) if pool.replicas > 1 else None
+    return replace(layout, primary=replace(pool, replicas=1), workers=workers)
 
 
 def _launcher(job: Job) -> str:
