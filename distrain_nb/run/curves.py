@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.query import number
+from distrain_nb.run.query import number, share
+from distrain_nb.run.smooth import smooth
 from distrain_nb.run.thin import thin
 
 if TYPE_CHECKING:
@@ -22,7 +23,11 @@ _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
 def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
-    """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`."""
+    """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`.
+
+    With `smoothing` the values are averages over all points before, by that weight.
+    """
+    weight = share(query, "smoothing")
     count = number(query, "points", POINTS, POINTS_AT_LEAST, POINTS_AT_MOST)
     first, last = number(query, "from", _LOWEST), number(query, "to", _HIGHEST)
     tag = query.get("tag", "")
@@ -30,7 +35,11 @@ def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
         found = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
         notes = list(events.notes)
         lines = [
-            {"run": run, "tag": name, **_columns(thin(_between(points, first, last), count))}
+            {
+                "run": run,
+                "tag": name,
+                **_columns(thin(_between(smooth(points, weight), first, last), count)),
+            }
             for (run, name), points in found
         ]
     return {"lines": lines, "notes": notes}

@@ -43,6 +43,18 @@ def number(
     return value
 
 
+def share(query: Query, name: str) -> float:
+    """A number of the query from 0 to less than 1; 0 where it is not there."""
+    text = query.get(name) or "0"
+    try:
+        value = float(text)
+    except ValueError:
+        raise OptionError(f"{name} can't be {text!r}; it is a number") from None
+    if not 0 <= value < 1:
+        raise OptionError(f"{name} can't be {text}; it is a number from 0 to less than 1")
+    return value
+
+
 def flag(query: Query, name: str) -> bool:
     text = query.get(name, "")
     if text not in FLAGS:

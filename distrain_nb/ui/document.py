@@ -47,9 +47,26 @@ def chart_bundle(metrics: Metrics) -> dict[str, Any]:
             "layout": layout,
             "config": figure.CONFIG,
         },
-        "text/html": f'{style()}<div class="distrain">{drawing.charts(metrics)}</div>',
-        "text/plain": "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items()),
+        "text/html": f"{style()}{still_charts(metrics)}",
+        "text/plain": chart_text(metrics),
     }
+
+
+def still_charts(metrics: Metrics, title: str = "") -> str:
+    """The charts as drawings, folded if they have a title; nothing where there are none."""
+    if not metrics.keys:
+        return ""
+    drawn = drawing.charts(metrics)
+    if title:
+        drawn = (
+            f'<details class="dn-folded"><summary>{html.escape(title)}</summary>{drawn}</details>'
+        )
+    return f'<div class="distrain">{drawn}</div>'
+
+
+def chart_text(metrics: Metrics) -> str:
+    """The newest value of each metric."""
+    return "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())
 
 
 def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:

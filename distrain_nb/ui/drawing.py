@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.facts import brief
-from distrain_nb.ui.figure import COLOURS, series_of
+from distrain_nb.ui.figure import COLOURS, left_out, series_of, shown, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,21 +25,23 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 20
 TICKS = 4
 
 
-def charts(metrics: Metrics) -> str:
+def charts(metrics: Metrics, points_in_all: int = POINTS_IN_ALL) -> str:
     """A figure for each metric, with a line for each series."""
-    series = series_of(metrics.keys)
-    points = max(30, min(300, POINTS_IN_ALL // max(1, len(metrics.keys))))
+    drawn = shown(metrics.keys)
+    series = series_of(drawn)
+    points = max(10, min(300, points_in_all // max(1, len(drawn))))
     last = metrics.last()
     figures = []
-    for tag in metrics.tags:
-        keys = [key for key in metrics.keys if key.tag == tag]
-        lines = {key: metrics.line(key, points) for key in keys}
+    for tag in tags_of(drawn):
+        lines = {key: metrics.line(key, points) for key in drawn if key.tag == tag}
         title = f"{html.escape(tag)} &nbsp;{brief(last.get(tag, math.nan))}"
         figures.append(
             f"<figure><figcaption>{title}</figcaption>{_svg(tag, lines, series)}</figure>"
         )
     legend = _legend(series) if len(series) > 1 else ""
-    return f'{legend}<div class="dn-charts">{"".join(figures)}</div>'
+    note = html.escape(left_out(metrics.keys))
+    note = f'<div class="dn-note">{note}</div>' if note else ""
+    return f'{legend}<div class="dn-charts">{"".join(figures)}</div>{note}'
 
 
 def _legend(series: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.facts import brief
@@ -19,6 +20,7 @@ ROW_PX = 220
 ONLY_ROW_PX = 260
 DOTS_UP_TO = 24
 MOST_COLUMNS = 3
+MOST_TAGS = 60
 COLUMNS_OF_ANY_PAGE = 2
 CONFIG = {"displaylogo": False, "responsive": True, "displayModeBar": "hover"}
 _GAP_X, _GAP_PX = 0.07, 64
@@ -124,12 +126,36 @@ def _axes(place: int, columns: int, rows: int, height: int) -> dict[str, Any]:
 
 def whole(metrics: Metrics, points: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """(traces, layout) of everything that there is, at most `points` points a line."""
-    tags, series = metrics.tags, series_of(metrics.keys)
+    keys = shown(metrics.keys)
+    tags, series = tags_of(keys), series_of(keys)
     traces = [
         trace(key, tags.index(key.tag), series) | points_of(metrics.line(key, points))
-        for key in metrics.keys
+        for key in keys
     ]
     return traces, layout(tags, metrics.last(), len(series) > 1)
+
+
+def shown(keys: Sequence[Key]) -> tuple[Key, ...]:
+    """The lines that are drawn: those of the first metrics, since no page holds thousands."""
+    if len(keys) <= MOST_TAGS:
+        return tuple(keys)
+    tags = set(islice(dict.fromkeys(key.tag for key in keys), MOST_TAGS))
+    return tuple(key for key in keys if key.tag in tags)
+
+
+def left_out(keys: Sequence[Key]) -> str:
+    """A sentence about the metrics that are not drawn; empty where all are."""
+    if len(keys) <= MOST_TAGS:
+        return ""
+    count = len({key.tag for key in keys})
+    if count <= MOST_TAGS:
+        return ""
+    return f"the first {MOST_TAGS} of {count:,} metrics; run.metrics() has all"
+
+
+def tags_of(keys: Sequence[Key]) -> list[str]:
+    """The metrics in order of first appearance."""
+    return list(dict.fromkeys(key.tag for key in keys))
 
 
 def series_of(keys: Sequence[Key]) -> list[str]:

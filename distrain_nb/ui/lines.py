@@ -25,7 +25,7 @@ _EXACT_IN_FLOAT32 = 1 << 24
 
 @dataclass(frozen=True)
 class ChartLine:
-    """One series of one metric: `x` is the step, `last` the newest value of all.
+    """One series of one metric: `x` is the step, `last` the newest value of all `count` points.
 
     `began` is the wall time of the first point, in seconds since the epoch, and `seconds` what had
     passed since then at each point.
@@ -36,14 +36,15 @@ class ChartLine:
     last: float
     began: float
     seconds: NDArray[np.float32]
+    count: int
 
 
 class Metrics:
-    """What a run's event files have so far."""
+    """What the event files of a run, `below` its folder, have so far."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, below: str = METRICS_FOLDER) -> None:
         self.folder = folder
-        self._events = EventFolder(folder / METRICS_FOLDER)
+        self._events = EventFolder(folder / below)
 
     def read(self) -> tuple[Key, ...]:
         """Read what is new, and name the lines that have changed."""
@@ -80,13 +81,14 @@ def thin(points: Points, count: int) -> ChartLine:
     """The line of these points, thinned."""
     if not len(points):
         none = np.empty(0, np.float32)
-        return ChartLine(none, none, float("nan"), 0.0, none)
+        return ChartLine(none, none, float("nan"), 0.0, none, 0)
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
     kept = thinned(points, count)
     x = kept["step"].astype(_width(kept["step"]))
     with np.errstate(over="ignore"):
         value = kept["value"].astype(np.float32)
-    return ChartLine(x, value, last, began, (kept["wall_time"] - began).astype(np.float32))
+    seconds = (kept["wall_time"] - began).astype(np.float32)
+    return ChartLine(x, value, last, began, seconds, len(points))
 
 
 def _width(steps: NDArray[np.int64]) -> type[np.floating[Any]]:

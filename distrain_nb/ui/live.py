@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import re
 import time
@@ -18,8 +17,7 @@ from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.server.watching import is_watched
-from distrain_nb.ui import drawing
-from distrain_nb.ui.charts import LiveCharts
+from distrain_nb.ui.charts import RunCharts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -88,8 +86,7 @@ class LiveView:
         self._seq = 0
         self._whole_due = 0.0
         self._behind = False
-        self._charts = LiveCharts(metrics, self._sketch)
-        self._charts_failed = False
+        self.charts = RunCharts(metrics, self._sketch)
         self.key = uuid4().hex
         self._run = RunWidget(
             run=run, home=fingerprint(home()), key=self.key, waiting=True, kernel=_kernel_id()
@@ -113,28 +110,14 @@ class LiveView:
             self._send_whole()
         elif changed:
             self._send(news, whole=False)
-        self._show_charts()
+        self.charts.refresh()
+        if len(self.widget.children) <= len(self.charts.widgets):
+            self.widget.children = (self._run, *self.charts.widgets)
 
     def end(self) -> None:
-        """Let the figure go, which is large; what a page that was loaded anew still shows stays."""
-        self._run.sketch = drawing.charts(self._metrics) if self._metrics.keys else ""
+        """The run goes on no more; the page may still ask about it."""
         self._run.waiting = False
         self._run.batch = {}
-        self.widget.children = (self._run,)
-        self._charts.close()
-
-    def _show_charts(self) -> None:
-        """Charts that fail must not fail the cell, nor hide how the run goes on."""
-        if self._charts_failed:
-            return
-        try:
-            self._charts.refresh()
-        except Exception as error:
-            self._charts_failed = True
-            words = html.escape(f"the charts can't be drawn: {error!r}")
-            self._sketch(f'<div class="dn-note">{words}</div>')
-        if self._charts.widget is not None and len(self.widget.children) == 1:
-            self.widget.children = (self._run, self._charts.widget)
 
     def _sketch(self, markup: str) -> None:
         self._run.sketch = markup

@@ -140,12 +140,14 @@ class Monitor:
     def _leave_document(self) -> None:
         self._metrics.read()
         bundle = document.run_bundle(self._facts, self._tail, self._metrics)
-        if self._live:
-            bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
+        if self._live is None:
+            self._places[0].update(bundle, raw=True)
+            self._places[1].update(document.chart_bundle(self._metrics), raw=True)
+            return
+        bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
         self._places[0].update(bundle, raw=True)
-        self._places[1].update(document.chart_bundle(self._metrics), raw=True)
-        if self._live:
-            self._live.end()
+        self._places[1].update(self._live.charts.still(), raw=True)
+        self._live.end()
 
 
 def _place_of(view: LiveView) -> str:

@@ -31,7 +31,7 @@ for step in range({STEPS}):
     for line in range(step * 4, step * 4 + 4):
         print("line", line, "of rank", rank)
 """
-VIEWS = ".jp-OutputArea-output .distrain"
+VIEWS = ".jp-OutputArea-output section.distrain"
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def server(tmp_path: Path) -> Iterator[Lab]:
 def test_a_run_is_shown_and_stopped(server: Lab, page: Page, tmp_path: Path) -> None:
     opened = OpenNotebook(page, server, server.write("seven", "%load_ext distrain_nb", TRAIN))
     opened.run_cells(2)
-    view = page.locator(".jp-OutputArea-output .distrain")
+    view = page.locator(".jp-OutputArea-output section.distrain")
     expect(view.locator(".dn-badge")).to_contain_text("running", timeout=30_000)
     expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=30_000)
     expect(view.locator(".dn-head")).to_contain_text("this machine · 2 ranks")

@@ -14,6 +14,14 @@ function unpacked(line) {
   };
 }
 
+// Lines of an answer, by the number that their line has among these keys.
+function byNumber(lines, keys) {
+  return new Map(lines.map((line) => [
+    keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
+    { step: line.step, value: line.value.map((value) => value ?? NaN), wall: line.wall_time },
+  ]));
+}
+
 // Exponential moving average without the pull towards zero at the start, as TensorBoard's; what is
 // no finite number stays as it is and counts for nothing.
 function smoothed(values, weight) {

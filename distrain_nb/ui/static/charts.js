@@ -1,66 +1,54 @@
-// The live charts of a run: one figure for all metrics, and the tools above it.
+// Charts of a run: one figure for all metrics, and the tools above it.
 
 const NARROW = 560;
 const WIDE = 900;
 const FINE_POINTS = 1000;
+const SMOOTH_POINTS = 500;
 const POINTS_AT_ONCE = 100000;
-const REFINE_AGAIN_MS = 2000;
+const AGAIN_MS = 2000;
+const SETTLED_MS = 150;
 const X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
 const Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
 
-// plotly.js, once a page: by way of a widget of its own, so that no other copy is disturbed.
-function plotlyOf(model) {
-  window.distrainPlotly ??= bringPlotly(model).catch((error) => {
-    window.distrainPlotly = undefined;
-    throw error;
-  });
-  return window.distrainPlotly;
-}
-
-async function bringPlotly(model) {
-  const carrier = await model.widget_manager.get_model(model.get("plotly"));
-  const address = URL.createObjectURL(new Blob([carrier.get("code")], { type: "text/javascript" }));
-  const before = window.Plotly;
-  await import(address);
-  const plotly = window.Plotly;
-  window.Plotly = before;
-  URL.revokeObjectURL(address);
-  return plotly;
-}
-
 class Charts {
-  constructor(model, root, plotly) {
+  constructor(model, root, source, code) {
     this.model = model;
-    this.plotly = plotly;
-    this.source = new Source(model);
+    this.source = source;
     this.smoothing = 0;
     this.mode = "step";
     this.scale = "linear";
-    this.fine = new Map();  // the number of a subplot -> {from, to, lines by number, at}
+    this.hidden = new Set();  // groups of the legend
+    this.fine = new Map();    // the number of a subplot -> {lines by number, smooth by number, at}
+    this.smooth = null;       // {weight, lines by number}: averaged over all points there are
+    this.averagedAt = 0;
     this.note = element("span", "dn-chart-note", "", { role: "status" });
-    this.figure = element("div", "dn-figure", undefined, { role: "group", "aria-label": "Charts" });
+    this.figure = element("div", "dn-figure");
     root.append(this.tools(), this.figure);
+    this.plot = new PlotFrame(this.figure, `Charts of run ${model.get("run")}`, code, {
+      changed: (change) => this.zoomed(change),
+      toggled: (hidden) => { this.hidden = new Set(hidden); },
+    });
+    this.settled = quiet(SETTLED_MS, () => this.average());
     this.heard = () => this.arrived();
     model.on("change:lines", this.heard);
     this.width = 0;
     this.resized = new ResizeObserver(() => this.resize());
-    this.resized.observe(root);
+    this.resized.observe(this.figure);
     this.themed = new MutationObserver(() => this.draw());
     this.themed.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
     this.draw();
   }
 
   tools() {
-    const bar = element("div", "dn-chart-tools", undefined, {
-      role: "group", "aria-label": "Chart tools", "data-lm-suppress-shortcuts": "true",  // arrow keys are the slider's
-    });
+    const bar = element("div", "dn-chart-tools", undefined, { role: "group", "aria-label": "Chart tools" });
     const label = element("label", "", "Smoothing ");
-    const slider = element("input", "", undefined, { type: "range", min: 0, max: 0.99, step: 0.01, value: 0 });
+    const slider = element("input", "", undefined, { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
     const told = element("output", "", "0.00");
     slider.addEventListener("input", () => {
       this.smoothing = Number(slider.value);
       told.textContent = this.smoothing.toFixed(2);
       this.draw();
+      this.settled();
     });
     label.append(slider, told);
     bar.append(
@@ -79,7 +67,8 @@ class Charts {
   arrived() {
     this.draw();
     const now = Date.now();
-    for (const [place, range] of this.fine) if (now - range.at > REFINE_AGAIN_MS) this.refine(place);
+    for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
+    if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
   }
 
   resize() {
@@ -90,16 +79,14 @@ class Charts {
   }
 
   draw() {
-    const { traces, layouts, config, dots } = this.model.get("shape");
+    const { traces, layouts, config, dots, note } = this.model.get("shape");
     const lines = this.model.get("lines").map(unpacked);
     if (!traces || lines.length !== traces.length || !this.width) return;
+    if (note) this.note.textContent = note;
     this.start = Math.min(...lines.map((line) => line.wall[0] ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
-    const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, dots));
-    this.drawn = this.plotly.react(this.figure, data, this.layout(layouts), config);
-    if (this.listens) return;
-    this.listens = true;
-    this.figure.on("plotly_relayout", (change) => this.zoomed(change));
+    const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
+    this.plot.draw(data, this.layout(layouts), config);
   }
 
   closer(line, number) {
@@ -110,13 +97,16 @@ class Charts {
     return line;
   }
 
-  traces(trace, line, dots) {
+  traces(trace, line, number, dots) {
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
-    if (!this.smoothing) return [{ ...trace, x, y: line.value, mode }];
+    const visible = this.hidden.has(trace.legendgroup) ? "legendonly" : true;
+    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
+    if (!this.smoothing) return [shown];
+    const smooth = this.averaged(line, number);
     return [
-      { ...trace, x, y: line.value, mode, opacity: 0.25, hoverinfo: "skip", showlegend: false },
-      { ...trace, x, y: smoothed(line.value, this.smoothing), mode: "lines" },
+      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
+      { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" },
     ];
   }
 
@@ -130,12 +120,37 @@ class Charts {
     layout.font.color = text;
     layout.hoverlabel.font.color = text;
     layout.hoverlabel.bgcolor = colour("--jp-layout-color1", "#fff");
-    layout.uirevision = "the reader's";  // zoom and hidden lines stay when points come
+    layout.uirevision = "the reader's";  // zoom stays when points come
     for (const name of Object.keys(layout)) {
       if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: this.mode, type: this.mode === "wall" ? "date" : "linear" });
       if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: this.scale, type: this.scale });
     }
     return layout;
+  }
+
+  // ---- Smoothing ---------------------------------------------------------------------------
+
+  // The line averaged over all points: as asked for, or here, where all are at hand or until then.
+  averaged(line, number) {
+    const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number) : null;
+    if (!whole) return { ...line, value: smoothed(line.value, this.smoothing) };
+    for (const range of this.fine.values()) {
+      const fine = range.weight === this.smoothing ? range.smooth?.get(number) : null;
+      if (fine?.step.length) return refined(whole, fine);
+    }
+    return whole;
+  }
+
+  async average() {
+    const weight = this.smoothing;
+    const { keys, thinned } = this.model.get("shape");
+    if (!weight || !thinned) return;
+    this.averagedAt = Date.now();
+    const told = await this.asked({ points: SMOOTH_POINTS, smoothing: weight });
+    if (!told || this.smoothing !== weight) return;
+    this.smooth = { weight, lines: byNumber(told.lines, keys) };
+    for (const [place, range] of this.fine) if (range.weight !== weight) this.refine(place);
+    this.draw();
   }
 
   // ---- Zoom --------------------------------------------------------------------------------
@@ -152,29 +167,28 @@ class Charts {
 
   // The points of what is seen of one subplot, as many as of the whole line before.
   async refine(place) {
-    const axis = this.figure.layout[place ? `xaxis${place + 1}` : "xaxis"];
+    const seen = this.plot.ranges[place ? `xaxis${place + 1}` : "xaxis"];
     const keys = this.model.get("shape").keys;
     const tags = [...new Set(keys.map(([, tag]) => tag))];
     const numbersOf = keys.flatMap(([, tag], number) => (tag === tags[place] ? [number] : []));
     const coarse = this.model.get("lines").map(unpacked);
-    const steps = stepsWithin(numbersOf.map((number) => coarse[number]), this.mode, this.start, ...axis.range);
+    const steps = stepsWithin(numbersOf.map((number) => coarse[number]), this.mode, this.start, ...seen);
     if (!steps) return;
-    const range = { ...this.fine.get(place), at: Date.now() };
+    const weight = this.smoothing;
+    const range = { ...this.fine.get(place), weight, at: Date.now() };
     this.fine.set(place, range);
     const query = { tag: tags[place], from: steps[0], to: steps[1], points: FINE_POINTS };
     const told = await this.asked(query);
+    const smooth = weight ? await this.asked({ ...query, smoothing: weight }) : null;
     if (!told || this.fine.get(place) !== range) return;
-    const found = told.lines.map((line) => [
-      keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
-      { step: line.step, value: line.value.map((value) => value ?? NaN), wall: line.wall_time },
-    ]);
-    range.lines = new Map(found);
+    range.lines = byNumber(told.lines, keys);
+    range.smooth = smooth && byNumber(smooth.lines, keys);
     this.draw();
   }
 
   async asked(query) {
     try {
-      return await this.source.ask("metrics", query);
+      return await this.source.ask(this.model.get("path"), query);
     } catch (error) {
       this.note.textContent = error.message;
       return null;
@@ -184,12 +198,12 @@ class Charts {
   // ---- Saving ------------------------------------------------------------------------------
 
   get fileName() {
-    return `run-${this.model.get("run")}`;
+    return `run-${this.model.get("run")}-${this.model.get("path")}`;
   }
 
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
-    this.plotly.downloadImage(this.figure, { format: "png", scale: 2, width, height, filename: this.fileName });
+    this.plot.savePicture({ format: "png", scale: 2, width, height, filename: this.fileName });
   }
 
   async saveTable() {
@@ -215,19 +229,10 @@ class Charts {
   }
 
   close() {
+    this.settled.cancel();
     this.model.off("change:lines", this.heard);
     this.resized.disconnect();
     this.themed.disconnect();
-    this.source.close();
-    this.plotly.purge(this.figure);
+    this.plot.close();
   }
 }
-
-async function render({ model, el }) {
-  const root = element("div", "distrain-charts");
-  el.append(root);
-  const charts = new Charts(model, root, await plotlyOf(model));
-  return () => charts.close();
-}
-
-export default { render };

@@ -1,6 +1,6 @@
 // The live view of a run as a widget, with what stands for its charts.
 
-// What stands for the charts until plotly has arrived in the page.
+// What stands for the charts until plotly has drawn them.
 function sketch(root, model) {
   const place = element("div");
   root.append(place);
@@ -9,7 +9,7 @@ function sketch(root, model) {
   change();
   const clock = setInterval(() => {
     const output = root.closest(".jp-OutputArea-output, .output_area, .cell-output");
-    place.hidden = Boolean(output?.querySelector(".js-plotly-plot .main-svg"));
+    place.hidden = Boolean(output?.querySelector(".dn-figure[data-drawn]"));
   }, 200);
   return () => { clearInterval(clock); model.off("change:sketch", change); place.remove(); };
 }

@@ -11,8 +11,11 @@ function element(tag, className, text, attributes = {}) {
   return made;
 }
 
+// On whatever has the focus, for JupyterLab takes its keys (arrows, Enter, Space) for itself.
+const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+
 function button(className, text, title, onClick) {
-  const made = element("button", className, text, { type: "button", title });
+  const made = element("button", className, text, { type: "button", title, ...OWN_KEYS });
   made.addEventListener("click", onClick);
   return made;
 }
@@ -30,7 +33,7 @@ function toggle(text, title, onChange) {
 }
 
 function choice(label, entries, onChange) {
-  const menu = element("select", "", undefined, { "aria-label": label });
+  const menu = element("select", "", undefined, { "aria-label": label, ...OWN_KEYS });
   menu.append(...entries.map(([value, text]) => new Option(text, value)));
   menu.addEventListener("change", () => onChange(menu.value));
   return menu;

@@ -1,0 +1,134 @@
+// Plotly in a frame of its own. A sandboxed document has no origin, so a browser can give it its own
+// process: compiling 5 MB of code, and drawing, then hold up neither the log nor the page.
+
+const FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
+<script>
+const plot = document.getElementById("plot");
+const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
+const ranges = () => Object.fromEntries(
+  Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
+);
+const hidden = () => [...new Set(plot._fullData.filter((trace) => trace.visible === "legendonly").map((trace) => trace.legendgroup))];
+const acts = {
+  async code(packed) {
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([await new Response(unpacked).blob()], { type: "text/javascript" }));
+    script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
+    document.head.append(script);
+  },
+  async figure([data, layout, config]) {
+    const first = !plot.on;
+    await Plotly.react(plot, data, layout, config);
+    if (first) plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+    if (first) plot.on("plotly_restyle", () => say("toggled", { hidden: hidden() }));
+    say("drawn", { ranges: ranges() });
+  },
+  zoom(axes) { Plotly.relayout(plot, axes); },
+  picture(options) { Plotly.downloadImage(plot, options); },
+};
+addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
+say("open");
+<\/script></html>`;
+const NEAR = "800px";  // to what is in sight
+
+// The packed code of plotly, which all charts of a kernel share, from a widget of its own.
+async function plotlyCode(model) {
+  const carrier = await model.widget_manager.get_model(model.get("plotly"));
+  return carrier.get("code");
+}
+
+class PlotFrame {
+  // `code` gives the packed code. Calls `changed` with what the reader has changed of the axes, and
+  // `toggled` with the groups of the legend that are hidden.
+  constructor(place, title, code, { changed = () => {}, toggled = () => {} } = {}) {
+    this.place = place;
+    this.code = code;
+    this.acts = { changed, toggled };
+    this.ready = false;
+    this.busy = false;   // one drawing at a time: of what comes meanwhile only the newest counts
+    this.stale = false;
+    this.figure = null;
+    this.ranges = {};    // of the axes as they are drawn, by name
+    this.zoomed = {};    // what the reader has set of them
+    this.whenDrawn = () => {};
+    this.frame = element("iframe", "dn-plot", undefined, { sandbox: "allow-scripts allow-downloads", title });
+    this.heard = ({ source, data }) => { if (source && source === this.frame.contentWindow) this.take(data); };
+    window.addEventListener("message", this.heard);
+    // Each frame takes some 50 MB: only what comes near to being seen has one.
+    this.near = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.start(); }, { rootMargin: NEAR, scrollMargin: NEAR });
+    this.near.observe(place);
+  }
+
+  start() {
+    this.near.disconnect();
+    this.frame.srcdoc = FRAME;
+    this.place.append(this.frame);
+  }
+
+  tell(kind, body) {
+    this.frame.contentWindow?.postMessage({ kind, body }, "*");
+  }
+
+  take({ kind, change, ranges, hidden }) {
+    if (ranges) this.ranges = ranges;
+    if (kind === "open") this.begin();
+    if (kind === "ready") this.ready = true;
+    if (kind === "toggled") this.acts.toggled(hidden);
+    if (kind === "changed") this.keep(change);
+    if (kind === "drawn") this.drawn();
+    this.flush();
+  }
+
+  keep(change) {
+    for (const name of Object.keys(change)) {
+      const [axis] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis}.range`];
+      else this.zoomed[`${axis}.range`] = this.ranges[axis];
+    }
+    this.acts.changed(change);
+  }
+
+  drawn() {
+    this.busy = false;
+    this.place.dataset.drawn = "";
+    this.whenDrawn();
+    if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
+    this.anew = false;
+  }
+
+  // A frame that is moved within the page begins anew.
+  async begin() {
+    this.ready = this.busy = false;
+    this.anew = true;
+    delete this.place.dataset.drawn;
+    this.stale = Boolean(this.figure);
+    this.tell("code", await this.code());
+  }
+
+  draw(data, layout, config) {
+    this.figure = [data, layout, { ...config, responsive: false }];  // the layout says how wide
+    this.stale = true;
+    this.frame.style.height = `${layout.height}px`;
+    this.flush();
+  }
+
+  flush() {
+    if (!this.ready || this.busy || !this.stale) return;
+    this.busy = true;
+    this.stale = false;
+    this.tell("figure", this.figure);
+  }
+
+  savePicture(options) {
+    this.tell("picture", options);
+  }
+
+  close() {
+    this.near.disconnect();
+    window.removeEventListener("message", this.heard);
+    this.frame.remove();
+  }
+}

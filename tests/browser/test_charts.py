@@ -1,0 +1,215 @@
+"""The charts below a cell: tools that answer while the kernel is busy, and when it is done.
+
+All tests look at one run, whose cell waits for it until the last test lets it end.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
+
+from tests.browser.jupyter import Lab, OpenNotebook, new_page
+
+LOAD = "%load_ext distrain_nb"
+TRAIN = """%%distrain -n 2 --name curves
+import math, os, time
+from distrain_nb import log_metrics
+step = 0
+while not os.path.exists({stop!r}):
+    loss = math.exp(-step / 900) + 0.05 * math.sin(step * 7)
+    log_metrics({{"train/loss": loss, "accuracy": 1 - loss / 2}}, step=step, every_rank=True)
+    step += 1
+    if step > 3_000:
+        time.sleep(0.1)
+"""
+FRAME = ".distrain-charts iframe.dn-plot"
+DATA = "plot.data"
+LAYOUT = "plot.layout"
+POINTS_OF = f"{DATA}.map(({{ x, y }}) => ({{ x: [...x], y: [...y] }}))"
+
+
+class Charts:
+    """An open notebook, the frame in which plotly draws, and the file that ends the run."""
+
+    def __init__(self, opened: OpenNotebook, stop: Path) -> None:
+        self.opened = opened
+        self.page: Page = opened.page
+        self.stop = stop
+
+    @property
+    def figure(self) -> Locator:
+        return self.page.frame_locator(FRAME).first.locator("#plot.js-plotly-plot")
+
+    @property
+    def frame(self) -> Frame:
+        element = self.page.locator(FRAME).first.element_handle()
+        frame = element and element.content_frame()
+        assert frame
+        return frame
+
+    def wait(self, condition: str, arg: Any = None) -> None:
+        """Until it is true in the frame. Frames out of sight draw no frames, so by time."""
+        self.frame.wait_for_function(condition, arg=arg, polling=200, timeout=90_000)
+
+    def curves(self) -> list[dict[str, list[float]]]:
+        found: list[dict[str, list[float]]] = self.frame.evaluate(POINTS_OF)
+        return found
+
+    def choose(self, axis: str, value: str) -> None:
+        self.page.get_by_role("combobox", name=axis).first.select_option(value)
+
+    def area(self) -> FloatRect:
+        """Where the first subplot takes the mouse."""
+        self.figure.scroll_into_view_if_needed()
+        area = self.figure.locator(".nsewdrag").first.bounding_box()
+        assert area
+        return area
+
+
+@pytest.fixture(scope="module")
+def charts(
+    lab: Lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Charts]:
+    stop = tmp_path_factory.mktemp("charts") / "stop"
+    with new_page(browser) as page:
+        name = lab.write("charts", LOAD, TRAIN.format(stop=str(stop)))
+        opened = OpenNotebook(page, lab, name)
+        opened.run_cells(2)
+        shown = Charts(opened, stop)
+        expect(shown.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=90_000)
+        shown.wait(f"{DATA}[0].x.length === 1000")
+        yield shown
+        stop.touch()
+
+
+def losses(count: int) -> list[float]:
+    return [math.exp(-step / 900) + 0.05 * math.sin(step * 7) for step in range(count)]
+
+
+def averages(values: list[float], weight: float) -> list[float]:
+    """Exponential moving averages, each divided by what its weights add up to."""
+    found, average = [], 0.0
+    for count, value in enumerate(values, 1):
+        average = weight * average + (1 - weight) * value
+        found.append(average / (1 - weight**count))
+    return found
+
+
+def test_smoothing_by_keyboard_is_over_all_points(charts: Charts) -> None:
+    slider = charts.page.get_by_role("slider", name="Smoothing").first
+    slider.focus()
+    for _ in range(90):
+        charts.page.keyboard.press("ArrowRight")
+    charts.wait(f"{DATA}.length === 8 && {DATA}[1].x.length === 500")
+    drawn = charts.curves()
+    steps = [int(x) for x in drawn[1]["x"]]
+    expected = averages(losses(steps[-1] + 1), 0.9)
+    assert drawn[1]["y"] == pytest.approx([expected[step] for step in steps], abs=1e-5)
+    slider.press("Home")
+    charts.wait(f"{DATA}.length === 4")
+
+
+def test_axes(charts: Charts) -> None:
+    charts.choose("Y axis", "log")
+    charts.wait(f"{LAYOUT}.yaxis2.type === 'log'")
+    charts.choose("X axis", "relative")
+    charts.wait(f"{DATA}[0].x[0] === 0 && {DATA}[0].x[1] % 1 !== 0")
+    charts.choose("X axis", "wall")
+    charts.wait(f"{LAYOUT}.xaxis.type === 'date'")
+    charts.choose("X axis", "step")
+    charts.choose("Y axis", "linear")
+    charts.wait(f"{LAYOUT}.xaxis.type === 'linear' && {LAYOUT}.yaxis2.type === 'linear'")
+
+
+def test_hover_tells_of_all_lines_and_the_legend_hides_them(charts: Charts) -> None:
+    area = charts.area()
+    charts.page.mouse.move(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2)
+    hover = charts.figure.locator(".hoverlayer .legend .traces")
+    expect(hover).to_have_count(2)
+    expect(hover.first).to_contain_text("rank-0")
+    charts.figure.locator(".infolayer > .legend .traces").last.click()
+    charts.wait("plot._fullData.filter((t) => t.visible === 'legendonly').length === 2")
+    length = charts.frame.evaluate(f"{DATA}[0].x.at(-1)")
+    charts.wait(f"(length) => {DATA}[0].x.at(-1) > length", length)  # and more has come
+    hidden = charts.frame.evaluate("plot._fullData.map((trace) => trace.visible)")
+    assert hidden == [True, "legendonly"] * 2 or hidden == [True, True, "legendonly", "legendonly"]
+    charts.figure.locator(".infolayer > .legend .traces").last.click()
+    charts.wait("plot._fullData.every((trace) => trace.visible === true)")
+
+
+def test_zoom_fetches_every_point(charts: Charts) -> None:
+    area = charts.area()
+    mouse, y = charts.page.mouse, area["y"] + area["height"] / 2
+    mouse.move(area["x"] + area["width"] * 0.4, y)
+    mouse.down()
+    mouse.move(area["x"] + area["width"] * 0.5, y + 2, steps=5)
+    mouse.up()
+    charts.wait(f"{LAYOUT}.xaxis.autorange === false")
+    low, high = charts.frame.evaluate(f"{LAYOUT}.xaxis.range")
+    charts.wait(
+        f"([low, high]) => {DATA}[0].x.filter((x) => x > low && x < high).length > 200",
+        [low, high],
+    )
+    within = [x for x in charts.curves()[0]["x"] if low < x < high]
+    assert within == list(range(round(within[0]), round(within[-1]) + 1)), "every step is there"
+    mouse.dblclick(area["x"] + 40, y)
+    charts.wait(f"{LAYOUT}.xaxis.autorange === true && {DATA}[0].x.length <= 1000")
+
+
+def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:
+    page = charts.page
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").first.click()
+    download.value.save_as(tmp_path / "all.csv")
+    rows = list(csv.DictReader((tmp_path / "all.csv").open()))
+    chosen = ("rank-1", "accuracy")
+    steps = [int(row["step"]) for row in rows if (row["run"], row["tag"]) == chosen]
+    assert len(steps) > 3_000
+    assert steps == list(range(len(steps)))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG").first.click()
+    download.value.save_as(tmp_path / "charts.png")
+    assert (tmp_path / "charts.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_narrow_and_dark(charts: Charts) -> None:
+    before = charts.frame.evaluate(f"{LAYOUT}.font.color")
+    charts.page.set_viewport_size({"width": 700, "height": 900})
+    charts.wait(f"{LAYOUT}.xaxis.domain[1] === 1")
+    charts.opened.theme("JupyterLab Dark")
+    charts.wait(f"(before) => {LAYOUT}.font.color !== before", before)
+    charts.opened.theme("JupyterLab Light")
+    charts.page.set_viewport_size({"width": 1280, "height": 900})
+    charts.wait(f"{LAYOUT}.xaxis.domain[1] < 1")
+
+
+def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
+    page = charts.page
+    charts.stop.touch()
+    charts.opened.wait_for_cell(1, 60)
+    expect(page.locator("section.distrain .dn-badge")).to_contain_text("succeeded")
+    expect(page.locator(".dn-figure[data-drawn]")).to_have_count(1, timeout=60_000)
+    expect(page.locator(".dn-charts")).to_have_count(0)
+    page.get_by_role("slider", name="Smoothing").first.press("End")
+    charts.wait(f"{DATA}.length === 8 && {DATA}[1].x.length === 500")
+    page.get_by_text("Resources by rank").click()
+    resources = page.frame_locator(FRAME).nth(1).locator("#plot.js-plotly-plot")
+    titled = resources.locator(".annotation").first
+    expect(titled).to_contain_text("cpu %", timeout=60_000)
+
+    saved = json.dumps(charts.opened.save())
+    assert len(saved) < 300_000
+    assert "widget-view" not in saved
+    charts.opened.reload()  # the kernel still answers
+    expect(charts.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=60_000)
+    charts.opened.shut_down_kernel()
+    charts.opened.reload()
+    expect(page.locator(".dn-charts polyline").first).to_be_visible()
+    expect(page.locator(FRAME)).to_have_count(0)
