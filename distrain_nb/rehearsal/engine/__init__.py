@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import docker, sandbox
+from distrain_nb.rehearsal.engine.bare import BareProcesses
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Engine, Network, Replica, Running
 
 __all__ = ["GRACE_S", "Engine", "Network", "Replica", "Running", "choose"]
 
 
-def choose() -> Engine:
-    """The best engine that this machine has. Raises DistrainError if there is none."""
+def choose(*, bare: bool = False) -> Engine:
+    """The best engine that this machine has; with `bare`, processes if there is none.
+
+    Raises DistrainError if there is none.
+    """
     found = docker.find() or sandbox.find()
-    if found is None:
-        raise DistrainError(
-            "A rehearsal runs the job's image here, which needs Docker, Podman or bubblewrap. "
-            "Install one of them, start it if it is a service, and try again."
-        )
-    return found
+    if found is not None:
+        return found
+    if bare:
+        return BareProcesses()
+    raise DistrainError(
+        "A rehearsal runs the job's image here, which needs Docker, Podman or bubblewrap. "
+        "Install one of them, start it if it is a service, and try again."
+    )

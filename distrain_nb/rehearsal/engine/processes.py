@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)  # loaded here: between fork and exec there is no time for it
@@ -23,11 +24,13 @@ def start(
     environment: Mapping[str, str] | None = None,
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
+    folder: Path | None = None,
 ) -> subprocess.Popen[bytes]:
     """A process in a group of its own that is asked to end when the thread that started it ends."""
     return subprocess.Popen(
         command,
         env=environment,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,

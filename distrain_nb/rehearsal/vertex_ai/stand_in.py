@@ -46,7 +46,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-rehearsal-"))
         )
-        chosen = engine.choose()
+        chosen = engine.choose(bare=True)
         images = stack.enter_context(registry(kept / "registry"))
         stored = stack.enter_context(buckets(folder))
         for name in names:

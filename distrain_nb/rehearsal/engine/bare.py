@@ -1,0 +1,120 @@
+"""Replicas as processes of this machine's Python, where nothing is there that runs an image.
+
+The program and our worker come from the unpacked image; its base and its packages don't: this
+environment, from which they were captured, takes their place. Cloud Storage is not mounted below
+/gcs, so the variables that name folders in it name those of this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from distrain_nb.errors import ImageError
+from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
+from distrain_nb.worker.system import HeldPort
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Iterator, Mapping, Sequence
+
+_PROGRAM, _PACKAGES = "DISTRAIN_PROGRAM", "DISTRAIN_PACKAGES"
+_CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
+
+
+@dataclass(frozen=True)
+class BareProcesses:
+    """The engine of last resort, for images that we have built."""
+
+    note: ClassVar[str] = (
+        "Replicas run as processes of this machine's Python, with the program of their image but "
+        "not its base, since Docker, Podman and bubblewrap are missing here."
+    )
+
+    def pull(self, image: str) -> None:
+        """Unpack the image. Raises ImageError for one that is none of ours."""
+        if _PROGRAM not in unpack(image).environment:
+            raise ImageError(
+                f"{image} can only run under Docker, Podman or bubblewrap, which are missing here"
+            )
+
+    def network(self, job: str, names: Sequence[str]) -> BareNetwork:  # noqa: ARG002
+        """Addresses and ports for the replicas."""
+        return BareNetwork(names)
+
+
+class BareNetwork:
+    """One job's processes. Names would not resolve, so addresses are numbers."""
+
+    interface: ClassVar[str] = "lo"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="distrain-processes-"))
+        self._held = {name: HeldPort() for name in names}
+
+    @property
+    def addresses(self) -> Mapping[str, str]:
+        numbered = enumerate(self._held.items(), 1)
+        return {name: f"127.0.1.{number}:{port.number}" for number, (name, port) in numbered}
+
+    def start(self, replica: Replica) -> BareProcess:
+        """Run our worker with the replica's program, in a copy of where that works."""
+        image = unpack(replica.image)
+        work = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
+        shutil.copytree(place(image.root, image.settings.get("WorkingDir") or "/tmp"), work)
+        command = [sys.executable, "-m", "distrain_nb.worker"]
+        environment = _environment(replica, image)
+        return BareProcess(processes.start(command, environment, folder=work))
+
+    def close(self) -> None:
+        """Forget what the replicas wrote."""
+        self._held.clear()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class BareProcess:
+    """A replica's worker, whose ranks end with it."""
+
+    process: subprocess.Popen[bytes]
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Stream and text of each line until the process ends."""
+        return processes.lines(self.process)
+
+    def status(self) -> int | None:
+        """Its exit status as a shell gives it; None while it runs."""
+        found = self.process.poll()
+        return 128 - found if found is not None and found < 0 else found
+
+    def stop(self, grace: float = GRACE_S) -> None:
+        """SIGTERM to the worker, SIGKILL to what is left after `grace` seconds."""
+        processes.stop(self.process, grace)
+
+
+def _environment(replica: Replica, image: Unpacked) -> dict[str, str]:
+    worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
+    own = {name: value for name, value in os.environ.items() if name != _PACKAGES}
+    return {
+        **own,
+        **{name: _here(value, replica.mounts) for name, value in replica.environment.items()},
+        "PYTHONUNBUFFERED": "1",
+        _PROGRAM: str(place(image.root, image.environment[_PROGRAM])),
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(worker), os.environ.get("PYTHONPATH")))),
+    }
+
+
+def _here(value: str, mounts: Mapping[str, Path]) -> str:
+    """A folder in Cloud Storage as this machine has it."""
+    for target, folder in mounts.items():
+        bucket = target.replace(_MOUNTED, _CLOUD_STORAGE, 1)
+        if value == bucket or value.startswith(f"{bucket}/"):
+            return str(folder) + value.removeprefix(bucket)
+    return value
