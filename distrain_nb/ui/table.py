@@ -25,7 +25,11 @@ NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 
 @dataclass(frozen=True)
 class RunsTable:
-    """One row of text for each run; prints as text, and shows as a table in a notebook."""
+    """One row of text for each run; prints as text, and shows as a table in a notebook.
+
+    Where the page has widgets the table is live, with what can be done with each run; what is
+    saved is its still picture.
+    """
 
     summaries: tuple[Summary, ...]
     now: float
@@ -58,7 +62,11 @@ class RunsTable:
             for row in (self.headings, *self.rows)
         )
 
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
+
+    def still(self) -> str:
+        """The table in HTML that needs neither kernel nor scripts."""
         from distrain_nb.ui.document import style
 
         if not self.rows:
@@ -73,7 +81,18 @@ class RunsTable:
 
 def runs_table(runs: Iterable[Listed]) -> RunsTable:
     """The runs with their state, place, layout, best metric and times, in the order given."""
-    return RunsTable(Listing().read(runs), time.time())
+    return RunsTable(Listing().there(runs), time.time())
+
+
+def _live_mark() -> str:
+    """Where the live table stands in a page that has its widget."""
+    from distrain_nb.ui.monitor import Frontend, frontend
+
+    if frontend() is not Frontend.WIDGETS:
+        return ""
+    from distrain_nb.ui.live_table import LiveTable
+
+    return f'<i hidden data-distrain-live="{LiveTable().key}"></i>'
 
 
 def _row(each: Summary, now: float) -> tuple[str, ...]:

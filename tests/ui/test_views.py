@@ -229,9 +229,9 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     assert "--on local --ranks-per-replica 2  loss 1 " in lines[2]
     assert lines[1].endswith("nights")
     assert table.frame.loc[7, "lr"] == pytest.approx(1.111, abs=1e-3)
-    assert "&lt;night&gt;" in table._repr_html_()
+    assert "&lt;night&gt;" in table.still()
     assert "no runs yet" in repr(runs_table([]))
-    assert "no runs yet" in runs_table([])._repr_html_()
+    assert "no runs yet" in runs_table([]).still()
 
 
 def test_long_work_is_told_with_its_bytes_and_time(run: RunFolder) -> None:

@@ -1,6 +1,10 @@
 // What the table says of a run, column by column.
 
-const AGO = "ago";
+// How long ago, in one unit: a table is read at a glance.
+function age(seconds) {
+  const [unit, long] = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]].find(([, long]) => seconds >= long) ?? ["s", 1];
+  return `${Math.max(0, Math.floor(seconds / long))} ${unit} ago`;
+}
 
 function stateText(run) {
   const { progress } = run;
@@ -26,9 +30,11 @@ const COLUMNS = [
     text: (run) => (run.best ? `${run.best.tag} ${numberText(run.best.value)}` : ""),
   },
   { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
-  { name: "age", value: (run) => -run.begin, text: (run, now) => `${duration(now - run.begin)} ${AGO}` },
+  { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   { name: "experiment", value: (run) => run.experiment, text: (run) => run.experiment },
 ];
+
+function className(column) { return `dn-${column.name.split(" ")[0]}`; }
 
 function compared(a, b) {
   if (a === null || b === null) return (a === null) - (b === null);

@@ -7,7 +7,7 @@ class Row {
     this.node = element("tr", "", undefined, { tabindex: "-1" });
     this.tick = element("input", "", undefined, { type: "checkbox", "aria-label": `compare run ${run.id}` });
     this.tick.addEventListener("change", () => table.ticked());
-    this.cells = COLUMNS.map(() => element("td"));
+    this.cells = COLUMNS.map((column) => element("td", className(column)));
     this.deeds = element("td", "dn-deeds");
     const ticks = element("td");
     ticks.append(this.tick);
@@ -29,7 +29,6 @@ class Row {
       if (cell.textContent === text) return;
       cell.textContent = text;
       cell.title = column.name === "layout" ? text : "";
-      cell.className = column.name === "state" ? "dn-state" : `dn-${column.name.split(" ")[0]}`;
     });
     if (ended) this.buttons();
   }

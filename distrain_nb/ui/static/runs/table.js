@@ -27,14 +27,14 @@ class Table {
   table() {
     const table = element("table", "dn-table", undefined, { "aria-label": "runs; arrow keys go from run to run, Enter shows a log" });
     this.heads = COLUMNS.map((column) => {
-      const head = element("th", "", undefined, { scope: "col" });
+      const head = element("th", className(column), undefined, { scope: "col" });
       head.append(button("dn-sort", column.name, `Sort by ${column.name}`, () => this.sort(column)));
       return head;
     });
     const line = element("tr");
     const ticks = element("th", "", undefined, { scope: "col" });
     ticks.append(element("span", "dn-unseen", "compare"));
-    const deeds = element("th", "", undefined, { scope: "col" });
+    const deeds = element("th", "dn-deeds", undefined, { scope: "col" });
     deeds.append(element("span", "dn-unseen", "actions"));
     line.append(ticks, ...this.heads, deeds);
     const head = element("thead");

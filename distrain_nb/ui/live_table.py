@@ -1,0 +1,111 @@
+"""The table of runs where a page can keep it current: what the page asks where no server answers.
+
+It also draws the charts of a run that the reader attaches to, which needs the kernel either way.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import anywidget
+import traitlets
+
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.run import Store
+from distrain_nb.run.answers import answer
+from distrain_nb.server import table
+from distrain_nb.server.doors import fingerprint, open_run
+from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.lines import Metrics
+from distrain_nb.ui.live import STATIC, view_module
+
+if TYPE_CHECKING:
+    from distrain_nb.run import Run
+
+REFRESH_EVERY_S = 0.1
+RUN_PARTS = ("source", "columns", "row", "panels", "table", "runs")
+
+
+class RunsWidget(anywidget.AnyWidget):
+    """Rows, actions and what they open. See `static/runs/` for the other half."""
+
+    _esm = view_module(*(f"runs/{name}" for name in RUN_PARTS))
+    _css = "\n".join(
+        (STATIC / name).read_text(encoding="utf-8") for name in ("monitor.css", "runs.css")
+    )
+
+    home = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)
+    facts = traitlets.Dict().tag(sync=True)
+
+
+class LiveTable:
+    """Answers the page of one displayed table, as long as the kernel lives."""
+
+    def __init__(self) -> None:
+        self._store = Store()
+        self._charts: dict[int, RunCharts] = {}
+        self.widget = RunsWidget(home=fingerprint(self._store.folder), key=uuid4().hex)
+        self.widget.on_msg(self._heard)
+
+    @property
+    def key(self) -> str:
+        return str(self.widget.key)
+
+    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        query = {name: str(value) for name, value in message.get("query", {}).items()}
+        if message.get("kind") == "stop":
+            self._answer("cancel", query)
+        elif message.get("kind") == "ask":
+            answered = self._answer(str(message["path"]), query)
+            self.widget.send({"kind": "answer", "id": message["id"], **answered})
+
+    def _answer(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+        try:
+            return {"body": self._body(path, query)}
+        except (DistrainError, FileNotFoundError) as error:
+            return {"error": str(error)}
+
+    def _body(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+        if path == "runs":
+            return table.rows(self._store)
+        if path == "compare":
+            return table.side_by_side(self._store, query.get("runs", ""))
+        run = open_run(self._store, query.pop("run", ""))
+        if path == "cancel":
+            run.cancel()
+        elif path == "delete":
+            if not table.delete(self._store, run):
+                raise OptionError(f"run {run.id} has not ended: stop it first")
+        elif path == "charts":
+            return {"charts": self._drawn(run)}
+        else:
+            return answer(run, path, query)
+        return {}
+
+    def _drawn(self, run: Run) -> list[str]:
+        """By which the page finds the charts of the run; none where it has no metrics yet."""
+        if run.id not in self._charts:
+            self._charts[run.id] = charts = RunCharts(Metrics(run.folder), lambda _: None)
+            charts.refresh()
+            # In the context of the message, so that what the thread sends has a parent.
+            context = contextvars.copy_context()
+            name = f"distrain-charts-{run.id}"
+            threading.Thread(
+                target=context.run, args=(_follow, run, charts), name=name, daemon=True
+            ).start()
+        return [widget.model_id for widget in self._charts[run.id].widgets]
+
+
+def _follow(run: Run, charts: RunCharts) -> None:
+    try:
+        while not run.state.final:
+            time.sleep(REFRESH_EVERY_S)
+            charts.refresh()
+        charts.refresh()
+    except FileNotFoundError:  # the run has been deleted
+        return
