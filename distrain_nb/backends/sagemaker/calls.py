@@ -49,7 +49,7 @@ _LOGGED_OUT = (
     exceptions.ProfileNotFound,
 )
 _REFUSED = re.compile(
-    r"User: \S+?:(?:assumed-role/(?P<role>[^/\s]+)\S*|(?P<who>\S+)) is not authorized to "
+    r"User: (?:\S+:assumed-role/(?P<role>[^/\s]+)\S*|\S+:(?P<who>\S+)) is not authorized to "
     r"perform: (?P<action>[\w:*-]+)(?: on resource: (?P<what>\S+))?"
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
+import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -13,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,9 +78,11 @@ class RunOutput:
                     if code_of(wrong) == "NoSuchKey":
                         break
                     raise
-                except (BotoCoreError, EOFError, tarfile.ReadError):  # the connection broke
-                    if not left:
-                        raise
+                except (BotoCoreError, tarfile.TarError, zlib.error) as wrong:
+                    if not left:  # else it may have been the connection
+                        raise DistrainError(
+                            f"Can't read s3://{self.bucket}/{key}: {wrong}"
+                        ) from wrong
         return Unpacked(tempfile.TemporaryFile(), {})
 
 

@@ -1,0 +1,162 @@
+"""A job's code on its way to S3, what comes back from there, and one job for one request."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb.api import program
+from distrain_nb.backends.remote.service import Stored
+from distrain_nb.backends.sagemaker.calls import client
+from distrain_nb.backends.sagemaker.output import RunOutput
+from distrain_nb.backends.sagemaker.service import SageMakerService
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
+from distrain_nb.rehearsal.sagemaker_ai.stand_in import StandIn, stand_in
+from distrain_nb.worker.status import State
+from tests.rehearsal.training_jobs import Aws, troubled
+from tests.sagemaker.jobs import laid, planned
+
+PREFIX = "distrain/run-1/"
+
+
+@pytest.fixture
+def s3(aws: Mapping[str, str]) -> Any:
+    made = client("s3", "us-east-1", aws)
+    made.create_bucket(Bucket="my-bucket")
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    program("print('here')\n").write(tmp_path / "program")
+    return tmp_path / "program"
+
+
+def test_files_go_to_the_bucket_that_nobody_named(aws: Mapping[str, str], folder: Path) -> None:
+    options = {"bucket": "", "role": "training"}
+    told = planned(laid(image="mine:1"), options=options).told()
+    service = SageMakerService(told, aws)
+    request = service.stage(folder, lambda _: None)
+    bucket = "sagemaker-us-west-2-123456789012"
+    assert request["OutputDataConfig"]["S3OutputPath"] == f"s3://{bucket}/distrain"
+    assert request["RoleArn"] == "arn:aws:iam::123456789012:role/training"
+    listed = client("s3", "us-west-2", aws).list_objects_v2(Bucket=bucket)["Contents"]
+    names = {each["Key"].removeprefix(f"distrain/{told['run']}/code/") for each in listed}
+    assert {"program/main.py", "worker/distrain_nb/worker/__main__.py"} <= names
+    service.stage(folder, lambda _: None)  # the bucket is there by now
+    assert bucket in service.links("job")["model"]
+
+
+def test_an_archive_goes_where_the_container_looks(
+    aws: Mapping[str, str], s3: Any, folder: Path
+) -> None:
+    told = planned(options={"python_package": True}).told()
+    request = SageMakerService(told, aws).stage(folder, lambda _: None)
+    where = request["HyperParameters"]["sagemaker_submit_directory"].strip('"')
+    bucket, _, key = where.removeprefix("s3://").partition("/")
+    body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+    with tarfile.open(fileobj=io.BytesIO(body)) as archive:
+        names = archive.getnames()
+    assert {"distrain_program.py", "program/main.py", "distrain_nb/worker/script.py"} <= set(names)
+
+
+def test_a_bucket_that_is_not_there_is_named(aws: Mapping[str, str], folder: Path) -> None:
+    told = planned(laid(image="mine:1"), options={"bucket": "not-there"}).told()
+    with pytest.raises(DistrainError, match=r"Can't write s3://not-there/.*Make it, or name"):
+        SageMakerService(told, aws).stage(folder, lambda _: None)
+
+
+def archived(**members: bytes) -> bytes:
+    """An archive as the service makes it, with members that nobody should follow."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, data in members.items():
+            entry = tarfile.TarInfo(name.replace("__", "/"))
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+        link = tarfile.TarInfo("results/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return packed.getvalue()
+
+
+def test_results_and_event_files_are_read_in_pieces(s3: Any) -> None:
+    output = RunOutput(s3, "my-bucket", PREFIX)
+    assert output.objects("results/") == []
+    members = {"results__loss.pkl": b"0123456789", "results__deep__x": b"", "other": b"no"}
+    objects = {
+        "output/output.tar.gz": archived(**members),
+        "tensorboard-output/a/events": b"abcdef",
+        "tensorboard-output/empty/": b"",
+        "tensorboard/mine": b"not ours",
+    }
+    for name, data in objects.items():
+        s3.put_object(Bucket="my-bucket", Key=PREFIX + name, Body=data)
+    output = RunOutput(s3, "my-bucket", PREFIX)
+    results = [Stored("results/loss.pkl", 10), Stored("results/deep/x", 0)]
+    assert output.objects("results/") == results
+    assert output.read("results/loss.pkl", 3, 5) == b"34"
+    assert output.read("results/loss.pkl", 8, 99) == b"89"
+    assert output.objects("tensorboard/") == [Stored("tensorboard/a/events", 6)]
+    assert output.read("tensorboard/a/events", 1, 3) == b"bc"
+    s3.put_object(Bucket="my-bucket", Key=f"{PREFIX}output/output.tar.gz", Body=b"\x1f\x8bcut")
+    with pytest.raises(DistrainError, match="Can't read s3://my-bucket/distrain/run-1/output/out"):
+        RunOutput(s3, "my-bucket", PREFIX).objects("results/")
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    patch = pytest.MonkeyPatch()
+    patch.setenv("DISTRAIN_HOME", str(tmp_path_factory.mktemp("home")))
+    with stand_in(Faults.parse("lost=1", SAGEMAKER), ["my-bucket"]) as started:
+        yield started
+    patch.undo()
+
+
+def service_of(plan_options: dict[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
+    told = planned(laid("ml.m5.xlarge", image="127.0.0.1:9/none:1"), options=plan_options).told()
+    return SageMakerService(told, endpoints)
+
+
+def test_a_lost_answer_makes_no_second_job(running: StandIn, folder: Path) -> None:
+    service = service_of({}, running.endpoints)
+    request = service.stage(folder, lambda _: None)
+    job = service.create(request)
+    assert job == service.told["run"]
+    again = SageMakerService(service.told, running.endpoints)  # after a death
+    assert again.create(request) == job
+    listed = client("sagemaker", "us-west-2", running.endpoints).list_training_jobs()
+    assert [each["TrainingJobName"] for each in listed["TrainingJobSummaries"]] == [job]
+    others = {**request, "Environment": {}}
+    with pytest.raises(DistrainError, match=r"Can't submit the job: .* must be unique"):
+        again.create(others)
+    while not (seen := again.observe(job)).state.final:
+        assert seen.phase
+    assert seen.state is State.FAILED
+    assert seen.error
+    again.cancel(job)  # which has ended
+
+
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [
+        ("permission=sagemaker:CreateTrainingJob", "lacks the permission sagemaker:Create"),
+        ("permission=iam:PassRole", "lacks the permission iam:PassRole on arn:aws:iam"),
+        ("permission=sts:AssumeRole", "Could not assume role"),
+        ("quota=ml.m5.xlarge", "Ask for more in the console's Service Quotas"),
+    ],
+)
+def test_who_may_not_is_told_what_is_missing(
+    running: StandIn, folder: Path, faults: str, said: str
+) -> None:
+    with troubled(running, Aws(dict(running.endpoints), ""), faults) as aws:
+        service = service_of({}, aws.endpoints)
+        request = service.stage(folder, lambda _: None)
+        with pytest.raises(DistrainError, match=said):
+            service.create(request)
