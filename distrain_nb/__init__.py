@@ -12,6 +12,7 @@ _HOMES = {
     "attach": "distrain_nb.api",
     "check": "distrain_nb.api",
     "compare": "distrain_nb.api",
+    "doctor": "distrain_nb.health",
     "plan": "distrain_nb.api",
     "runs": "distrain_nb.api",
     "submit": "distrain_nb.api",

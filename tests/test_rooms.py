@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "distrain_nb"
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "api", "options", "server", "run", "rehearsal", "backends", "image",
+    "magics", "ui", "health", "api", "options", "server", "run", "rehearsal", "backends", "image",
     "cluster", "program", "layout", "config", "errors", "findings", "worker",
 )  # fmt: skip
 

@@ -139,9 +139,9 @@ def line_parser() -> Parser:
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")
     form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
     _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
-    config = verb("config", "show the settings, or change one")
-    config.add_argument("setting", nargs="?", metavar="SETTING")
-    config.add_argument("value", nargs="?", default="", metavar="VALUE")
+    verb("doctor", "what this machine has of what jobs need, and how to get what is missing")
+    config = verb("config", "show the settings, or change some")
+    config.add_argument("settings", nargs="*", metavar="NAME=VALUE", help="no VALUE: not set")
     return parser
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.config import Config
+from distrain_nb.errors import OptionError
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import line_options
 from distrain_nb.run import LogReader, Run, still
@@ -125,10 +126,20 @@ def _advise(options: argparse.Namespace) -> Any:
     return told(options, options.shell)
 
 
+def _doctor(_: argparse.Namespace) -> Any:
+    from distrain_nb.health import doctor
+
+    return doctor()
+
+
 def _config(options: argparse.Namespace) -> None:
     config = Config.load()
-    if options.setting:
-        config = config.changed(options.setting, options.value)
+    for setting in options.settings:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise OptionError(f"config can't be told {setting!r}: write {name}=VALUE")
+        config = config.changed(name, value)
+    if options.settings:
         config.save()
     print(config)
 
@@ -145,5 +156,6 @@ _VERBS = {
     "catalog": _catalog,
     "form": _form,
     "advise": _advise,
+    "doctor": _doctor,
     "config": _config,
 }

@@ -27,6 +27,7 @@ dist.all_reduce(torch.ones(1))
 """
 
 SLEEP = """%%distrain -n 2 {options}
+import time
 print("asleep", flush=True)
 time.sleep(600)
 """

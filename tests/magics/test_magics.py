@@ -91,8 +91,9 @@ def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
         ("%%distrain --result nothing\nx = 1", "nothing"),
         ("%distrain show nobody", "no run 'nobody'; there are none yet"),
         ("%distrain lgos", "lgos"),
-        ("%distrain config idel 3", "carry_limit, grace, idle"),
-        ("%distrain config idle soon", "'soon'"),
+        ("%distrain config idel=3", "carry_limit, grace, idle"),
+        ("%distrain config idle=soon", "'soon'"),
+        ("%distrain config idle 3", "write idle=VALUE"),
     ],
 )
 def test_bad_input_is_named_with_what_is_allowed(patient: Kernel, line: str, says: str) -> None:
@@ -135,7 +136,7 @@ def test_runs_can_be_compared(nb: Kernel) -> None:
 
 def test_settings_are_kept(nb: Kernel, home: Path) -> None:
     assert "carry_limit = 64" in nb.run("%distrain config").text
-    nb.run("%distrain config carry_limit 0.01")
+    nb.run("%distrain config carry_limit=0.01")
     nb.run("big = list(range(100_000))")
     outcome = nb.run("%%distrain\nprint(len(big))")
     assert "`big`" in outcome.traceback and "--data" in outcome.traceback

@@ -44,7 +44,7 @@ class Server:
 
 
 @contextmanager
-def jupyter_server(folder: Path, base_url: str = "/") -> Iterator[Server]:
+def jupyter_server(folder: Path, base_url: str = "/", enabled: bool = True) -> Iterator[Server]:
     """Started with settings of its own, and ended with the block."""
     settings, runtime = folder / "config", folder / "runtime"
     (settings / "jupyter_server_config.d").mkdir(parents=True)
@@ -57,6 +57,7 @@ def jupyter_server(folder: Path, base_url: str = "/") -> Iterator[Server]:
     }
     options = ["--no-browser", "--allow-root", "--port=0", f"--IdentityProvider.token={TOKEN}"]
     options += [f"--ServerApp.base_url={base_url}", f"--ServerApp.root_dir={folder}"]
+    options += [] if enabled else ["--ServerApp.jpserver_extensions=distrain_nb.server=False"]
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyter_server", *options],

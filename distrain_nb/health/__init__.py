@@ -1,0 +1,73 @@
+"""What this machine has of what the package can use, and how to get what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+from distrain_nb.health import clouds, machine, notebooks
+from distrain_nb.health.check import Check, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Check", "Report", "State", "doctor"]
+
+SIGNS = {State.GOOD: "✓", State.MISSING: "–", State.WRONG: "✕"}
+
+
+@dataclass(frozen=True)
+class Report:
+    """The checks by topic; prints as text, and shows as a table in a notebook."""
+
+    topics: tuple[tuple[str, tuple[Check, ...]], ...]
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """All of them."""
+        return tuple(check for _, checks in self.topics for check in checks)
+
+    def __repr__(self) -> str:
+        width = max(len(check.what) for check in self.checks)
+        return "\n\n".join(
+            "\n".join([topic, *(line for check in checks for line in _lines(check, width))])
+            for topic, checks in self.topics
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(_html(topic, checks) for topic, checks in self.topics)
+        return f"<table>{rows}</table>"
+
+
+def doctor() -> Report:
+    """Look at this machine. Starts nothing, and asks no cloud."""
+    return Report(
+        (
+            ("This machine", tuple(machine.local())),
+            ("Notebooks", tuple(notebooks.jupyter())),
+            ("Images and rehearsals", tuple(machine.containers())),
+            ("Vertex AI", tuple(clouds.vertex())),
+            ("SageMaker", tuple(clouds.sagemaker())),
+        )
+    )
+
+
+def _lines(check: Check, width: int) -> Iterator[str]:
+    yield f"  {SIGNS[check.state]} {check.what:{width}}  {check.found}"
+    if check.remedy:
+        yield f"    {'':{width}}  {check.remedy}"
+
+
+def _html(topic: str, checks: tuple[Check, ...]) -> str:
+    style = 'style="text-align:left"'
+    rows = "".join(
+        f"<tr><td>{SIGNS[check.state]}</td><th {style} scope='row'>{escape(check.what)}</th>"
+        f"<td {style}>{escape(check.found)}{_remedy(check)}</td></tr>"
+        for check in checks
+    )
+    return f"<tr><th colspan='3' {style} scope='colgroup'>{escape(topic)}</th></tr>{rows}"
+
+
+def _remedy(check: Check) -> str:
+    return f"<br><i>{escape(check.remedy)}</i>" if check.remedy else ""

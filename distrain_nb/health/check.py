@@ -1,0 +1,47 @@
+"""What was looked for, and what was found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class State(str, Enum):
+    """MISSING is what only some jobs need; WRONG is in the way of every one."""
+
+    GOOD = "good"
+    MISSING = "missing"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True)
+class Check:
+    """`found` says what there is; `remedy` what to do where that is not enough."""
+
+    what: str
+    state: State
+    found: str
+    remedy: str = ""
+
+
+def packages(what: str, names: Sequence[str], extra: str) -> Check:
+    """Whether the packages of those names are installed; `extra` brings them."""
+    found = {name: installed(name) for name in names}
+    lacking = [name for name, number in found.items() if number is None]
+    if lacking:
+        remedy = f"pip install 'distrain-nb[{extra}]'"
+        return Check(what, State.MISSING, f"{', '.join(lacking)}: not installed", remedy)
+    return Check(what, State.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+
+
+def installed(name: str) -> str | None:
+    """The version of a distribution, None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,86 @@
+"""`%distrain doctor`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import __version__, doctor
+from distrain_nb.health import Report, State
+from tests.kernels import Kernel
+from tests.server.servers import jupyter_server
+
+
+def found(report: Report, topic: str, what: str) -> tuple[State, str, str]:
+    checks = dict(report.topics)[topic]
+    one = next(check for check in checks if check.what == what)
+    return one.state, one.found, one.remedy
+
+
+@pytest.fixture(autouse=True)
+def no_accounts(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests."""
+    for name in ("GOOGLE_APPLICATION_CREDENTIALS", "AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "runtime"))
+
+
+def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel) -> None:
+    report = doctor()
+    assert found(report, "This machine", "distrain-nb")[1].startswith(__version__)
+    assert "torch 2" in found(report, "This machine", "frameworks")[1]
+    assert str(tmp_path / "home") in found(report, "This machine", "runs")[1]
+    assert found(report, "Images and rehearsals", "containers")[0] is State.GOOD
+    assert found(report, "Vertex AI", "packages")[0] is State.GOOD
+    login, settings = (found(report, "Vertex AI", name) for name in ("login", "settings"))
+    assert login[0] is State.MISSING and "gcloud auth" in login[2]
+    assert settings[1] == "not set: project, region, bucket"
+    shown = nb.run("print(repr(get_ipython().run_line_magic('distrain', 'doctor')))").text
+    assert "✓ distrain-nb" in shown and "not set: project" in shown
+
+
+def test_accounts_and_settings_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nb: Kernel
+) -> None:
+    nb.run("%distrain config project=mine region=us-central1 bucket=ours")
+    gcloud = tmp_path / "gcloud"
+    gcloud.mkdir()
+    (gcloud / "application_default_credentials.json").write_text("{}")
+    monkeypatch.setenv("CLOUDSDK_CONFIG", str(gcloud))
+    monkeypatch.setenv("AWS_PROFILE", "work")
+    report = doctor()
+    assert found(report, "Vertex AI", "settings")[0] is State.GOOD
+    assert found(report, "Vertex AI", "login")[:2] == (
+        State.GOOD,
+        str(gcloud / "application_default_credentials.json"),
+    )
+    assert found(report, "SageMaker", "login")[1] == "the variable AWS_PROFILE"
+
+
+def test_a_server_is_asked_for_the_extension(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with jupyter_server(tmp_path / "with") as server:
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "with" / "runtime"))
+        assert found(doctor(), "Notebooks", server.url)[:2] == (
+            State.GOOD,
+            f"has the extension, {__version__}",
+        )
+
+
+def test_a_server_without_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with jupyter_server(tmp_path / "without", enabled=False) as server:
+        monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "without" / "runtime"))
+        state, says, remedy = found(doctor(), "Notebooks", server.url)
+    assert (state, says) == (State.MISSING, "has no distrain-nb")
+    assert "install distrain-nb where the server is" in remedy
+
+
+def test_runs_that_can_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISTRAIN_HOME", "/proc/runs")
+    state, says, remedy = found(doctor(), "This machine", "runs")
+    assert "/proc" in says
+    assert state is State.WRONG
+    assert "DISTRAIN_HOME" in remedy
