@@ -227,6 +227,15 @@ def test_three_ways_for_the_code() -> None:
     assert mine["AlgorithmSpecification"]["TrainingImage"] == "mine:1"
 
 
+def test_what_an_image_is_built_on() -> None:
+    assert "pytorch-training:2.8.0-gpu-py312" in planned().base
+    assert planned(code="x = 1\n").base.startswith("python:3.")
+    assert planned(options={"base": "mine:1"}).base == "mine:1"
+    # AWS's registry wants a login, which a rehearsal has not
+    assert planned(rehearse="").base.startswith("python:3.")
+    assert planned(laid(framework="tensorflow-1.13")).base.startswith("python:3.")
+
+
 @pytest.mark.parametrize(
     ("layout", "code", "launcher", "ranks"),
     [

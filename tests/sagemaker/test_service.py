@@ -13,6 +13,7 @@ import pytest
 from distrain_nb.api import program
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.backends.sagemaker.calls import client
+from distrain_nb.backends.sagemaker.making import make_repository
 from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.errors import DistrainError
@@ -51,6 +52,14 @@ def test_files_go_to_the_bucket_that_nobody_named(aws: Mapping[str, str], folder
     assert {"program/main.py", "worker/distrain_nb/worker/__main__.py"} <= names
     service.stage(folder, lambda _: None)  # the bucket is there by now
     assert bucket in service.links("job")["model"]
+
+
+def test_a_repository_that_nobody_named_is_made(aws: Mapping[str, str]) -> None:
+    ecr = client("ecr", "us-east-1", {"ecr": aws["s3"]})
+    for _ in range(2):
+        make_repository(ecr, "distrain")
+    (made,) = ecr.describe_repositories()["repositories"]
+    assert made["repositoryName"] == "distrain"
 
 
 def test_an_archive_goes_where_the_container_looks(

@@ -31,11 +31,12 @@ sys.exit(main())
 
 
 def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None:
-    """Write the archive: the entry script, the program, the worker and what pip is to install."""
-    texts = {
-        ENTRY: _ENTRY_SCRIPT,
-        "requirements.txt": "".join(f"{x}\n" for x in needed(program.requirements, framework)),
-    }
+    """Write the archive: the entry script, the program, the worker and what pip is to install, if
+    there is anything."""
+    texts = {ENTRY: _ENTRY_SCRIPT}
+    lines = "".join(f"{line}\n" for line in needed(program.requirements, framework))
+    if lines:
+        texts["requirements.txt"] = lines
     with tarfile.open(fileobj=file, mode="w:gz") as archive:
         for name, text in texts.items():
             entry = tarfile.TarInfo(name)

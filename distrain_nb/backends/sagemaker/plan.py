@@ -93,6 +93,8 @@ class SageMakerPlan:
     def _notes(self) -> Iterator[str]:
         if self.start.way is Way.IMAGE:
             yield f"The image is built on {self.base} before the job is sent."
+            if python_of(self.base):
+                yield "The first one copies that container, some GB, to your own registry."
         elif self.start.way is Way.FILES:
             yield "The code is put into the bucket before the job is sent, for the last channel."
         else:
@@ -141,14 +143,15 @@ def _start(job: Job, base: str) -> Start:
 
 def _base(job: Job, place: Place) -> str:
     """The base image: as chosen, else the framework's container, else Python's own image in this
-    notebook's version. Script mode has its framework's container, or none (empty)."""
+    notebook's version, which a rehearsal, too, gets without being logged in to AWS. Script mode has
+    its framework's container, or none (empty)."""
     chosen = job.backend_options.get("base") or job.config.base_image
     if chosen:
         return str(chosen)
     found = container_of(job, place.region) or ""
     if job.backend_options.get("python_package"):
         return found
-    if (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
+    if job.rehearse is None and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
         return found
     return f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
 

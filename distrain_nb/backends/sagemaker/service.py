@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
-from botocore.exceptions import ClientError
-
 from distrain_nb.backends.remote.code import Laid, files_of_worker
 from distrain_nb.backends.remote.settling import Patience
-from distrain_nb.backends.sagemaker.calls import client, code_of, plain_words
+from distrain_nb.backends.sagemaker.calls import client, plain_words
 from distrain_nb.backends.sagemaker.code import write_archive
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
+from distrain_nb.backends.sagemaker.making import make_bucket, make_repository
 from distrain_nb.backends.sagemaker.metrics import Metrics
 from distrain_nb.backends.sagemaker.names import ACCOUNT, CODE, IMAGE, SOURCE, filled
 from distrain_nb.backends.sagemaker.output import RunOutput
@@ -49,7 +48,8 @@ class SageMakerService:
         Raises CheckFailed, ImageError, or DistrainError for what AWS refuses.
         """
         laid, way = Laid(program, tuple(self.told["requirements"])), Way[self.told["way"]]
-        self._make_bucket()
+        if ACCOUNT in self.told["bucket"]:
+            make_bucket(self._s3, self._bucket, self.told["region"])
         image = ""
         if way is Way.SCRIPT:
             tell(Progress("sending the code"))
@@ -121,21 +121,6 @@ class SageMakerService:
         found = filled(value, values)
         return filled(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
 
-    def _make_bucket(self) -> None:
-        """Make the bucket that nobody has named: SageMaker's own for the account and region."""
-        if ACCOUNT not in self.told["bucket"]:
-            return
-        region = self.told["region"]
-        there = {} if region == "us-east-1" else {"LocationConstraint": region}
-        place = {"CreateBucketConfiguration": there} if there else {}
-        with plain_words(f"make the bucket {self._bucket}"):
-            try:
-                self._s3.head_bucket(Bucket=self._bucket)
-            except ClientError as wrong:
-                if code_of(wrong) not in ("404", "NoSuchBucket"):
-                    raise
-                self._s3.create_bucket(Bucket=self._bucket, **place)
-
     def _send_files(self, program: Laid, tell: Listener) -> None:
         worker = ((f"worker/{name}", path) for name, path in files_of_worker())
         files = [*program.files(), *worker]
@@ -155,6 +140,8 @@ class SageMakerService:
             home = f"{self.endpoints['registry']}/rehearsal/{run.rpartition('-')[0]}"
         else:
             home = self._filled(self.told["repository"], {})
+            if ACCOUNT in self.told["repository"]:
+                make_repository(self._client("ecr"), home.partition("/")[2])
         recipe = Recipe(base=self.told["base"], target=f"{home}:{run}", look_inside=True)
         return build(program, recipe, self.told["builder"], tell).uri
 

@@ -1,0 +1,35 @@
+"""Makes the bucket and the repository that nobody has named, where they are not there yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+
+# The one region that has no name where buckets are made.
+_UNNAMED = "us-east-1"
+
+
+def make_bucket(s3: Any, name: str, region: str) -> None:
+    """Raises DistrainError if that is not allowed."""
+    place = {"CreateBucketConfiguration": {"LocationConstraint": region}}
+    with plain_words(f"make the bucket {name}"):
+        try:
+            s3.head_bucket(Bucket=name)
+        except ClientError as wrong:
+            if code_of(wrong) not in ("404", "NoSuchBucket"):
+                raise
+            s3.create_bucket(Bucket=name, **({} if region == _UNNAMED else place))
+
+
+def make_repository(ecr: Any, name: str) -> None:
+    """Raises DistrainError if that is not allowed."""
+    with plain_words(f"make the repository {name} in Amazon ECR"):
+        try:
+            ecr.describe_repositories(repositoryNames=[name])
+        except ClientError as wrong:
+            if code_of(wrong) != "RepositoryNotFoundException":
+                raise
+            ecr.create_repository(repositoryName=name)
