@@ -24,7 +24,7 @@ PROGRAM = "/opt/program"
 WORKER = (sys.executable, "-m", "distrain_nb.worker")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ended:
     """What a host's container said, and how it ended."""
 
@@ -36,7 +36,7 @@ class Ended:
     def lines(self) -> list[str]:
         return self.out.splitlines()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return f"status {self.status}\n{self.out}\n--- stderr\n{self.error}"
 
 
