@@ -11,6 +11,7 @@ from tests.image.services.bases import CACHE, small_base
 from tests.image.services.docker import docker_daemon
 from tests.image.services.registries import registry
 from tests.kernels import Kernel, kernel
+from tests.vertex.packages import base_with
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,14 @@ def base(images: str) -> str:
     """Debian with Python."""
     name = f"{images}/bases/python:3.11"
     small_base().push(name)
+    return name
+
+
+@pytest.fixture(scope="session")
+def pytorch(images: str) -> str:
+    """The same with PyTorch, as prebuilt containers have it."""
+    name = f"{images}/bases/pytorch:2"
+    base_with("torch", "numpy").push(name)
     return name
 
 

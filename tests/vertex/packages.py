@@ -31,7 +31,7 @@ def base_with(*names: str) -> BaseImage:
     for name in names:
         _collect(name, found)
     facts = sorted(f"{name}=={each.version}" for name, each in found.items())
-    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "0")).encode()).hexdigest()[:12]
     path = CACHE / f"{names[0]}-{key}.tar.gz"
     if not path.exists():
         _pack(path, found.values())
@@ -53,9 +53,10 @@ def _collect(name: str, found: dict[str, Distribution]) -> None:
 
 
 def _pack(path: Path, packages: Iterable[Distribution]) -> None:
+    """Not compressed, as that takes longer than to move the bytes about on one machine."""
     draft = path.with_suffix(f".{os.getpid()}")
     with (
-        gzip.GzipFile(draft, "wb", 1, mtime=0) as packed,
+        gzip.GzipFile(draft, "wb", 0, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as tar,
     ):
         tar.addfile(tarfile.TarInfo(NO_PIP))

@@ -1,0 +1,133 @@
+"""Cells of a notebook on several replicas of PyTorch and TensorFlow, rehearsed."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.kernels import Kernel
+from tests.vertex.packages import base_with
+
+NOTEBOOK = """\
+import torch
+rate = 0.1
+def examples():
+    x = torch.randn(8, 4)
+    return x, x.sum(1, keepdim=True)
+"""
+DDP = """\
+%%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-4 \
+--workers n1-standard-4 --result weights,addresses
+import socket
+import torch
+import torch.distributed as dist
+from distrain_nb import log_metrics
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(rank)
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+for step in range(20):
+    x, y = examples()
+    loss = (model(x) - y).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    log_metrics(step=step, loss=loss.item())
+weights = model.module.weight.detach()
+print("rank", rank, "has", weights.tolist())
+addresses = [None] * dist.get_world_size()
+dist.all_gather_object(addresses, socket.gethostbyname(socket.gethostname()))
+"""
+
+
+def run_there(notebook: Kernel, cell: str) -> None:
+    """Run a cell to its end, and define its results in the notebook."""
+    outcome = notebook.run(cell, 400)
+    notebook.run("import distrain_nb; run = distrain_nb.attach()\n%distrain result --into")
+    assert not outcome.error, notebook.run("print(run.logs())").text
+
+
+def evaluated(notebook: Kernel, text: str) -> object:
+    """The value of an expression in the notebook."""
+    outcome = notebook.run(f"print(repr({text}))")
+    assert not outcome.error, outcome.traceback
+    return ast.literal_eval(outcome.text)
+
+
+def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
+    notebook.run(NOTEBOOK)
+    run_there(notebook, DDP.format(base=pytorch))
+    weights = evaluated(notebook, "weights.tolist()")
+    assert [evaluated(notebook, f"run.logs({n})") for n in (0, 1)] == [
+        f"[rank {rank}] rank {rank} has {weights}" for rank in (0, 1)
+    ]
+    assert evaluated(notebook, "addresses") == ["127.0.1.1", "127.0.1.2"]
+    assert evaluated(notebook, "list(run.metrics().columns), len(run.metrics())") == (["step", "loss"], 20)
+
+
+SERVERS = """\
+%%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-4 \
+--workers n1-standard-4 --servers n1-highmem-2 --evaluators n1-standard-4 --result total
+import os
+import time
+import tensorflow as tf
+
+resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+print(resolver.task_type, resolver.task_id, flush=True)
+if resolver.task_type in ("worker", "ps"):
+    tf.distribute.Server(
+        resolver.cluster_spec(), job_name=resolver.task_type, task_index=resolver.task_id,
+        protocol=resolver.rpc_layer or "grpc", start=True).join()
+elif resolver.task_type == "evaluator":
+    trained = os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "trained")
+    while not os.path.exists(trained):
+        time.sleep(0.2)
+    with open(os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "evaluated"), "w") as file:
+        file.write("yes")
+    time.sleep(600)
+else:
+    strategy = tf.distribute.ParameterServerStrategy(resolver)
+    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
+    with strategy.scope():
+        v = tf.Variable(0.0)
+
+    @tf.function
+    def step():
+        def one():
+            v.assign_add(1.0)
+        strategy.run(one)
+
+    for _ in range(20):
+        coordinator.schedule(step)
+    coordinator.join()
+    total = float(v.numpy())
+    open(os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "trained"), "w").close()
+    while not os.path.exists(os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "evaluated")):
+        time.sleep(0.2)
+"""
+
+
+@pytest.fixture(scope="session")
+def tensorflow(images: str) -> str:
+    name = f"{images}/bases/tensorflow:2"
+    base_with("tensorflow-cpu").push(name)
+    return name
+
+
+def test_two_pools_with_servers_and_an_evaluator_of_tensorflow(
+    notebook: Kernel, tensorflow: str
+) -> None:
+    run_there(notebook, SERVERS.format(base=tensorflow))
+    assert evaluated(notebook, "total") == 20.0
+    said = evaluated(notebook, "run.logs()")
+    assert isinstance(said, str)
+    for line in (
+        "[rank 0] chief 0",
+        "[rank 1] worker 0",
+        "[ps 0] ps 0",
+        "[evaluator 0] evaluator 0",
+    ):
+        assert line in said.splitlines()
