@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.image.payload import worker_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -27,6 +28,21 @@ class Laid:
     def files(self) -> Iterator[tuple[str, Path]]:
         """Its files, each with its name below `program/`."""
         yield from _files(self.folder, "program")
+
+
+def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
+    """What a container needs that knows nothing of us: the program and the worker."""
+    yield from program.files()
+    for name, path in files_of_worker():
+        yield f"worker/{name}", path
+
+
+def unpinned(requirements: Iterable[str], there: Sequence[str]) -> Iterator[str]:
+    """Requirements but for what is `there`, without the notebook's exact versions."""
+    for line in requirements:
+        name = re.sub(r"==[^,;\s]+$", "", line)
+        if name not in there:
+            yield name
 
 
 def files_of_worker() -> Iterator[tuple[str, Path]]:

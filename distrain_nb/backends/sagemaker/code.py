@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import io
-import re
 import tarfile
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.code import files_of_worker
+from distrain_nb.backends.remote.code import files_of_worker, unpinned
 from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
 from distrain_nb.backends.sagemaker.script import ENTRY
 
@@ -49,8 +48,4 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
 def needed(requirements: Iterable[str], framework: str | None) -> Iterator[str]:
     """What a framework container is to install: its own framework, and the versions of all that it
     has, stay; a notebook's exact versions may not be there for its Python."""
-    there = IMPORTED_AS.get(framework or "", ())[:1]
-    for line in requirements:
-        name = re.sub(r"==[^,;\s]+$", "", line)
-        if name not in there:
-            yield name
+    return unpinned(requirements, IMPORTED_AS.get(framework or "", ())[:1])

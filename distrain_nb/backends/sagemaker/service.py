@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.code import Laid, files_of_worker
+from distrain_nb.backends.remote.code import Laid, loose_files
 from distrain_nb.backends.remote.settling import Patience
 from distrain_nb.backends.sagemaker.calls import client, plain_words
 from distrain_nb.backends.sagemaker.code import write_archive
@@ -122,8 +122,7 @@ class SageMakerService:
         return filled(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
 
     def _send_files(self, program: Laid, tell: Listener) -> None:
-        worker = ((f"worker/{name}", path) for name, path in files_of_worker())
-        files = [*program.files(), *worker]
+        files = list(loose_files(program))
         for number, (name, path) in enumerate(files):
             tell(Progress("sending the code", number, len(files)))
             with path.open("rb") as file:

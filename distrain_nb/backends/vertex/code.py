@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import io
-import re
-import shutil
 import tarfile
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.code import Laid, files_of_worker, unpinned
 from distrain_nb.backends.vertex.base import IMPORTED_AS
-from distrain_nb.image.payload import worker_files
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 PACKAGE_NAME = "distrain_program"
 PACKAGE_FILE = f"{PACKAGE_NAME}-0.tar.gz"
@@ -46,18 +42,6 @@ setup(
 """
 
 
-@dataclass(frozen=True)
-class Laid:
-    """A program that lies in a folder, as builders of images take it."""
-
-    folder: Path
-    requirements: tuple[str, ...]
-
-    def write(self, folder: Path) -> None:
-        """Copy it."""
-        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
-
-
 def source_distribution(program: Laid, base: str) -> bytes:
     """A package whose module `distrain_program.task` runs the program; `base` is its container."""
     requirements = list(needed(program.requirements, base))
@@ -73,37 +57,15 @@ def source_distribution(program: Laid, base: str) -> bytes:
             entry = tarfile.TarInfo(f"{PACKAGE_NAME}-0/{name}")
             entry.size = len(text.encode())
             tar.addfile(entry, io.BytesIO(text.encode()))
-        for name, path in _files(program.folder, f"{PACKAGE_NAME}/program"):
-            tar.add(path, f"{PACKAGE_NAME}-0/{name}", recursive=False)
-        for name, path in _worker():
+        for name, path in program.files():
+            tar.add(path, f"{PACKAGE_NAME}-0/{PACKAGE_NAME}/{name}", recursive=False)
+        for name, path in files_of_worker():
             tar.add(path, f"{PACKAGE_NAME}-0/{name}", recursive=False)
     return packed.getvalue()
-
-
-def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
-    """What a container needs that knows nothing of us: the worker and the program."""
-    yield from _files(program.folder, "program")
-    for name, path in _worker():
-        yield f"worker/{name}", path
 
 
 def needed(requirements: Iterable[str], base: str) -> Iterator[str]:
     """What a prebuilt container is to install: its own framework, and the versions of all that it
     has, stay; a notebook's exact versions may not be there for its Python."""
     row = prebuilt(current(), base)
-    there = IMPORTED_AS.get(row.framework, ())[:1] if row else ()
-    for line in requirements:
-        name = re.sub(r"==[^,;\s]+$", "", line)
-        if name not in there:
-            yield name
-
-
-def _worker() -> Iterator[tuple[str, Path]]:
-    for name, path in worker_files().items():
-        yield from _files(path, name) if path.is_dir() else [(name, path)]
-
-
-def _files(folder: Path, name: str) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield f"{name}/{path.relative_to(folder).as_posix()}", path
+    return unpinned(requirements, IMPORTED_AS.get(row.framework, ())[:1] if row else ())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.code import Laid, loose_files
 from distrain_nb.backends.vertex import calls, code, request
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import Patience, read
@@ -43,7 +44,7 @@ class VertexService:
 
         Raises CheckFailed, ImageError, or DistrainError for what Google Cloud refuses.
         """
-        laid = code.Laid(program, tuple(self.told["requirements"]))
+        laid = Laid(program, tuple(self.told["requirements"]))
         sent: Mapping[str, Any] = self.told["request"]
         text = str(sent)
         if request.PACKAGE_MODULE in text:
@@ -52,7 +53,7 @@ class VertexService:
             self._put(f"{request.PACKAGE}/{code.PACKAGE_FILE}", package)
         if f"/{request.CODE}/program" in text:
             tell(Progress("sending the code"))
-            for name, path in code.loose_files(laid):
+            for name, path in loose_files(laid):
                 self._put(f"{request.CODE}/{name}", path.read_bytes())
         if IMAGE in text:
             sent = request.with_image(sent, self._image(laid, tell))
@@ -104,7 +105,7 @@ class VertexService:
         with calls.plain_words(f"write gs://{self.told['bucket']}/{blob.name}"):
             blob.upload_from_string(data, content_type="application/octet-stream")
 
-    def _image(self, program: code.Laid, tell: Listener) -> str:
+    def _image(self, program: Laid, tell: Listener) -> str:
         base, run = self.told["base"], self.told["run"]
         home = self.told["repository"]
         if "registry" in self.endpoints:
