@@ -10,6 +10,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run.curves import curves
 from distrain_nb.run.facts import facts
 from distrain_nb.run.folds import folds
+from distrain_nb.run.media import media
 from distrain_nb.run.query import flag, log_filter, number
 from distrain_nb.run.search import Wanted, first_error, search
 from distrain_nb.run.streams import streams
@@ -86,6 +87,10 @@ def _metrics(run: Run, query: Query) -> Answer:
     return curves(streams(run.folder).metrics, query)
 
 
+def _media(run: Run, query: Query) -> Answer:
+    return media(streams(run.folder).metrics, query)
+
+
 def _resources(run: Run, query: Query) -> Answer:
     return curves(streams(run.folder).resources, query)
 
@@ -125,5 +130,6 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "first-error": _first_error,
     "tracebacks": _tracebacks,
     "metrics": _metrics,
+    "media": _media,
     "resources": _resources,
 }

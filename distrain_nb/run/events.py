@@ -1,4 +1,4 @@
-"""The metrics of a run: scalars from a folder of TensorBoard event files, read as they grow."""
+"""The metrics of a run: what a folder of TensorBoard event files has, read as it grows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from distrain_nb.run.records import POINT, Points, Stretch, read_stretch
+from distrain_nb.run.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +27,7 @@ class Key(NamedTuple):
 
 
 class EventFolder:
-    """Scalars of all event files below a folder, from any writer.
+    """Scalars of all event files below a folder, from any writer; `shelf` knows of all else.
 
     A folder that does not exist yet is one without metrics. A last record that is not whole yet
     is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
@@ -36,6 +37,7 @@ class EventFolder:
         self.path = path
         self._files: dict[Path, _File] = {}
         self._lines: dict[Key, _Line] = {}
+        self.shelf = Shelf()
 
     def read(self) -> dict[Key, Points]:
         """What has been written since the last call, of dtype POINT, in order of arrival.
@@ -47,8 +49,9 @@ class EventFolder:
         for path in sorted(_event_files(self.path)):
             file = self._files.setdefault(path, _File(path))
             series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
-            for stretch in file.read():
+            for base, stretch in file.read():
                 self._take(series, stretch, news)
+                self.shelf.add(series, path, base, stretch)
         return {key: np.concatenate(pieces) for key, pieces in news.items()}
 
     def points(self, key: Key) -> Points:
@@ -176,8 +179,11 @@ class _File:
         parts += [self._broken] if self._broken else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""
 
-    def read(self) -> Iterator[Stretch]:
-        """The whole records that have been added since the last call, a stretch at a time."""
+    def read(self) -> Iterator[tuple[int, Stretch]]:
+        """The whole records that have been added since the last call, a stretch at a time.
+
+        Each comes with the place in the file at which it begins.
+        """
         size = _size(self._path)
         if self._broken or size <= self._seen:
             return
@@ -187,7 +193,7 @@ class _File:
         except OSError as error:
             self._broken = f"can't be read: {error.strerror}"
 
-    def _stretches(self, descriptor: int) -> Iterator[Stretch]:
+    def _stretches(self, descriptor: int) -> Iterator[tuple[int, Stretch]]:
         wanted = STRETCH_BYTES
         while True:
             buffer = os.pread(descriptor, wanted, self._offset)
@@ -198,7 +204,7 @@ class _File:
             if stretch.broken:
                 self._broken = f"corrupt at byte {self._offset}, and left out from there on"
             if stretch.consumed:
-                yield stretch
+                yield self._offset - stretch.consumed, stretch
             if len(buffer) < wanted or stretch.broken:
                 return
             wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted

@@ -1,4 +1,4 @@
-"""Where the scalars stand inside one serialised TensorBoard event, found without message objects.
+"""Where things stand inside one serialised TensorBoard event, found without message objects.
 
 The messages (`tensorflow/core/util/event.proto`, `summary.proto`, `tensor.proto`) are walked by
 field number; fields of no interest are stepped over.
@@ -17,7 +17,14 @@ VARINT = "varint"
 _FIXED64, _BYTES, _FIXED32 = 1, 2, 5
 
 _SESSION_START = 1
-_SCALARS_PLUGIN = b"scalars"
+# What a value is, by its field in Summary.Value or by the plugin that its metadata names
+_FIELD_KINDS = {4: "image", 5: "histogram", 6: "audio"}
+_PLUGIN_KINDS = {
+    b"": "tensor",
+    b"histograms": "histogram",
+    b"images": "image",
+    b"pr_curves": "PR curve",
+}
 
 # DataType in tensorflow/core/framework/types.proto
 _TENSOR_TYPES = {
@@ -56,6 +63,19 @@ class Slot:
 
 
 @dataclass(frozen=True)
+class Item:
+    """Where something that is no scalar stands: byte ranges of its tag and of all of its message.
+
+    `kind` is `histogram`, `image`, `text`, `hparams`, or what else wrote it calls it; `tensor` for
+    one of which only an earlier event may say what it is.
+    """
+
+    tag: slice
+    kind: str
+    whole: slice
+
+
+@dataclass(frozen=True)
 class EventLayout:
     """Where things stand in one event. Absent fields are None, and mean 0."""
 
@@ -63,6 +83,7 @@ class EventLayout:
     step: slice | None
     slots: tuple[Slot, ...]
     restarts: bool = False
+    items: tuple[Item, ...] = ()
 
     @property
     def tells(self) -> bool:
@@ -77,17 +98,19 @@ def layout_of(data: bytes) -> EventLayout:
     """Raises Malformed."""
     wall_time = step = None
     restarts = False
-    slots: list[Slot] = []
+    found: list[Slot | Item] = []
     for number, wire, start, end in fields(data, 0, len(data)):
         if number == 1 and wire == _FIXED64:
             wall_time = slice(start, end)
         elif number == 2 and wire == 0:
             step = slice(start, end)
         elif number == 5 and wire == _BYTES:
-            slots += _summary(data, start, end)
+            found += _summary(data, start, end)
         elif number == 7 and wire == _BYTES:
             restarts = _is_session_start(data, start, end)
-    return EventLayout(wall_time, step, tuple(slots), restarts)
+    slots = tuple(each for each in found if isinstance(each, Slot))
+    items = tuple(each for each in found if isinstance(each, Item))
+    return EventLayout(wall_time, step, slots, restarts, items)
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
@@ -147,39 +170,49 @@ def _is_session_start(data: bytes, start: int, end: int) -> bool:
     )
 
 
-def _summary(data: bytes, start: int, end: int) -> list[Slot]:
+def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
     found = [
         _value(data, at, stop)
         for number, wire, at, stop in fields(data, start, end)
         if number == 1 and wire == _BYTES
     ]
-    return [slot for slot in found if slot is not None]
+    return [each for each in found if each is not None]
 
 
-def _value(data: bytes, start: int, end: int) -> Slot | None:
+def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
     tag = value = None
-    plugin = b""
+    plugin, kind = b"", ""
     for number, wire, at, stop in fields(data, start, end):
         if number == 1 and wire == _BYTES:
             tag = slice(at, stop)
         elif number == 2 and wire == _FIXED32:
             value = (slice(at, stop), "<f4")
         elif number == 8 and wire == _BYTES:
-            value = _tensor(data, at, stop)
+            value, kind = _tensor(data, at, stop), "tensor"
+        elif number in _FIELD_KINDS and wire == _BYTES:
+            kind = _FIELD_KINDS[number]
         elif number == 9 and wire == _BYTES:
-            plugin = _plugin(data, at, stop)
-    if tag is None or value is None or plugin not in (b"", _SCALARS_PLUGIN):
+            plugin = plugin_data(data, at, stop)[0]
+    if tag is None:
         return None
-    return Slot(tag, *value)
+    if value is not None and plugin in (b"", b"scalars"):
+        return Slot(tag, *value)
+    if plugin or kind == "tensor":
+        kind = _PLUGIN_KINDS.get(plugin, plugin.decode("utf-8", "replace"))
+    return Item(tag, kind, slice(start, end)) if kind else None
 
 
-def _plugin(data: bytes, start: int, end: int) -> bytes:
+def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:
+    """What a value's metadata says: the name of its plugin, and the plugin's own message."""
+    name = content = b""
     for number, wire, at, stop in fields(data, start, end):
         if number == 1 and wire == _BYTES:
             for inner, inner_wire, first, last in fields(data, at, stop):
                 if inner == 1 and inner_wire == _BYTES:
-                    return data[first:last]
-    return b""
+                    name = data[first:last]
+                elif inner == 2 and inner_wire == _BYTES:
+                    content = data[first:last]
+    return name, content
 
 
 def _tensor(data: bytes, start: int, end: int) -> tuple[slice, str] | None:

@@ -35,14 +35,32 @@ _MISSES = 4
 _LONGEST_IN_BULK = 1024
 
 
+@dataclass(frozen=True)
+class Found:
+    """Something that is no scalar: `at` is where its record's data begins, `length` how long it is.
+
+    `begin` .. `end` is its own message within the record; see `protobuf.Item` for `kind`.
+    """
+
+    tag: str
+    kind: str
+    step: int
+    wall_time: float
+    at: int
+    length: int
+    begin: int
+    end: int
+
+
 @dataclass
 class Stretch:
     """What a stretch of a file has.
 
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
-    file; `restarts`: (record, step) where a restarted writer takes back what it had written from
-    that step on; `corrupt`: records that were left out; `broken`: the length of the record at
-    `consumed` is corrupt, so that nothing after it can be found.
+    file; `found`: what is no scalar, by record; `restarts`: (record, step) where a restarted writer
+    takes back what it had written from that step on; `corrupt`: records that were left out;
+    `broken`: the length of the record at `consumed` is corrupt, so that nothing after it can be
+    found.
     """
 
     consumed: int = 0
@@ -50,6 +68,7 @@ class Stretch:
     corrupt: int = 0
     points: dict[str, Points] = field(default_factory=dict)
     restarts: list[tuple[int, int]] = field(default_factory=list)
+    found: list[tuple[int, Found]] = field(default_factory=list)
 
 
 def read_stretch(buffer: bytes) -> Stretch:
@@ -60,7 +79,7 @@ def read_stretch(buffer: bytes) -> Stretch:
     kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
     appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
     points = {tag: kept[tag][1] for tag in appeared}
-    return Stretch(consumed, broken, parser.corrupt, points, parser.restarts)
+    return Stretch(consumed, broken, parser.corrupt, points, parser.restarts, parser.found)
 
 
 def _find_records(buffer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, bool]:
@@ -100,6 +119,7 @@ class _Parser:
         self._singles: dict[str, list[tuple[int, tuple[int, float, float]]]] = {}
         self.pieces: dict[str, list[Piece]] = {}
         self.restarts: list[tuple[int, int]] = []
+        self.found: list[tuple[int, Found]] = []
         self.corrupt = 0
 
     def parse(self) -> None:
@@ -108,6 +128,7 @@ class _Parser:
         for group in np.split(order, edges):
             self._parse_group(group)
         self.restarts.sort()
+        self.found.sort(key=lambda each: each[0])
         for tag, singles in self._singles.items():
             records = np.array([record for record, _ in singles], dtype=np.int64)
             points = np.array([point for _, point in singles], dtype=POINT)
@@ -152,11 +173,9 @@ class _Parser:
     def _parse_one(self, record: int) -> None:
         layout = self._layout(record)
         data = self._data(record)
-        if layout is not None and not layout.tells and len(data) > _LONGEST_IN_BULK:
-            return  # an image, a graph: its checksum would cost more than it is worth
-        foot = self._starts[record] + len(data)
-        stored = int.from_bytes(self._buffer[foot : foot + _FOOT], "little")
-        if layout is None or masked(crc32c(data)) != stored:
+        # An image, a graph: its checksum would cost too much here, and is compared when it's shown.
+        unchecked = layout is not None and not layout.tells and len(data) > _LONGEST_IN_BULK
+        if layout is None or not (unchecked or self._is_whole(record, data)):
             self.corrupt += 1
             return
         step = varint(data, layout.step) if layout.step else 0
@@ -166,6 +185,16 @@ class _Parser:
         for slot in layout.slots:
             point = (step, wall_time, number(data, slot))
             self._singles.setdefault(_text(data[slot.tag]), []).append((record, point))
+        where = (int(self._starts[record]), len(data))
+        for item in layout.items:
+            within = (item.whole.start, item.whole.stop)
+            found = Found(_text(data[item.tag]), item.kind, step, wall_time, *where, *within)
+            self.found.append((record, found))
+
+    def _is_whole(self, record: int, data: bytes) -> bool:
+        foot = self._starts[record] + len(data)
+        stored = int.from_bytes(self._buffer[foot : foot + _FOOT], "little")
+        return bool(masked(crc32c(data)) == stored)
 
     def _parse_bulk(self, group: NDArray[np.int64], rows: Rows, layout: EventLayout) -> None:
         whole = _checksums_match(rows, layout)
@@ -188,7 +217,8 @@ class _Parser:
 
 def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
     known = all(slot.kind != VARINT for slot in layout.slots)
-    return bool(layout.slots) and known and not layout.restarts and length <= _LONGEST_IN_BULK
+    plain = bool(layout.slots) and not layout.items and not layout.restarts
+    return plain and known and length <= _LONGEST_IN_BULK
 
 
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:

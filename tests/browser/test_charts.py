@@ -120,7 +120,7 @@ def test_axes(charts: Charts) -> None:
     charts.choose("Y axis", "log")
     charts.wait(f"{LAYOUT}.yaxis2.type === 'log'")
     charts.choose("X axis", "relative")
-    charts.wait(f"{DATA}[0].x[0] === 0 && {DATA}[0].x[1] % 1 !== 0")
+    charts.wait(f"{DATA}.some(({{ x }}) => x[0] === 0 && x.at(-1) < 1000 && x.at(-1) % 1)")
     charts.choose("X axis", "wall")
     charts.wait(f"{LAYOUT}.xaxis.type === 'date'")
     charts.choose("X axis", "step")
