@@ -40,8 +40,8 @@ def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping
     the `registry`. Any credentials will do.
 
     `faults` is what `--rehearse` takes, such as `spot=algo-2@30s`; `buckets` are there from the
-    start. Raises OptionError for faults that can't happen, DistrainError naming what this machine
-    lacks.
+    start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises
+    OptionError for faults that can't happen, DistrainError naming what this machine lacks.
     """
     from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 

@@ -14,13 +14,12 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 @dataclass(frozen=True)
 class Vocabulary:
     """How faults are called on a service: what takes a replica's machine away, how replicas are
-    named, which permissions can be missing, and whether a loss may wait for a line of the log."""
+    named, and which permissions can be missing."""
 
     loss: str
     replica: str
     permission: str
     allowed: str
-    by_line: bool = False
 
 
 VERTEX = Vocabulary(
@@ -29,15 +28,14 @@ VERTEX = Vocabulary(
     permission=r".+",
     allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
     "late=SECONDSs, busy=EVERY, lost=COUNT",
-    by_line=True,
 )
 SAGEMAKER = Vocabulary(
     loss="spot",
     replica=r"algo-\d+",
     permission=r"(?:sagemaker|logs|s3|ecr):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
-    allowed="spot=algo-N@SECONDSs, quota=INSTANCE_TYPE, permission=SERVICE:ACTION (such as "
-    "sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), late=SECONDSs, busy=EVERY, "
-    "lost=COUNT",
+    allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, "
+    "permission=SERVICE:ACTION (such as sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), "
+    "late=SECONDSs, busy=EVERY, lost=COUNT",
 )
 
 
@@ -81,7 +79,7 @@ def _with(faults: Faults, part: str, words: Vocabulary) -> Faults:
     loss = re.fullmatch(f"({words.replica})@(.+)", value)
     seconds = re.fullmatch(_SECONDS, value)
     moment = re.fullmatch(_SECONDS, loss[2]) if loss else None
-    if name == words.loss and loss and (moment or words.by_line):
+    if name == words.loss and loss:
         at = {"seconds": float(moment[1])} if moment else {"text": loss[2]}
         one = Preemption(loss[1], **at)
         return replace(faults, preemptions=(*faults.preemptions, one))

@@ -44,9 +44,9 @@ def test_a_job_that_meets_all_of_it(no_docker: None, small: BaseImage) -> None:
 
 
 def test_faults_are_read() -> None:
-    read = Faults.parse("spot=algo-2@30s, permission=iam:PassRole,quota=ml.p3.2xlarge", SAGEMAKER)
-    expected = Faults((Preemption("algo-2", 30.0),), "ml.p3.2xlarge", "iam:PassRole")
-    assert read == expected
+    read = Faults.parse("spot=algo-2@30s,spot=algo-1@step 7, permission=iam:PassRole", SAGEMAKER)
+    losses = (Preemption("algo-2", 30.0), Preemption("algo-1", text="step 7"))
+    assert read == Faults(losses, permission="iam:PassRole")
 
 
 @pytest.mark.parametrize(

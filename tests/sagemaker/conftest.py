@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 from moto.server import ThreadedMotoServer
 
+from tests.vertex.conftest import base, engine, images  # noqa: F401 - what Vertex runs on too
+
 
 @pytest.fixture(scope="session")
 def aws() -> Iterator[Mapping[str, str]]:

@@ -77,6 +77,8 @@ class Attempt:
         self._pipes: list[Pipe] = []
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
+        self._awaited = {one.text for one in around.faults.preemptions if one.text}
+        self.printed: set[str] = set()  # of the texts that a fault waits for
 
     def prepare(self) -> None:
         """Lay every host's /opt/ml out, with its data and what an attempt before has kept.
@@ -135,6 +137,7 @@ class Attempt:
         for _, text in running.lines():
             self._around.streams.write(stream, text)
             self._job.record.read(text)
+            self.printed.update(each for each in self._awaited if each in text)
 
     def statuses(self) -> dict[str, int | None]:
         """The exit status of each host; None for those that run."""

@@ -42,7 +42,7 @@ class Execution:
         self._grace = around.grace
         self._created = time.monotonic()
         self._trained = 0.0
-        self._interruptions = sorted(around.faults.preemptions, key=lambda one: one.seconds)
+        self._interruptions = list(around.faults.preemptions)
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -162,12 +162,9 @@ class Execution:
             if attempt.trouble():
                 raise _Failed(f"ClientError: Data download failed:{attempt.trouble()}")
             end = "Stopped" if stopped else self._over(attempt, now - began)
-            if end == "Interrupted":
-                attempt.stop(0.0)
-            elif end:
-                attempt.stop(self._grace)
-                self._save(attempt)
             if end:
+                attempt.stop(0.0 if end == "Interrupted" else self._grace)
+                self._save(attempt)
                 self._trained += now - began
                 return end
 
@@ -179,11 +176,12 @@ class Execution:
                 self._fail(attempt, host, status)
         if all(status == 0 for status in statuses.values()):
             return "Completed"
-        if self._interruptions and ran >= self._interruptions[0].seconds:
-            taken = self._interruptions.pop(0).replica
-            if taken not in statuses:
-                raise _Failed(f"spot={taken}: the job's hosts are {', '.join(statuses)}.")
-            return "Interrupted"
+        for loss in self._interruptions:
+            if loss.text in attempt.printed if loss.text else ran >= loss.seconds:
+                self._interruptions.remove(loss)
+                if loss.replica not in statuses:
+                    raise _Failed(f"spot={loss.replica}: the hosts are {', '.join(statuses)}.")
+                return "Interrupted"
         condition = self._job.request.get("StoppingCondition") or {}
         if self._trained + ran >= condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S):
             return "MaxRuntimeExceeded"

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from distrain_nb.config import home
+
 # Whom moto's STS says that every caller is.
 ACCOUNT = "123456789012"
 CALLER = f"arn:aws:sts::{ACCOUNT}:user/moto"
+
+# Below our home: a folder for each bucket, with what a rehearsal finds in it.
+DATA = "rehearsal/s3"
 
 
 @dataclass
@@ -75,5 +80,8 @@ def nothing_there(uri: str, region: str, role: str, bucket: str, said: str) -> R
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '
         f"that the bucket exists in the selected region ({region}), that objects exist under "
         f'that S3 prefix, and that the role "{role}" has "s3:ListBucket" permissions on bucket '
-        f'"{bucket}".' + (f' Error message from S3: "{said}"' if said else "")
+        f'"{bucket}".'
+        + (f' Error message from S3: "{said}"' if said else "")
+        + f" In a rehearsal, the files below {home() / DATA / bucket} are the bucket's objects: "
+        "put some there."
     )

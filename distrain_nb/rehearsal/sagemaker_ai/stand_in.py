@@ -15,6 +15,7 @@ from distrain_nb.rehearsal.sagemaker_ai.attempt import Surroundings
 from distrain_nb.rehearsal.sagemaker_ai.aws import aws
 from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobs
 from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
+from distrain_nb.rehearsal.sagemaker_ai.refusals import DATA
 from distrain_nb.rehearsal.sagemaker_ai.store import Store, client
 from distrain_nb.rehearsal.sagemaker_ai.streams import Streams
 
@@ -34,7 +35,10 @@ class StandIn:
 
 @contextmanager
 def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
-    """Services with these buckets. Raises DistrainError naming what is not installed."""
+    """Services with these buckets, which have what is below `DATA` of our home.
+
+    Raises DistrainError naming what is not installed.
+    """
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(
@@ -49,6 +53,7 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
         store = Store(client("s3", kept))
         for name in buckets:
             store.create(name)
+            store.fill(name, home() / DATA / name)
         streams = Streams(kept, faults.late)
         stack.callback(streams.close)
         around = Surroundings(chosen, store, streams, faults, kept, folder)

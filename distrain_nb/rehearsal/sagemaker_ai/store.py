@@ -65,6 +65,12 @@ class Store:
         """Have a bucket of that name."""
         self.s3.create_bucket(Bucket=bucket)
 
+    def fill(self, bucket: str, folder: Path) -> None:
+        """Make objects of a folder's files."""
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                self.write(Place(bucket, path.relative_to(folder).as_posix()), path)
+
     def keys(self, place: Place) -> list[str]:
         """The keys that begin as the place's does, folders' own objects left out, in order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(

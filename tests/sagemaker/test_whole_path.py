@@ -1,0 +1,103 @@
+"""From a cell to its results, by boto3, an image, and hosts that run from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from distrain_nb import submit
+from distrain_nb.config import home
+from distrain_nb.errors import RunFailed
+from distrain_nb.run import Run
+
+pytestmark = pytest.mark.usefixtures("engine")
+
+READS = """
+import os, socket
+from distrain_nb import log_metrics
+
+data = "/opt/ml/input/data"
+mine = sorted(os.listdir(f"{data}/sharded"))
+print("host", os.environ["SM_CURRENT_HOST"], "of", os.environ["WORLD_SIZE"], "has", mine)
+passes = []
+for number in range(2):
+    with open(f"{data}/piped_{number}") as pipe:
+        passes.append(len(pipe.readlines()))
+    log_metrics(step=number, lines=passes[-1])
+    print("loss =", 0.5 / (number + 1))
+total = sum(passes)
+print("known as", socket.gethostname())
+"""
+RESUMES = """
+import json, os, time
+from pathlib import Path
+
+kept = Path("/opt/ml/checkpoints/state.json")
+start = json.loads(kept.read_text())["step"] if kept.exists() else 0
+print("from step", start, flush=True)
+if not start:
+    if os.environ["RANK"] == "0":
+        kept.write_text(json.dumps({"step": 7}))
+        print("saved", flush=True)
+    time.sleep(600)
+total = start
+"""
+FAILS = """
+import os, time
+if os.environ["RANK"] == "1":
+    raise ValueError("the second host fails")
+time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def data(engine: None) -> Iterator[None]:
+    """What a rehearsal's bucket has."""
+    folder = home() / "rehearsal" / "s3" / "my-data" / "train"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        (folder / f"{number}.txt").write_text("a line\n" * (number + 1))
+    yield
+
+
+def rehearsed(code: str, base: str, **options: Any) -> Run:
+    chosen = {"workers": "2*ml.m5.xlarge", "rehearse": "", **options}
+    return submit(code, on="sagemaker", base=base, wait=True, **chosen)
+
+
+def test_two_hosts_and_their_data(base: str, data: None) -> None:
+    run = rehearsed(
+        READS,
+        base,
+        result="total",
+        metric="loss=loss = ([0-9.]+)",
+        channel=("sharded=s3://my-data/train,sharded", "piped=s3://my-data/train,mode=Pipe"),
+    )
+    assert run.result["total"] == 12
+    found = [run.logs(rank).splitlines() for rank in (0, 1)]
+    assert found[0][0] == "[rank 0] host algo-1 of 2 has ['0.txt', '2.txt']"
+    assert found[1][0] == "[rank 1] host algo-2 of 2 has ['1.txt']"
+    assert found[0][-1] == "[rank 0] known as algo-1"
+    values = run.metrics()
+    assert list(values["lines"]) == [6, 6]
+    assert list(values["loss"]) == [0.5, 0.25]
+
+
+def test_interrupted_and_resumed_from_a_checkpoint(base: str) -> None:
+    run = rehearsed(RESUMES, base, result="total", spot=True, rehearse="spot=algo-2@saved")
+    said = run.logs(0).splitlines()
+    assert said == ["[rank 0] from step 0", "[rank 0] saved", "[rank 0] from step 7"]
+    assert run.result["total"] == 7
+
+
+def test_a_host_that_fails(base: str) -> None:
+    with pytest.raises(RunFailed, match="ValueError: the second host fails"):
+        rehearsed(FAILS, base)
+
+
+def test_a_role_that_may_not_read(base: str, data: None) -> None:
+    with pytest.raises(RunFailed, match=r"GetObject \(AccessDenied"):
+        channel = ("train=s3://my-data/train",)
+        rehearsed(READS, base, channel=channel, rehearse="permission=s3:GetObject")
