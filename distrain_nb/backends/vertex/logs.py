@@ -1,8 +1,7 @@
 """The lines of all replicas from Cloud Logging, each once and in order.
 
 Entries arrive late, out of order and more than once, and Cloud Logging can only be asked for a
-span of time. So a span is read again that overlaps the one before; what was seen there is known by
-its `insert_id`; and what may still be overtaken is held back until it has settled.
+span of time; an entry's `insert_id` tells whether it was there before.
 """
 
 from __future__ import annotations
@@ -15,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from google.api_core import exceptions, retry
 
+from distrain_nb.backends.remote import settling
 from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.settling import NS, Line
 from distrain_nb.backends.vertex.calls import CALL_S, MAY_PASS
+from distrain_nb.backends.vertex.jobs import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,44 +26,24 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Cursor
 
 PAGE = 1000
-NS = 10**9
 
 _ROLES = ("primary", "workers", "servers", "evaluators")
 _TASK = re.compile(r"workerpool([0-3])-(\d+)")
+_SERVICE = "service"  # the task under which Vertex AI itself speaks
 _ERROR = 500  # the severity that stderr gets
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Seconds: how long a line is held back, how much later than its settled successors it may
-    still come, and how long Cloud Logging may be too busy before a call ends with what it has."""
+class Patience(settling.Patience):
+    """Seconds, besides those for lines: how long Cloud Logging may be too busy before a call ends
+    with what it has."""
 
-    settle: float = 5.0
-    late: float = 20.0
     busy: float = 20.0
 
     @classmethod
     def of_rehearsal(cls, late: float) -> Patience:
         """On this machine entries come at once, or as many seconds late as it is told to be."""
         return cls(settle=1.0 + late, late=20.0 + late)
-
-
-@dataclass(frozen=True, order=True)
-class Line:
-    """An entry as it is held back: when it was written (ns), its id, when we got it (s)."""
-
-    time: int
-    id: str
-    got: float
-    task: str
-    stream: str
-    text: str
-
-    def entry(self) -> Entry:
-        """For those who show it."""
-        found = _TASK.fullmatch(self.task)
-        pool, replica = (int(found[1]), int(found[2])) if found else (0, 0)
-        return Entry(self.time / NS, _ROLES[pool], replica, self.text, self.stream)
 
 
 def read(
@@ -73,42 +55,17 @@ def read(
     waited for; if that takes too long, the lines so far are given, or with `last` the error is
     raised, since nobody would ask again.
     """
-    low, seen = int(cursor.get("low", 0)), dict(cursor.get("seen", {}))
-    held = [Line(*line) for line in cursor.get("held", ())]
-    now = time.time()
-    for entry in _entries(client, project, job, low, patience, last=last):
-        moment = entry.timestamp.seconds * NS + entry.timestamp.nanos
-        if entry.insert_id not in seen:
-            seen[entry.insert_id] = moment
-            line = _line(entry, moment, now)
-            if line is not None:
-                held.append(line)
-    held.sort()
-    settled, held = (held, []) if last else _split(held, seen, now, patience)
-    low = max(low, _low(settled, seen, patience))
-    seen = {each: moment for each, moment in seen.items() if moment >= low}
-    kept = [[x.time, x.id, x.got, x.task, x.stream, x.text] for x in held]
-    return [line.entry() for line in settled], {"low": low, "seen": seen, "held": kept}
+    now, low = time.time(), settling.since(cursor)
+    entries = _entries(client, project, job, low, patience, last=last)
+    found = filter(None, (_line(entry, now) for entry in entries))
+    settled, after = settling.settle(found, cursor, now, patience, last=last)
+    return [_entry(line) for line in settled], after
 
 
-def _split(
-    held: list[Line], seen: dict[str, int], now: float, patience: Patience
-) -> tuple[list[Line], list[Line]]:
-    """Those that are old enough, by the service's clock or by ours, with all that go before."""
-    newest = max(seen.values(), default=0)
-    horizon = newest - int(patience.settle * NS)
-    for line in held:
-        if now - line.got >= patience.settle:
-            horizon = max(horizon, line.time)
-    cut = next((n for n, line in enumerate(held) if line.time > horizon), len(held))
-    return held[:cut], held[cut:]
-
-
-def _low(settled: list[Line], seen: dict[str, int], patience: Patience) -> int:
-    """Where to read from next time: so far before what has settled as a line may be late."""
-    if not settled or not seen:
-        return 0
-    return settled[-1].time - int(patience.late * NS)
+def _entry(line: Line) -> Entry:
+    found = _TASK.fullmatch(line.source)
+    role, replica = (_ROLES[int(found[1])], int(found[2])) if found else (_SERVICE, 0)
+    return Entry(line.time / NS, role, replica, line.text, line.stream)
 
 
 def _entries(
@@ -146,13 +103,16 @@ def _entries(
         request.page_token = page.next_page_token
 
 
-def _line(entry: Any, moment: int, now: float) -> Line | None:
-    """A replica's line. What the service itself says stands in the job's state already."""
+def _line(entry: Any, now: float) -> Line | None:
+    """A line of a replica, or of the service about the job."""
+    moment = entry.timestamp.seconds * NS + entry.timestamp.nanos
     task = entry.resource.labels.get("task_name", "")
+    stream = "e" if entry.severity >= _ERROR else "o"
+    if task == _SERVICE:
+        return Line(moment, entry.insert_id, now, task, readable(_text(entry)), stream)
     if not _TASK.fullmatch(task):
         return None
-    stream = "e" if entry.severity >= _ERROR else "o"
-    return Line(moment, entry.insert_id, now, task, stream, _text(entry))
+    return Line(moment, entry.insert_id, now, task, _text(entry), stream)
 
 
 def _text(entry: Any) -> str:
