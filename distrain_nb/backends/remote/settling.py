@@ -6,7 +6,7 @@ id; and what may still be overtaken is held back until it has settled.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,16 +26,17 @@ class Patience:
     late: float = 20.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Line:
     """A line as it is held back: when it was written (ns), its id, when we got it (s), from where
-    and what."""
+    and what. Ids of lines of the same time sort as they were written."""
 
     time: int
     id: str
     got: float
     source: str
     text: str
+    stream: str = "o"
 
 
 def since(cursor: Cursor) -> int:
@@ -48,7 +49,7 @@ def settle(
 ) -> tuple[list[Line], Cursor]:
     """What has settled of the lines that were found and of those held back, and the cursor then.
 
-    Lines of the same time stay in the order in which they were found. `last` gives them all.
+    `last` gives them all.
     """
     low, seen = since(cursor), dict(cursor.get("seen", {}))
     held = [Line(*line) for line in cursor.get("held", ())]
@@ -56,12 +57,13 @@ def settle(
         if line.id not in seen:
             seen[line.id] = line.time
             held.append(line)
-    held.sort(key=lambda line: line.time)
+    held.sort()
     settled, held = (held, []) if last else _split(held, seen, now, patience)
     if settled:
         low = max(low, settled[-1].time - int(patience.late * NS))
     seen = {each: moment for each, moment in seen.items() if moment >= low}
-    return settled, {"low": low, "seen": seen, "held": [astuple(line) for line in held]}
+    kept = [[x.time, x.id, x.got, x.source, x.text, x.stream] for x in held]
+    return settled, {"low": low, "seen": seen, "held": kept}
 
 
 def _split(

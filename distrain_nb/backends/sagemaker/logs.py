@@ -22,6 +22,8 @@ GROUP = "/aws/sagemaker/TrainingJobs"
 MS = 10**6  # ns
 PAGE = 10_000  # the most that the service gives
 
+_ID_DIGITS = 56
+
 _HOST = re.compile(r"/algo-(\d+)-")
 _NOT_YET = "ResourceNotFoundException"
 
@@ -70,7 +72,8 @@ class JobLog:
             for event in page["events"]:
                 if event["logStreamName"].startswith(f"{self.job}/"):
                     source, text = event["logStreamName"], event["message"]
-                    yield Line(event["timestamp"] * MS, event["eventId"], now, source, text)
+                    number = event["eventId"].zfill(_ID_DIGITS)
+                    yield Line(event["timestamp"] * MS, number, now, source, text)
 
     def _entry(self, line: Line) -> Entry:
         role, replica = self._replica(line.source)
