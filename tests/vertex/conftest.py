@@ -52,15 +52,19 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     patch.undo()
 
 
+@pytest.fixture(scope="session")
+def without_docker(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a machine where bubblewrap runs the replicas."""
+    folder = tmp_path_factory.mktemp("without-docker")
+    return {"DOCKER_HOST": f"unix://{folder / 'nobody'}", "DISTRAIN_HOME": str(folder / "home")}
+
+
 @pytest.fixture(scope="module")
-def notebook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
-    """A kernel with the extension loaded, on a machine where bubblewrap runs the replicas."""
+def notebook(
+    tmp_path_factory: pytest.TempPathFactory, without_docker: dict[str, str]
+) -> Iterator[Kernel]:
+    """A kernel there, with the extension loaded."""
     folder = tmp_path_factory.mktemp("notebook")
-    environment = {
-        **os.environ,
-        "DOCKER_HOST": f"unix://{folder / 'nobody'}",
-        "DISTRAIN_HOME": str(folder / "home"),
-    }
-    with kernel(folder, environment) as started:
+    with kernel(folder, {**os.environ, **without_docker}) as started:
         started.run("%load_ext distrain_nb")
         yield started

@@ -45,7 +45,7 @@ dist.all_gather_object(addresses, socket.gethostbyname(socket.gethostname()))
 
 def run_there(notebook: Kernel, cell: str) -> None:
     """Run a cell to its end, and define its results in the notebook."""
-    outcome = notebook.run(cell, 400)
+    outcome = notebook.run(cell, 800)
     notebook.run("import distrain_nb; run = distrain_nb.attach()\n%distrain result --into")
     assert not outcome.error, notebook.run("print(run.logs())").text
 
@@ -57,6 +57,7 @@ def evaluated(notebook: Kernel, text: str) -> object:
     return ast.literal_eval(outcome.text)
 
 
+@pytest.mark.timeout(900)
 def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
     notebook.run(NOTEBOOK)
     run_there(notebook, DDP.format(base=pytorch))
@@ -65,7 +66,10 @@ def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
         f"[rank {rank}] rank {rank} has {weights}" for rank in (0, 1)
     ]
     assert evaluated(notebook, "addresses") == ["127.0.1.1", "127.0.1.2"]
-    assert evaluated(notebook, "list(run.metrics().columns), len(run.metrics())") == (["step", "loss"], 20)
+    assert evaluated(notebook, "list(run.metrics().columns), len(run.metrics())") == (
+        ["step", "loss"],
+        20,
+    )
 
 
 SERVERS = """\
@@ -117,6 +121,7 @@ def tensorflow(images: str) -> str:
     return name
 
 
+@pytest.mark.timeout(900)
 def test_two_pools_with_servers_and_an_evaluator_of_tensorflow(
     notebook: Kernel, tensorflow: str
 ) -> None:

@@ -7,6 +7,7 @@ of two programs on the same base and with the same packages, the second costs on
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import posixpath
 import shutil
@@ -24,7 +25,7 @@ from distrain_nb.image.reference import Reference
 from distrain_nb.image.registry import Registry, RegistryBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
     from distrain_nb.image.manifest import Descriptor
 
@@ -34,6 +35,7 @@ MOUNT_POINTS = ("proc", "dev", "tmp", "var/tmp", "run", "root", "home", "gcs", "
 _PLATFORM = "linux/amd64"
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _LINKS = 40
+_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -88,19 +90,38 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     own: set[Path] = set()
-    with tempfile.TemporaryFile() as file:
-        file.writelines(blob.chunks())
-        file.seek(0)
-        with tarfile.open(fileobj=file, mode="r:*") as tar:
-            for entry in tar:
-                folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
-                if name == _OPAQUE:
-                    for path in place(root, folder).iterdir():
-                        _cover(path, own)
-                elif name.startswith(_WHITEOUT):
-                    _cover(place(root, folder) / name[len(_WHITEOUT) :], own)
-                elif name:
-                    own.add(_extract(tar, entry, root, place(root, folder) / name))
+    pieces = io.BufferedReader(_Pieces(blob.chunks()), _AT_ONCE)
+    with tarfile.open(fileobj=pieces, mode="r|*", bufsize=_AT_ONCE) as tar:
+        for entry in tar:
+            folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
+            if name == _OPAQUE:
+                for path in place(root, folder).iterdir():
+                    _cover(path, own)
+            elif name.startswith(_WHITEOUT):
+                _cover(place(root, folder) / name[len(_WHITEOUT) :], own)
+            elif name:
+                own.add(_extract(tar, entry, root, place(root, folder) / name))
+    while pieces.read(_AT_ONCE):
+        pass  # the digest is of the whole blob
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as a file that is read once."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = memoryview(next(self._pieces, b""))
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
 
 
 def _cover(path: Path, own: Container[Path]) -> None:
@@ -132,7 +153,7 @@ def _extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, target: P
     elif entry.isfile():
         source: IO[bytes] = tar.extractfile(entry)  # type: ignore[assignment]
         with target.open("wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
+            shutil.copyfileobj(source, file, _AT_ONCE)
         target.chmod(entry.mode | 0o400)
         os.utime(target, (entry.mtime, entry.mtime))
     return target
