@@ -37,9 +37,10 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
 
 def leave(status: int) -> None:
     """End the process as the interpreter would, but without the half second in which it takes
-    PyTorch apart. TensorFlow's peers fail without a goodbye, which it says when it is taken apart.
+    PyTorch apart. TensorFlow's and MPI's peers fail without a goodbye, which those two say when
+    they are taken apart; but for a rank that has failed, MPI would wait for the others.
     """
-    if "tensorflow" in sys.modules:
+    if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
         ctypes.pythonapi.Py_Exit(status)
     for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
         try:

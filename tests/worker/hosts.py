@@ -131,7 +131,7 @@ class Hosts:
 def finish(started: Sequence[subprocess.Popen[str]]) -> list[Ended]:
     """Wait for the hosts of a job."""
     try:
-        said = [process.communicate(timeout=240) for process in started]
+        said = [process.communicate(timeout=600) for process in started]
     finally:
         for process in started:
             process.kill()
