@@ -27,12 +27,11 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Cursor, Entry, Observed
     from distrain_nb.image import Listener
 
-_OF_REHEARSAL = Patience(settle=1.0)
-
 
 @dataclass(frozen=True)
 class SageMakerService:
-    """One run: `told` is what the plan said; `endpoints` are a rehearsal's, or empty."""
+    """One run: `told` is what the plan said; `endpoints` are a rehearsal's, or empty; `late` among
+    them says by how many seconds lines of the log may be late."""
 
     told: Mapping[str, Any]
     endpoints: Mapping[str, str]
@@ -76,7 +75,8 @@ class SageMakerService:
         """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
         CloudWatch can't be reached."""
         hosts = self.told["request"]["ResourceConfig"]["InstanceCount"]
-        patience = _OF_REHEARSAL if self.endpoints else Patience()
+        late = self.endpoints.get("late")
+        patience = Patience.of_rehearsal(float(late)) if late else Patience()
         with plain_words("read the job's log"):
             entries, after = JobLog(self._logs, job, hosts).read(cursor, patience, last=last)
         return self._metrics.found(entries, cursor, after)

@@ -40,11 +40,6 @@ class Patience(settling.Patience):
 
     busy: float = 20.0
 
-    @classmethod
-    def of_rehearsal(cls, late: float) -> Patience:
-        """On this machine entries come at once, or as many seconds late as it is told to be."""
-        return cls(settle=1.0 + late, late=20.0 + late)
-
 
 def read(
     client: Any, project: str, job: str, cursor: Cursor, patience: Patience, *, last: bool

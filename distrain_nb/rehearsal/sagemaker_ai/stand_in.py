@@ -56,9 +56,16 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
             store.fill(name, home() / DATA / name)
         streams = Streams(kept, faults.late)
         stack.callback(streams.close)
-        around = Surroundings(chosen, store, streams, faults, kept, folder)
+        around = Surroundings(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
         jobs = TrainingJobs(around)
         stack.callback(jobs.close)
         url = stack.enter_context(serve(jobs.operations()))
-        endpoints = {"sagemaker": url, "s3": kept, "sts": kept, "logs": kept, "registry": images}
+        endpoints = {
+            "sagemaker": url,
+            "s3": kept,
+            "sts": kept,
+            "logs": kept,
+            "registry": images,
+            "late": str(faults.late),
+        }
         yield StandIn(endpoints, around)
