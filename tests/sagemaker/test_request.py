@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from distrain_nb.api import prepare
 from distrain_nb.backends.sagemaker.limits import LIMITS, parts
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.errors import OptionError
@@ -280,6 +282,25 @@ def test_a_shell_sends_the_same(tmp_path: Path) -> None:
     assert sent["TrainingJobName"].startswith("my-run-")
 
 
+def test_data_are_a_channel_and_a_name_in_the_cell() -> None:
+    prepared = prepare(
+        "print(train, there)\n", on="sagemaker", workers="ml.m5.xlarge", region="us-west-2",
+        role=ROLE, data=("train=s3://my-bucket/train,mode=FastFile", "there=/opt/ml/input/data/x"),
+    )  # fmt: skip
+    (channel,) = prepared.plan.request["InputDataConfig"]
+    assert (channel["ChannelName"], channel["InputMode"]) == ("train", "FastFile")
+    assert "/opt/ml/input/data/train" in prepared.job.program.main
+    assert "/opt/ml/input/data/x" in prepared.job.program.main
+    with pytest.raises(OptionError, match="--data train=gs://my-bucket: write s3://BUCKET/PREFIX"):
+        prepare("print(train)\n", on="sagemaker", data=("train=gs://my-bucket",))
+
+
+def test_a_plan_needs_no_sdk() -> None:
+    code = "import sys; from tests.sagemaker.jobs import planned; planned(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"boto3", "botocore"} & set(done.stdout.split())
+
+
 def test_every_call_of_told_is_about_another_run() -> None:
     plan = planned(name="My run")
     one, other = plan.told(), plan.told()
@@ -352,7 +373,9 @@ TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
     "a distribution in our image": (
         laid(P4, distribution="smdistributed.dataparallel"), {}, ["sagemaker.distribution"],
     ),
-    "mpi in our image": (laid(launcher="mpi"), {}, ["sagemaker.mpirun"]),
+    "an image without mpirun": (
+        laid(launcher="mpi", framework="mxnet"), {}, ["sagemaker.mpirun"],
+    ),
     "a framework without a container": (
         laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
     ),

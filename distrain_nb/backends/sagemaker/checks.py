@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker import given
-from distrain_nb.backends.sagemaker.containers import containers, framework_of, python_of
+from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
@@ -34,12 +34,18 @@ ELSEWHERE = {
 _PYTHON = (3, 8)
 
 
-def findings(job: Job, start: Start) -> Iterator[Finding]:
-    """All that boto3 doesn't look at but for sizes. Raises OptionError."""
+def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
+    """All that boto3 doesn't look at but for sizes; `base` is what an image is built on.
+
+    Raises OptionError.
+    """
     yield from _of_other_clouds(job)
     yield from _of_network(job)
     yield from _of_machines(job)
     yield from _of_code(job, start)
+    if start.way is Way.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
+        message = f"{base} has no mpirun, which launcher mpi needs: name an image that has it"
+        yield _warning("mpirun", "base", message)
 
 
 def _of_other_clouds(job: Job) -> Iterator[Finding]:
@@ -91,9 +97,6 @@ def _of_code(job: Job, start: Start) -> Iterator[Finding]:
             f"{job.layout.distribution} is started by AWS's framework containers: "
             "add --python-package",
         )
-    if start.way is Way.IMAGE and start.launcher == "mpi":
-        message = "launcher mpi needs mpirun in the image: --base has to be one that has it"
-        yield Finding("sagemaker.mpirun", Severity.INFO, "base", message)
 
 
 def _of_script(job: Job, start: Start) -> Iterator[Finding]:

@@ -22,6 +22,9 @@ IMPORTED_AS = {
     "tensorflow": ("tensorflow", "keras"),
 }
 
+# Python's own image, for programs of no framework.
+BARE = "python:"
+
 _OURS = re.compile(r"(?:^|/)(pytorch|tensorflow)-training[:@]")
 _PYTHON = re.compile(r"-py(\d)(\d+)?(?:-|$)")
 

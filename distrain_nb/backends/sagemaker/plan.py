@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.sagemaker.checks import findings
 from distrain_nb.backends.sagemaker.containers import (
+    BARE,
     container_of,
     devices,
     framework_of,
@@ -110,8 +111,8 @@ def plan(job: Job) -> SageMakerPlan:
     request = request_of(job, place, start)
     found = (
         *wrong(place, rehearsed=job.rehearse is not None),
-        *findings(job, start),
-        *(beyond(request) if place.role else ()),
+        *findings(job, start, base),
+        *beyond(request),
     )
     return SageMakerPlan(job, place, start, base, request, found)
 
@@ -153,7 +154,7 @@ def _base(job: Job, place: Place) -> str:
         return found
     if job.rehearse is None and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
         return found
-    return f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
+    return f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
 
 
 def _ranks(job: Job) -> int:

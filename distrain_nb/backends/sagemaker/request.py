@@ -70,7 +70,7 @@ def request_of(job: Job, place: Place, start: Start) -> dict[str, Any]:
         TrainingJobName=RUN,
         HyperParameters=_hyperparameters(job, place, start),
         AlgorithmSpecification=_algorithm(job, start),
-        RoleArn=place.role,
+        RoleArn=place.role or None,
         InputDataConfig=[channel.config() for channel in _channels(job, place, start)],
         OutputDataConfig=present(KmsKeyId=options.get("kms_key"), S3OutputPath=place.folder),
         ResourceConfig={**said["ResourceConfig"], **_resources(job)},
