@@ -66,8 +66,13 @@ def test_two_pools(base: str, with_pip: str, way: dict[str, Any]) -> None:
 
 
 def test_a_replica_that_fails(base: str) -> None:
-    with pytest.raises(RunFailed, match="worker 1 exited with a non-zero status of 1"):
+    with pytest.raises(RunFailed) as failed:
         rehearsed(FAILS, base, workers="2*n1-standard-4")
+    first, cause, *traceback, service = str(failed.value).splitlines()
+    assert first.endswith("failed")
+    assert cause == "rank 2 failed: ValueError: the second worker fails"
+    assert traceback[0].startswith("Traceback")
+    assert service == "Replica worker 1 exited with a non-zero status of 1."
 
 
 def test_preempted_and_resumed_from_a_checkpoint(base: str) -> None:
@@ -76,3 +81,7 @@ def test_preempted_and_resumed_from_a_checkpoint(base: str) -> None:
     expected = ["from step 0", *steps[:4], "from step 4", *steps[4:]]
     assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
     assert run.result["total"] == 4
+    said = run.logs().splitlines()
+    assert any("[service 0] This is a rehearsal on one machine." in line for line in said)
+    assert "[service 0] Replica primary 0 was preempted." in said
+    assert said[-1] == "[service 0] Job completed successfully."

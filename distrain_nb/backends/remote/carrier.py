@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import bring
+from distrain_nb.backends.remote.report import first_report
 from distrain_nb.backends.remote.service import Observed
 from distrain_nb.backends.remote.submission import Journal, Submission, write_links
 from distrain_nb.errors import DistrainError
@@ -100,12 +101,21 @@ class Carrier:
         bring.events(service.output, self._folder)
         if observed.state is State.SUCCEEDED:
             bring.results(service.output, self._folder, self._tell)
-        self.end(observed)
+        self.end(self._with_report(observed))
 
     def end(self, observed: Observed) -> None:
         """Write down how it ended."""
         state = observed.state
         self._put(self._status.enter(state, str(state), error=observed.error, note=""))
+
+    def _with_report(self, observed: Observed) -> Observed:
+        """A failure with what our worker said of it, unless the service has told that already."""
+        if observed.state is not State.FAILED:
+            return observed
+        report = first_report(self._folder, self._journal.labels)
+        if report.partition("\n")[0] in observed.error:
+            return observed
+        return replace(observed, error=f"{report}\n{observed.error}")
 
     def _send(self, service: Service) -> None:
         if self._journal.request is None:

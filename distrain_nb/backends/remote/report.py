@@ -1,0 +1,41 @@
+"""Why a run failed, as our workers said it in its log: services know exit statuses alone."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from distrain_nb.worker.log import LOG_FILE, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
+_OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
+_BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed")
+
+
+def first_report(folder: Path, labels: Sequence[str]) -> str:
+    """What the worker that failed first reported; empty if none did.
+
+    `labels` name the processes of the run's log.
+    """
+    reports: dict[int, list[str]] = {}
+    for record in _last_records(folder):
+        _, process, stream, text = parse(record)
+        if stream != "e" or _OF_A_RANK.fullmatch(labels[process]):
+            continue
+        if process in reports:
+            reports[process].append(text)
+        elif _BEGINS.match(text):
+            reports[process] = [text]
+    return "\n".join(next(iter(reports.values()), ()))
+
+
+def _last_records(folder: Path) -> list[bytes]:
+    with (folder / LOG_FILE).open("rb") as log:
+        size = log.seek(0, 2)
+        log.seek(max(0, size - _END))
+        records = log.read().splitlines()
+    return records[1:] if size > _END else records
