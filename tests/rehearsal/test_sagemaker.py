@@ -38,7 +38,7 @@ def aws(running: tuple[StandIn, Aws]) -> Aws:
 
 
 TELLS = """\
-import json, os, pathlib, socket, time
+import json, os, pathlib, socket, time, urllib.request
 ml, me = pathlib.Path("/opt/ml"), socket.gethostname()
 tell = lambda name, value: print(name, json.dumps(value))
 config = {p.stem: json.loads(p.read_text()) for p in (ml / "input/config").glob("*.json")}
@@ -64,6 +64,8 @@ with socket.create_server(("", 2222)) as server:
     peer, address = server.accept()
     friend.sendall(me.encode())
     tell("met", [peer.recv(100).decode(), address[0] == socket.gethostbyname(other)])
+with urllib.request.urlopen(os.environ["AWS_ENDPOINT_URL_S3"] + "/my-bucket/data/1.txt") as file:
+    tell("s3", file.read().decode())
 for folder in ("model", "output/data", "output/tensorboard", "checkpoints"):
     (ml / folder / me).write_text(f"{folder} of {me}")
 print("loss=0.5\\nloss=0.25")
@@ -119,6 +121,7 @@ def test_two_hosts_with_their_input_and_output(aws: Aws) -> None:
         _check_config(host, said, job)
         assert len(said["whole"]) == 5 and said["whole"]["deep/4.txt"] == "part 4\n"
         assert said["listed"] == {"1.txt": "part 1\n", "deep/4.txt": "part 4\n"}
+        assert said["s3"] == "part 1\n"
         assert said["one"] == {"2.txt": "part 2\n"}
         assert said["piped"] == ["part 4\n"] * 3
         record = "0a23d7ce02000000894100000a23d7ce01000000610000000a23d7ce0100000042000000"

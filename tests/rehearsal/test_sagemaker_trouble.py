@@ -12,8 +12,19 @@ from tests.image.services.bases import BaseImage
 from .training_jobs import GROUP, request, standing_in
 
 LINES = """\
-import socket
+import os, socket, time, urllib.request
 print("host", socket.gethostname(), socket.gethostbyname("algo-1"), socket.gethostbyname("algo-2"))
+other = {"algo-1": "algo-2", "algo-2": "algo-1"}[socket.gethostname()]
+with socket.create_server(("", 2222)) as server:
+    while True:
+        try:
+            socket.create_connection((other, 2222)).close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    print("met", server.accept()[1][0] == socket.gethostbyname(other))
+with urllib.request.urlopen(os.environ["AWS_ENDPOINT_URL_S3"] + "/my-bucket/hello") as file:
+    print("s3", file.read().decode())
 for n in range(500):
     print("line", n)
 """
@@ -22,6 +33,7 @@ FAULTS = "permission=s3:PutObject,late=3s,busy=3,lost=1"
 
 def test_a_job_that_meets_all_of_it(no_docker: None, small: BaseImage) -> None:
     with standing_in(small, FAULTS) as (_, aws):
+        aws.put(hello=b"from here")
         asked = request(aws.base, LINES, 2)
         # boto3 asks again where it gets no answer, and the job is there
         with pytest.raises(ClientError, match="already exists"):
@@ -35,11 +47,11 @@ def test_a_job_that_meets_all_of_it(no_docker: None, small: BaseImage) -> None:
             for _ in range(3):
                 aws.impatient("logs").describe_log_streams(logGroupName=GROUP)
         counts = [0]
-        while counts[-1] < 1002:
+        while counts[-1] < 1006:
             counts.append(len(aws.said(name)))
-        assert counts[1] < 1002
+        assert counts[1] < 1006
         lines = aws.said(name, "algo-2-")
-        assert "host algo-2 127.0.1.1 127.0.1.2" in lines
+        assert {"host algo-2 10.77.0.1 10.77.0.2", "met True", "s3 from here"} < set(lines)
         assert {f"line {n}" for n in range(500)} < set(lines)
 
 

@@ -45,7 +45,13 @@ class BareProcesses:
                 f"{image} can only run under Docker, Podman or bubblewrap, which are missing here"
             )
 
-    def network(self, job: str, names: Sequence[str]) -> BareNetwork:  # noqa: ARG002
+    def network(
+        self,
+        job: str,  # noqa: ARG002
+        names: Sequence[str],
+        *,
+        apart: bool = False,  # noqa: ARG002
+    ) -> BareNetwork:
         """Addresses and ports for the replicas."""
         return BareNetwork(names)
 
@@ -54,6 +60,10 @@ class BareNetwork:
     """One job's processes. Names would not resolve, so addresses are numbers."""
 
     interface: ClassVar[str] = "lo"
+
+    def reach(self, port: int) -> str:
+        """They are where we are."""
+        return f"127.0.0.1:{port}"
 
     def __init__(self, names: Sequence[str]) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="distrain-processes-"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.reference import Reference, is_loopback
 from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
 
 if TYPE_CHECKING:
@@ -42,7 +44,13 @@ class Docker:
         if done.returncode and self._run("image", "inspect", image).returncode:
             raise ImageError(done.stderr.strip() or done.stdout.strip())
 
-    def network(self, job: str, names: Sequence[str]) -> DockerNetwork:
+    def network(
+        self,
+        job: str,
+        names: Sequence[str],
+        *,
+        apart: bool = False,  # noqa: ARG002 - containers always are
+    ) -> DockerNetwork:
         """Create the job's network. Raises DistrainError if the engine can't."""
         self._sweep()
         done = self._run("network", "create", "--label", f"{_OWNER}={os.getpid()}", job)
@@ -92,8 +100,21 @@ class DockerNetwork:
     job: str
     addresses: Mapping[str, str]
     _started: list[str] = field(default_factory=list)
+    _gateways: list[Gateway] = field(default_factory=list)
 
     interface: ClassVar[str] = "eth0"
+
+    def reach(self, port: int) -> str:
+        """By the network's own address on this machine, if the engine runs on this machine."""
+        form = "{{(index .IPAM.Config 0).Gateway}}"
+        command = [self.client, "network", "inspect", "--format", form, self.job]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            listener = socket.create_server((done.stdout.strip(), 0))
+        except OSError:
+            return ""
+        self._gateways.append(Gateway(listener, port))
+        return self._gateways[-1].address
 
     def start(self, replica: Replica) -> Container:
         """Run a container of a pulled image."""
@@ -115,6 +136,8 @@ class DockerNetwork:
 
     def close(self) -> None:
         """Remove the containers and the network."""
+        for gateway in self._gateways:
+            gateway.close()
         for arguments in (("rm", "-f", *self._started), ("network", "rm", self.job)):
             subprocess.run([self.client, *arguments], capture_output=True, check=False)
 

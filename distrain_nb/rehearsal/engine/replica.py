@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +47,12 @@ class Network(Protocol):
     def addresses(self) -> Mapping[str, str]:
         """`host:port` of each replica by its name."""
 
-    interface: ClassVar[str]  # by which they meet, such as `eth0`
+    @property
+    def interface(self) -> str:
+        """The network interface by which they meet, such as `eth0`."""
+
+    def reach(self, port: int) -> str:
+        """`host:port` by which replicas reach a port of this machine; empty where they can't."""
 
     def start(self, replica: Replica) -> Running:
         """Run a replica. Its image has been pulled."""
@@ -65,5 +70,8 @@ class Engine(Protocol):
     def pull(self, image: str) -> None:
         """Have the image here. Raises ImageError with the reason if that fails."""
 
-    def network(self, job: str, names: Sequence[str]) -> Network:
-        """A network for the replicas of these names."""
+    def network(self, job: str, names: Sequence[str], *, apart: bool = False) -> Network:
+        """A network for the replicas of these names.
+
+        `apart`: ports of one must not stand in another's way, where the engine has a choice.
+        """

@@ -2,6 +2,7 @@
 
 They share this machine's network. Each has an address of its own on the loopback interface and a
 port of its own, since a server that listens on every address would else stand in another's way.
+Replicas that have to be apart get a network of their own, where this machine lets us make one.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from distrain_nb.rehearsal.engine import processes
+from distrain_nb.rehearsal.engine import namespaces, processes
+from distrain_nb.rehearsal.engine.gateway import Gateway
+from distrain_nb.rehearsal.engine.namespaces import Namespaces
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
 from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
 from distrain_nb.worker.system import HeldPort, descendants
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 _PROGRAM = "bwrap"
 _FRESH = ("/tmp", "/var/tmp", "/run", "/root", "/home", "/gcs")
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-_FIRST = 1  # 127.0.1.1 is the first replica's
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,24 @@ class Sandboxes:
     @property
     def note(self) -> str:
         return (
-            "Replicas run under bubblewrap from their unpacked images, with a port each of this "
-            "machine's network; outside of their own folders they can't write."
+            "Replicas run under bubblewrap from their unpacked images; outside of their own "
+            "folders they can't write."
         )
 
     def pull(self, image: str) -> None:
         """Unpack the image. Raises ImageError if it can't be read."""
         unpack(image)
 
-    def network(self, job: str, names: Sequence[str]) -> Sandboxed:  # noqa: ARG002
-        """Addresses and ports for the replicas."""
-        return Sandboxed(self.program, names)
+    def network(
+        self,
+        job: str,  # noqa: ARG002
+        names: Sequence[str],
+        *,
+        apart: bool = False,
+    ) -> Sandboxed:
+        """Addresses and ports for the replicas. Raises DistrainError if there is no network."""
+        own = Namespaces(len(names)) if apart and namespaces.possible() else None
+        return Sandboxed(self.program, names, own)
 
 
 def find() -> Sandboxes | None:
@@ -65,16 +74,31 @@ def find() -> Sandboxes | None:
 class Sandboxed:
     """One job's sandboxes, and the folder with what each of them may write."""
 
-    interface: ClassVar[str] = "lo"
-
-    def __init__(self, program: str, names: Sequence[str]) -> None:
+    def __init__(self, program: str, names: Sequence[str], own: Namespaces | None = None) -> None:
         self._program = program
+        self._names = tuple(names)
+        self._own = own
+        self._gateways: list[Gateway] = []
         self._folder = Path(tempfile.mkdtemp(prefix="distrain-sandbox-"))
         self._held = {name: HeldPort() for name in names}
         hosts = ["127.0.0.1 localhost", "::1 localhost"]
-        hosts += [f"127.0.1.{number} {name}" for number, name in enumerate(names, _FIRST)]
+        hosts += [f"{self._address(number)} {name}" for number, name in enumerate(names)]
         self._hosts = self._folder / "hosts"
         self._hosts.write_text("".join(f"{line}\n" for line in hosts), encoding="utf-8")
+
+    def _address(self, number: int) -> str:
+        return self._own.address(number) if self._own else f"127.0.1.{number + 1}"
+
+    @property
+    def interface(self) -> str:
+        return "eth0" if self._own else "lo"
+
+    def reach(self, port: int) -> str:
+        """Through a gateway where they are in a network of their own."""
+        if self._own is None:
+            return f"127.0.0.1:{port}"
+        self._gateways.append(Gateway(self._own.listen(), port))
+        return self._gateways[-1].address
 
     @property
     def addresses(self) -> Mapping[str, str]:
@@ -88,7 +112,9 @@ class Sandboxed:
         if not replica.command and not arguments:
             arguments = tuple(image.settings.get("Cmd") or ())
         options = self._options(replica, image)
-        return Sandbox(processes.start([self._program, *options, "--", *command, *arguments]))
+        inside = self._own.command(self._names.index(replica.name)) if self._own else ()
+        sandbox = [*inside, self._program, *options, "--", *command, *arguments]
+        return Sandbox(processes.start(sandbox))
 
     def _options(self, replica: Replica, image: Unpacked) -> Iterator[str]:
         yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
@@ -114,7 +140,11 @@ class Sandboxed:
         return Path(shutil.copytree(place(root, work), copy, symlinks=True))
 
     def close(self) -> None:
-        """Forget what the replicas wrote."""
+        """Forget what the replicas wrote, and take their network down."""
+        for gateway in self._gateways:
+            gateway.close()
+        if self._own is not None:
+            self._own.close()
         self._held.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -25,13 +25,10 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.sagemaker_ai.store import Store
     from distrain_nb.rehearsal.sagemaker_ai.streams import Stream, Streams
 
-# The service's containers have this one; those that share our network have ours.
-_OWN_INTERFACE = "eth0"
-
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What jobs run on and reach; `s3` is the URL at which this machine's programs find it.
+    """What jobs run on and reach; `s3_port` is where S3 listens.
 
     A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL.
     """
@@ -40,7 +37,7 @@ class Surroundings:
     store: Store
     streams: Streams
     faults: Faults
-    s3: str
+    s3_port: int
     folder: Path
     grace: float = 120.0
 
@@ -120,13 +117,12 @@ class Attempt:
 
     def start(self) -> None:
         """Start every host's container, and read what it prints."""
-        shared = self._network.interface != _OWN_INTERFACE
+        s3 = self._network.reach(self._around.s3_port)
         for machine in self._machines:
             name = machine.host.name
             stream = self._around.streams.open(
                 self._job.region, f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
             )
-            s3 = self._around.s3 if shared else ""
             running = self._network.start(machine.container(self._job.arn, self._job.request, s3))
             self._running[name] = running
             reader = threading.Thread(target=self._read, args=(stream, running), daemon=True)

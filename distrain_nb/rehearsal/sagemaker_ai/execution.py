@@ -98,7 +98,7 @@ class Execution:
         names = [host.name for host in hosts(self._job.request)]
         own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
         try:
-            network = self._around.engine.network(f"distrain-{own}", names)
+            network = self._around.engine.network(f"distrain-{own}", names, apart=True)
         except DistrainError as wrong:
             raise _Failed(f"InternalServerError: {wrong}") from None
         with closing(Attempt(self._around, self._job, number, network)) as attempt:

@@ -135,7 +135,7 @@ def _service_environment(arn: str, s3: str) -> dict[str, str]:
     }
     if s3:
         told |= {
-            "AWS_ENDPOINT_URL_S3": s3,
+            "AWS_ENDPOINT_URL_S3": f"http://{s3}",
             "AWS_ACCESS_KEY_ID": ROLE_KEY,
             "AWS_SECRET_ACCESS_KEY": "rehearsal",
         }
