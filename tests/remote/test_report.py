@@ -1,0 +1,39 @@
+"""What is found of a failure in the log of a run that failed elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from distrain_nb.backends.remote.report import first_report
+
+LABELS = ("rank 0", "rank 1", "primary 0", "workers 0")
+LOG = """\
+2.0	1	e	Traceback (most recent call last):
+2.0	1	e	ValueError: rank 9 failed
+2.1	3	o	rank 3 failed, says the program
+2.1	3	e	rank 1 failed: ValueError: boom
+2.1	2	e	rank 0 failed: RuntimeError: connection closed
+2.2	3	e	Traceback (most recent call last):
+2.2	2	e	Traceback (most recent call last):
+2.2	3	e	ValueError: boom
+"""
+
+
+def test_the_report_that_began_first_is_given_whole(tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text(LOG)
+    assert first_report(tmp_path, LABELS) == (
+        "rank 1 failed: ValueError: boom\nTraceback (most recent call last):\nValueError: boom"
+    )
+
+
+def test_a_long_log_is_read_from_near_its_end(tmp_path: Path) -> None:
+    before = "1.0\t0\to\tstep\n" * 40_000
+    (tmp_path / "log.tsv").write_text(before + LOG)
+    assert first_report(tmp_path, LABELS).startswith("rank 1 failed: ValueError: boom\n")
+
+
+def test_a_replica_that_was_killed_leaves_none(tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text("1.0\t0\to\tstep\n1.0\t2\te\tbash: line 1: Killed\n")
+    assert first_report(tmp_path, LABELS) == ""
+    (tmp_path / "log.tsv").write_text("")
+    assert first_report(tmp_path, LABELS) == ""
