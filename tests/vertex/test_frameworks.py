@@ -52,7 +52,7 @@ def run_there(notebook: Kernel, cell: str) -> None:
 
 def evaluated(notebook: Kernel, text: str) -> object:
     """The value of an expression in the notebook."""
-    outcome = notebook.run(f"print(repr({text}))")
+    outcome = notebook.run(f"print(repr(({text})))")
     assert not outcome.error, outcome.traceback
     return ast.literal_eval(outcome.text)
 

@@ -76,7 +76,7 @@ def test_a_replica_that_fails(base: str) -> None:
 
 
 def test_preempted_and_resumed_from_a_checkpoint(base: str) -> None:
-    run = rehearsed(RESUMES, base, result="total", rehearse="preempt=workerpool0-0@step 3")
+    run = rehearsed(RESUMES, base, result="total", rehearse="preempt=workerpool0-0@step 3,late=2s")
     steps = [f"step {number}" for number in range(6)]
     expected = ["from step 0", *steps[:4], "from step 4", *steps[4:]]
     assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
