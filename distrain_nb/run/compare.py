@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
+from distrain_nb.run.events import EventFolder
 from distrain_nb.run.facts import brief, duration
 from distrain_nb.run.listing import Listing, Summary
+from distrain_nb.run.media import hyperparameters
+from distrain_nb.run.streams import METRICS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +27,9 @@ if TYPE_CHECKING:
 class Comparison:
     """Runs, and everything by which they can be told apart, a mapping for each run.
 
-    `settings` are the options of the job and of the layout as they are written, `outcome` is how
-    it ended, `metrics` has the newest value of each metric.
+    `settings` are the options of the job and of the layout as they are written, and hyperparameters
+    (HParams) of its event files; `outcome` is how it ended, `metrics` has the newest value of each
+    metric.
     """
 
     runs: tuple[Run, ...]
@@ -65,7 +69,7 @@ def compare(runs: Iterable[Run]) -> Comparison:
     return Comparison(
         given,
         summaries,
-        tuple(map(_settings, given)),
+        tuple({**_settings(run), **_hyperparameters(run)} for run in given),
         tuple(_outcome(run, each) for run, each in zip(given, summaries, strict=True)),
     )
 
@@ -97,6 +101,17 @@ def _settings(run: Run) -> dict[str, str]:
             label = f"--{option} {name}".strip()
             found[label] = f"{found[label]}, {text}" if label in found else text
     return found
+
+
+def _hyperparameters(run: Run) -> dict[str, str]:
+    """What its program told TensorBoard's HParams plugin."""
+    events = EventFolder(run.folder / METRICS_FOLDER)
+    events.read()
+    return {
+        " ".join(filter(None, ("hparam", series, name))): str(value)
+        for series, values in hyperparameters(events.shelf).items()
+        for name, value in values.items()
+    }
 
 
 def _outcome(run: Run, each: Summary) -> dict[str, str]:

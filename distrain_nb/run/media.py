@@ -31,14 +31,15 @@ STEPS, BINS = 100, 40
 def index(shelf: Shelf) -> dict[str, Any]:
     """What there is besides scalars.
 
-    `rows`: what can be shown, by run, tag and kind, with the steps that can be asked for;
-    `notes`: a sentence for each that can't.
+    `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
+    the last; `notes`: a sentence for each that can't.
     """
     rows, notes = [], []
     for label, pieces in shelf.rows.items():
         if label.kind in _ANSWERS:
-            steps = [piece.step for piece in pieces]
-            rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, "steps": steps})
+            if pieces:
+                told = {"count": len(pieces), "last": pieces[-1].step}
+                rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **told})
         elif label.kind != HPARAMS:
             notes.append(f"not shown: {label.tag} ({label.kind}), {shelf.written[label]:,} times")
     if shelf.left_out:
@@ -61,7 +62,7 @@ def hyperparameters(shelf: Shelf) -> dict[str, dict[str, Any]]:
 def media(scalars: Scalars, query: Query) -> dict[str, Any]:
     """The index, or with `kind`, `run` and `tag` what there is of one.
 
-    Of an image or a text `at` is its place in the index's steps, the last one without it.
+    Of an image or a text `at` is its number from 0; without it the last one is given.
     """
     with scalars.read() as events:
         if not query.get("kind"):

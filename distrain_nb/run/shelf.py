@@ -56,11 +56,15 @@ class Piece:
 
 
 class Shelf:
-    """Rows of pieces in order of arrival. `written` counts those of each row that were seen."""
+    """Rows of pieces in order of arrival.
+
+    `written` counts those of each row that were seen, `seen` all.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[Label, list[Piece]] = {}
         self.written: dict[Label, int] = {}
+        self.seen = 0
         self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
         self._kinds: dict[tuple[str, str], str] = {}
 
@@ -76,6 +80,7 @@ class Shelf:
 
     def _put(self, series: str, path: Path, base: int, found: Found) -> None:
         # TensorFlow's readers need the kind of a tensor only with the first of its tag.
+        self.seen += 1
         kind = found.kind
         if kind == "tensor":
             kind = self._kinds.get((series, found.tag), kind)

@@ -6,33 +6,27 @@ Everything that a reader changes (smoothing, axes, zoom, what is shown) is done 
 
 from __future__ import annotations
 
-import gzip
 import html
 import time
-from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import anywidget
 import traitlets
 
-from distrain_nb.errors import OptionError, RunNotFound
-from distrain_nb.run.answers import answer
-from distrain_nb.run.run import Run
-from distrain_nb.run.store import Store
 from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
+from distrain_nb.ui.media import LiveMedia, still
+from distrain_nb.ui.widgets import STATIC, answers, module, plotly
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from distrain_nb.ui.lines import ChartLine
 
-STATIC = Path(__file__).parent / "static"
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
 BYTES_A_SECOND = 1_000_000
@@ -40,19 +34,6 @@ BYTES_A_POINT = 12
 POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
 RESOURCES_TITLE = "Resources by rank"
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
-# One after the other they are the widget's module: what a part names stands in one before it.
-PARTS = (
-    "monitor/page", "monitor/ask", "monitor/places",
-    "chart_lines", "plot_frame", "charts", "charts_view",
-)  # fmt: skip
-
-
-class PlotlyCode(anywidget.AnyWidget):
-    """plotly.js for the page, as gzip packs it: all charts of a kernel share one."""
-
-    _esm = "export default {};"
-
-    code = traitlets.Bytes().tag(sync=True)
 
 
 class ChartsWidget(anywidget.AnyWidget):
@@ -62,7 +43,15 @@ class ChartsWidget(anywidget.AnyWidget):
     with a `title` it is folded.
     """
 
-    _esm = "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in PARTS)
+    _esm = module(
+        "monitor/page",
+        "monitor/ask",
+        "monitor/places",
+        "chart_lines",
+        "plot_frame",
+        "charts",
+        "charts_view",
+    )
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
@@ -132,7 +121,8 @@ class LiveCharts:
 
 
 class RunCharts:
-    """The charts of a run: its metrics, and below them what its ranks use of the machine.
+    """The charts of a run: its metrics, and below them what else its event files have, and what its
+    ranks use of the machine.
 
     Until the page can draw them, `sketch` is given a drawing.
     """
@@ -142,25 +132,25 @@ class RunCharts:
         self._failed = False
         self._metrics = metrics
         self._resources = Metrics(metrics.folder, RESOURCES_FOLDER)
-        self._charts = (
-            LiveCharts(self._metrics),
-            LiveCharts(self._resources, "resources", RESOURCES_TITLE),
-        )
+        self._of_metrics = LiveCharts(metrics)
+        self._media = LiveMedia(metrics)
+        self._of_resources = LiveCharts(self._resources, "resources", RESOURCES_TITLE)
 
     @property
     def widgets(self) -> tuple[Any, ...]:
         """Those that there are so far, in the order in which they stand."""
-        return tuple(charts.widget for charts in self._charts if charts.widget)
+        shown = (self._of_metrics, self._media, self._of_resources)
+        return tuple(each.widget for each in shown if each.widget)
 
     def refresh(self) -> None:
         """Charts that fail must not fail the cell, nor hide how the run goes on."""
         if self._failed:
             return
         try:
-            of_metrics, of_resources = self._charts
-            if of_metrics.refresh() and of_metrics.arriving:
+            if self._of_metrics.refresh() and self._of_metrics.arriving:
                 self._sketch(drawing.charts(self._metrics))
-            of_resources.refresh()
+            self._media.refresh()
+            self._of_resources.refresh()
         except Exception as error:
             self._failed = True
             words = html.escape(f"the charts can't be drawn: {error!r}")
@@ -168,52 +158,29 @@ class RunCharts:
 
     def still(self) -> dict[str, str]:
         """What stays in a document, by MIME type, with marks of where the live charts may stand."""
-        drawn = (
-            document.still_charts(self._metrics),
-            document.still_charts(self._resources, RESOURCES_TITLE),
-        )
         places = (
-            f"<div>{charts.mark}{still}</div>"
-            for charts, still in zip(self._charts, drawn, strict=True)
+            (self._of_metrics, document.still_charts(self._metrics)),
+            (self._media, still(self._metrics)),
+            (self._of_resources, document.still_charts(self._resources, RESOURCES_TITLE)),
         )
+        drawn = "".join(f"<div>{live.mark}{markup}</div>" for live, markup in places)
         return {
-            "text/html": f"{document.style()}{''.join(places)}",
+            "text/html": f"{document.style()}{drawn}",
             "text/plain": document.chart_text(self._metrics),
         }
 
 
 def _widget(folder: Path, path: str, title: str) -> ChartsWidget:
-    home, plotly = fingerprint(folder.parents[1]), _plotly().model_id
     widget = ChartsWidget(
-        run=int(folder.name), home=home, key=uuid4().hex, path=path, title=title, plotly=plotly
+        run=int(folder.name),
+        home=fingerprint(folder.parents[1]),
+        key=uuid4().hex,
+        path=path,
+        title=title,
+        plotly=plotly().model_id,
     )
-
-    def asked(_: Any, message: dict[str, Any], __: Any) -> None:
-        if message.get("kind") == "ask":
-            widget.send({"kind": "answer", "id": message["id"], **_answered(folder, message)})
-
-    widget.on_msg(asked)
+    answers(widget, folder)
     return widget
-
-
-def _answered(folder: Path, message: dict[str, Any]) -> dict[str, Any]:
-    """The page asks the kernel where no server answers."""
-    try:
-        run = Run(Store(folder.parents[1]).get(folder.name))
-        query = {name: str(value) for name, value in message.get("query", {}).items()}
-        return {"body": answer(run, str(message.get("path")), query)}
-    except (OptionError, RunNotFound) as error:
-        return {"error": str(error)}
-
-
-@lru_cache(maxsize=1)
-def _plotly() -> PlotlyCode:
-    """Read from where plotly is installed, without importing it, which takes two seconds."""
-    spec = find_spec("plotly")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("plotly, which draws the charts, is not installed")
-    code = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    return PlotlyCode(code=gzip.compress(code.read_bytes(), compresslevel=1))
 
 
 def _shape(metrics: Metrics, lines: dict[Any, ChartLine]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from distrain_nb.run.records import Points
+    from distrain_nb.run.shelf import Shelf
 
 
 POINTS_SHOWN = 1_000
@@ -62,6 +63,11 @@ class Metrics:
     @property
     def notes(self) -> tuple[str, ...]:
         return self._events.notes
+
+    @property
+    def shelf(self) -> Shelf:
+        """What there is besides scalars."""
+        return self._events.shelf
 
     def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
         """The line thinned so that its peaks stay, to `points` points at most."""

@@ -23,8 +23,10 @@ class Charts {
     this.averagedAt = 0;
     this.note = element("span", "dn-chart-note", "", { role: "status" });
     this.figure = element("div", "dn-figure");
-    root.append(this.tools(), this.figure);
+    const tools = this.tools();
+    root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of run ${model.get("run")}`, code, {
+      near: tools,
       changed: (change) => this.zoomed(change),
       toggled: (hidden) => { this.hidden = new Set(hidden); },
     });

@@ -41,8 +41,9 @@ async function plotlyCode(model) {
 
 class PlotFrame {
   // `code` gives the packed code. Calls `changed` with what the reader has changed of the axes, and
-  // `toggled` with the groups of the legend that are hidden.
-  constructor(place, title, code, { changed = () => {}, toggled = () => {} } = {}) {
+  // `toggled` with the groups of the legend that are hidden. Draws once `near` comes near to being
+  // seen; without it at once.
+  constructor(place, title, code, { near = null, changed = () => {}, toggled = () => {} } = {}) {
     this.place = place;
     this.code = code;
     this.acts = { changed, toggled };
@@ -56,9 +57,10 @@ class PlotFrame {
     this.frame = element("iframe", "dn-plot", undefined, { sandbox: "allow-scripts allow-downloads", title });
     this.heard = ({ source, data }) => { if (source && source === this.frame.contentWindow) this.take(data); };
     window.addEventListener("message", this.heard);
-    // Each frame takes some 50 MB: only what comes near to being seen has one.
+    // Each frame takes some 50 MB.
     this.near = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.start(); }, { rootMargin: NEAR, scrollMargin: NEAR });
-    this.near.observe(place);
+    if (near) this.near.observe(near);
+    else this.start();
   }
 
   start() {
