@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.service import Entry, Observed, Stored
+from distrain_nb.backends.remote.service import Denied, Entry, Observed, Stored
 from distrain_nb.backends.remote.submission import Submission, read_links
 from distrain_nb.image import Progress
 from distrain_nb.run.events import EventFolder
@@ -226,6 +226,20 @@ def test_a_service_that_is_away_for_a_while(
     carrier.carry(run, {"service": "here"})
     assert Status.read(run).state is State.SUCCEEDED
     assert texts(run, 0) == [f"line {n}" for n in range(0, LINES, 2)]
+
+
+def test_what_the_user_may_not_have_is_told_once_and_done_without(
+    run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(self: FolderService, *asked: Any, **more: Any) -> Any:
+        raise Denied("Can't read the log: you lack a permission.")
+
+    monkeypatch.setattr(FolderService, "log", denied)
+    carrier.carry(run, {"service": "here"})
+    status = Status.read(run)
+    assert status.state is State.SUCCEEDED
+    assert status.processes[-1].label == "service 0"
+    assert texts(run, 2) == ["Can't read the log: you lack a permission."]
 
 
 def test_objects_outside_of_the_folder_are_refused(

@@ -11,13 +11,14 @@ import os
 import sys
 import time
 import traceback
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import bring
 from distrain_nb.backends.remote.report import first_report
-from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.service import Denied, Entry, Observed
 from distrain_nb.backends.remote.submission import Journal, Submission, write_links
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress, at_most_every
@@ -26,11 +27,11 @@ from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import RemoteBackend
-    from distrain_nb.backends.remote.service import Service
+    from distrain_nb.backends.remote.service import Cursor, Service
 
 # A service is asked less often than a rehearsal, and its last lines take longer to come.
 LOOK_EVERY_S, LOOK_SOONER_S = 2.0, 0.3
@@ -54,7 +55,7 @@ def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return
-    carrier = Carrier(folder, rehearsal=bool(endpoints))
+    carrier = Carrier(folder, endpoints or {})
     try:
         submission = Submission.read(folder)
         backend = cast("RemoteBackend", find(submission.backend))
@@ -73,13 +74,16 @@ def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
 class Carrier:
     """One run on its way."""
 
-    def __init__(self, folder: Path, rehearsal: bool) -> None:
+    def __init__(self, folder: Path, endpoints: Mapping[str, str]) -> None:
         self._folder = folder
-        self._every = LOOK_SOONER_S if rehearsal else LOOK_EVERY_S
-        self._quiet_for = QUIET_SOONER_S if rehearsal else QUIET_FOR_S
+        self._every, self._quiet_for = LOOK_EVERY_S, QUIET_FOR_S
+        if endpoints:  # of a rehearsal, which says how late lines may come
+            late = float(endpoints.get("late", 0))
+            self._every, self._quiet_for = LOOK_SOONER_S, QUIET_SOONER_S + late
         self._journal = Journal.read(folder)
         self._status = replace(Status.read(folder), supervisor=Owner.of(os.getpid()))
         self._asked = False
+        self._denied: set[str] = set()
         self._kernel: Owner | None = None
         self._tell = at_most_every(TELL_EVERY_S, self._show)
 
@@ -98,7 +102,8 @@ class Carrier:
             self._drain(service, log)
         finally:
             log.close()
-        bring.events(service.output, self._folder)
+        with suppress(Denied):  # which has been told
+            bring.events(service.output, self._folder)
         if observed.state is State.SUCCEEDED:
             bring.results(service.output, self._folder, self._tell)
         self.end(self._with_report(observed))
@@ -150,8 +155,8 @@ class Carrier:
             service.cancel(self._journal.job)
             self._asked = True
         observed = service.observe(self._journal.job)
-        self._bring(service, log, last=False)
-        bring.events(service.output, self._folder)
+        self._if_allowed(log, lambda: self._bring(service, log, last=False))
+        self._if_allowed(log, lambda: bring.events(service.output, self._folder))
         if not observed.state.final:
             self._see(observed)
         return observed
@@ -168,13 +173,26 @@ class Carrier:
         """The next lines, and the journal with them; how many there were."""
         entries, cursor = service.log(self._journal.job, self._journal.cursor, last=last)
         if entries or cursor != self._journal.cursor:
-            log.add(entries)
-            bring.points(entries, self._folder)
-            self._journal.cursor = cursor
-            self._journal.write(self._folder)
+            self._keep(log, entries, cursor)
+        return len(entries)
+
+    def _keep(self, log: bring.Log, entries: Sequence[Entry], cursor: Cursor) -> None:
+        log.add(entries)
+        bring.points(entries, self._folder)
+        self._journal.cursor = cursor
+        self._journal.write(self._folder)
         if len(self._journal.labels) > len(self._status.processes):
             self._put(replace(self._status, processes=self._all_processes()))
-        return len(entries)
+
+    def _if_allowed(self, log: bring.Log, what: Callable[[], object]) -> None:
+        """Do it; that a permission is missing is told once, in the log, and done without."""
+        try:
+            what()
+        except Denied as wrong:
+            if str(wrong) not in self._denied:
+                self._denied.add(str(wrong))
+                told = Entry(time.time(), "service", 0, str(wrong), "e")
+                self._keep(log, [told], self._journal.cursor)
 
     def _drain(self, service: Service, log: bring.Log) -> None:
         """The job has ended; its last lines may take a while to come."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from distrain_nb.errors import DistrainError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
     from distrain_nb.worker.status import State
 
 Cursor = dict[str, Any]
+
+
+class Denied(DistrainError):
+    """A permission is missing: asking again is of no use, doing without may be."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from botocore import exceptions
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
@@ -68,11 +69,13 @@ def client(service: str, region: str, endpoints: Mapping[str, str]) -> Any:
 
 @contextmanager
 def plain_words(doing: str) -> Iterator[None]:
-    """Errors of the API and of logging in become a DistrainError that says what to do."""
+    """Errors of the API and of logging in become a DistrainError that says what to do, a Denied
+    where a permission is missing."""
     try:
         yield
     except ClientError as wrong:
-        raise DistrainError(f"Can't {doing}: {_said(wrong)}") from wrong
+        kind = Denied if code_of(wrong) in _DENIED else DistrainError
+        raise kind(f"Can't {doing}: {_said(wrong)}") from wrong
     except _LOGGED_OUT as wrong:
         raise DistrainError(f"Can't {doing}: {wrong} {_LOG_IN}") from wrong
     except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:

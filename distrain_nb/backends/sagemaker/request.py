@@ -123,7 +123,7 @@ def _algorithm(job: Job, start: Start) -> dict[str, Any]:
 def _channels(job: Job, place: Place, start: Start) -> tuple[Channel, ...]:
     own = given.channels(job)
     if start.way is Way.FILES:
-        return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}"))
+        return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}/"))
     if start.way is Way.SCRIPT and job.backend_options.get("isolate"):
         return (*own, Channel(SOURCE_CHANNEL, "s3", f"{place.folder}/{RUN}/{SOURCE}"))
     return own

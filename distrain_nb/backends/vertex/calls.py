@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from google.api_core import exceptions, retry
 from google.auth.exceptions import GoogleAuthError
 
+from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
@@ -45,12 +46,14 @@ def patience() -> retry.Retry:
 
 @contextmanager
 def plain_words(doing: str) -> Iterator[None]:
-    """Errors of the API and of logging in become a DistrainError that says what to do."""
+    """Errors of the API and of logging in become a DistrainError that says what to do, a Denied
+    where a role is missing."""
     try:
         yield
     except exceptions.GoogleAPICallError as wrong:
         hint = next((text for kind, text in _HINTS if isinstance(wrong, kind)), "")
-        raise DistrainError(f"Can't {doing}: {wrong.message} {hint}".strip()) from wrong
+        refused = Denied if isinstance(wrong, exceptions.PermissionDenied) else DistrainError
+        raise refused(f"Can't {doing}: {wrong.message} {hint}".strip()) from wrong
     except exceptions.RetryError as wrong:
         raise DistrainError(f"Can't {doing}: Google Cloud doesn't answer: {wrong.cause}") from wrong
     except GoogleAuthError as wrong:
