@@ -14,6 +14,7 @@ from distrain_nb.backends.local import LocalBackend
 from distrain_nb.backends.vertex.checks import ELSEWHERE
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
+from distrain_nb.backends.vertex.service import VertexService
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -222,6 +223,15 @@ def test_every_submission_is_a_run_of_its_own() -> None:
     assert json.loads(json.dumps(first)) == first
     assert RUN not in json.dumps(first["request"])
     assert first["request"]["labels"]["distrain_run"] == first["run"]
+
+
+def test_links_lead_to_the_console_unless_it_is_a_rehearsal() -> None:
+    told = planned(LAYOUTS["one machine"]).told()
+    job = "projects/1/locations/us-central1/customJobs/7"
+    links = VertexService(told, {}).links(job)
+    assert links["job"].endswith("locations/us-central1/training/7?project=my-project")
+    assert links["model"].endswith(f"storage/browser/my-bucket/distrain/{told['run']}/model")
+    assert VertexService(told, {"logging": "127.0.0.1:1"}).links(job) == {}
 
 
 def test_an_own_container_gets_the_code_from_the_bucket() -> None:
