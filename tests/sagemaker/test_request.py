@@ -26,6 +26,7 @@ MPI_OPTIONS = "-verbose --NCCL_DEBUG=INFO -x OMPI_MCA_btl_vader_single_copy_mech
 P4 = "2*ml.p4d.24xlarge"
 EPOCHS = ("epochs=60", "batch-size=256")
 SCRIPT = {"python_package": True}
+PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/mine"
 
 EVERYTHING: dict[str, Any] = {
     "label": ("team=vision", "cost center=12"),
@@ -41,6 +42,7 @@ EVERYTHING: dict[str, Any] = {
     "encrypt": True,
     "isolate": True,
     "keep_alive": "30m",
+    "reservation": PLAN,
     "attempts": "3",
     "web_access": True,
 }  # fmt: skip
@@ -106,6 +108,7 @@ def test_every_option_is_where_the_api_has_it() -> None:
         "VolumeSizeInGB": 50,
         "VolumeKmsKeyId": "key-1",
         "KeepAlivePeriodInSeconds": 1800,
+        "TrainingPlanArn": PLAN,
     }
     assert request["VpcConfig"] == {
         "SecurityGroupIds": ["sg-1"],
@@ -334,6 +337,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "a long hyperparameter": ({"hyperparameter": (f"a={'x' * 2500}",)}, "hyperparameter", "2502"),
     "a role": ({"role": "arn:aws:iam::12:role/short-one"}, "role", "does not have the form"),
     "a kept machine": ({"keep_alive": "7h"}, "keep_alive", "25200 is out of range"),
+    "a training plan": ({"reservation": "any"}, "reservation", "'any' has 3 characters"),
     "attempts": ({"attempts": "31"}, "attempts", "at most 30"),
     "a subnet": ({"subnet": ("a/b",), "security_group": ("sg-1",)}, "subnet", "'a/b'"),
     "groups": (

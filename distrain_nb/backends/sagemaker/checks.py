@@ -23,7 +23,6 @@ ELSEWHERE = {
     "pipeline": "",
     "nfs": "--channel NAME=efs://FILESYSTEM/PATH",
     "lustre": "--channel NAME=fsx://FILESYSTEM/PATH",
-    "reservation": "",
     "persistent_resource": "--keep-alive",
     "tensorboard": "",
     "network": "--subnet and --security-group",

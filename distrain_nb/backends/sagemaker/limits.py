@@ -54,6 +54,9 @@ LIMITS: Mapping[str, Limit] = {
     "OutputDataConfig.S3OutputPath": _S3,
     "ResourceConfig.VolumeKmsKeyId": _KMS,
     "ResourceConfig.KeepAlivePeriodInSeconds": Limit(0, 21600),
+    "ResourceConfig.TrainingPlanArn": Limit(
+        50, 2048, r"arn:aws[a-z\-]*:sagemaker:[a-z0-9\-]*:[0-9]{12}:training-plan/.*"
+    ),
     "VpcConfig.SecurityGroupIds": Limit(1, 5),
     "VpcConfig.SecurityGroupIds[]": _VPC_ID,
     "VpcConfig.Subnets": Limit(1, 16),
@@ -84,6 +87,7 @@ _OPTIONS = {
     "OutputDataConfig.KmsKeyId": "kms_key",
     "OutputDataConfig.S3OutputPath": "bucket",
     "ResourceConfig.KeepAlivePeriodInSeconds": "keep_alive",
+    "ResourceConfig.TrainingPlanArn": "reservation",
     "VpcConfig.SecurityGroupIds": "security_group",
     "VpcConfig.Subnets": "subnet",
     "StoppingCondition": "timeout",

@@ -136,6 +136,7 @@ def _resources(job: Job) -> dict[str, Any]:
     return present(
         VolumeSizeInGB=pool.get("VolumeSizeInGB", default),
         VolumeKmsKeyId=options.get("kms_key"),
+        TrainingPlanArn=options.get("reservation"),
         KeepAlivePeriodInSeconds=given.keep_alive(options.get("keep_alive", "")),
     )
 
