@@ -72,8 +72,10 @@ def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
         return launch
     told = json.dumps(tf_config.parameter_servers(hosts, group, chief, serves=True))
     server = ProcessSpec("ps %d" % group, "servers", group, None, {"TF_CONFIG": told}, serves=True)
-    follows = "%s:%d" % (hosts[0], tf_config.SERVER_PORT) if group else ""
-    return replace(launch, processes=(*launch.processes, server), follows=follows)
+    launch = replace(launch, processes=(*launch.processes, server))
+    if group:
+        return replace(launch, follows=replica.addresses[0])
+    return replace(launch, holds=replica.addresses[0])
 
 
 def _told(processes: Tuple[ProcessSpec, ...], text: str) -> Tuple[ProcessSpec, ...]:

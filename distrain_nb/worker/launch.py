@@ -40,8 +40,8 @@ class Launch:
     `kernel` is the process that waits for the run and that it must not outlive; `preload` names
     modules that are imported before the ranks are forked; `mpirun` is the command that starts the
     ranks instead of a fork; `awaits` is this host's address, `host:port`, where another host's
-    `mpirun` has them started; `follows` is an address that is open for as long as the primary
-    works, where that runs elsewhere; times are in seconds.
+    `mpirun` has them started; `holds` is an address that is open for as long as this run lasts,
+    and `follows` that of the primary, with which this one ends; times are in seconds.
     """
 
     processes: Tuple[ProcessSpec, ...]
@@ -51,6 +51,7 @@ class Launch:
     results: Tuple[str, ...] = ()
     mpirun: Tuple[str, ...] = ()
     awaits: str = ""
+    holds: str = ""
     follows: str = ""
     kernel: Optional[Owner] = None
     grace: float = 1.5

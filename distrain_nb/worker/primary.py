@@ -4,34 +4,42 @@ from __future__ import annotations
 
 import socket
 import time
+from typing import Optional
 
-LOOK_EVERY_S = 0.5
-ANSWER_WITHIN_S = 2.0
-MISSED_AT_MOST = 2
+CONNECT_WITHIN_S = 2.0
+RETRY_EVERY_S = 0.5
+# By then its host has come up, and gone again before this one had.
+THERE_WITHIN_S = 600.0
 
 
 class Primary:
-    """Watches an address, `host:port`, that is open for as long as the primary works."""
+    """Watches the primary by a connection to an address that its supervisor holds open."""
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
         self._address = host, int(port)
-        self._seen = False
-        self._missed = 0
-        self._look_at = 0.0
+        self._connection: Optional[socket.socket] = None
+        self._try_at = time.monotonic()
+        self._give_up_at = self._try_at + THERE_WITHIN_S
 
     def has_ended(self) -> bool:
-        """True once it was there and has been gone for more than a moment."""
-        now = time.monotonic()
-        if now >= self._look_at:
-            self._look()
-            self._look_at = now + LOOK_EVERY_S
-        return self._missed > MISSED_AT_MOST
-
-    def _look(self) -> None:
+        """True once it was there and is gone."""
+        if self._connection is None:
+            self._try()
+            return time.monotonic() > self._give_up_at
         try:
-            socket.create_connection(self._address, timeout=ANSWER_WITHIN_S).close()
+            return self._connection.recv(1) == b""
+        except BlockingIOError:
+            return False
         except OSError:
-            self._missed += self._seen
-        else:
-            self._seen, self._missed = True, 0
+            return True
+
+    def _try(self) -> None:
+        if time.monotonic() < self._try_at:
+            return
+        try:
+            self._connection = socket.create_connection(self._address, CONNECT_WITHIN_S)
+            self._connection.setblocking(False)
+            self._give_up_at = float("inf")
+        except OSError:
+            self._try_at = time.monotonic() + RETRY_EVERY_S

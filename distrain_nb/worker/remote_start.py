@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, List, Tuple, cast
 
-from distrain_nb.worker import failure, marks
+from distrain_nb.worker import failure, marks, system
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.program import MAIN
 from distrain_nb.worker.replica import Replica
@@ -55,7 +55,7 @@ def wait(folder: Path) -> int:
     Raises TimeoutError when nobody has asked within half an hour.
     """
     launch = Launch.read(folder)
-    with _listen(launch.awaits) as listener:
+    with system.listen(launch.awaits) as listener:
         connection, stream, command = _asked(listener)
     with connection, stream:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
@@ -123,17 +123,6 @@ def _connect(address: str) -> socket.socket:
             if time.monotonic() > end:
                 raise
             time.sleep(RETRY_EVERY_S)
-
-
-def _listen(address: str) -> socket.socket:
-    """On this host's own address alone: hosts of a rehearsal may share a machine's network."""
-    host, _, port = address.rpartition(":")
-    family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(where)
-    listener.listen(8)
-    return listener
 
 
 def main(arguments: List[str]) -> int:

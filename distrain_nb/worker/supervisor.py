@@ -54,6 +54,7 @@ class Supervisor:
         self._ballast: List[Path] = []
         self._ports: List[system.HeldPort] = []
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
+        self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
     def run(self) -> None:
         """Start the processes and see them, and all that they have started, to their end."""

@@ -69,6 +69,20 @@ class HeldPort:
         self.number: int = self._socket.getsockname()[1]
 
 
+def listen(address: str) -> socket.socket:
+    """A listener at `host:port`, on that address alone: hosts of a rehearsal may share a machine.
+
+    Who connects need not be accepted to see that the listener is still there.
+    """
+    host, _, port = address.rpartition(":")
+    family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(where)
+    listener.listen(socket.SOMAXCONN)
+    return listener
+
+
 def _prctl(option: int, value: Any) -> None:
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)

@@ -15,7 +15,7 @@ from distrain_nb.backends.sagemaker.code import write_archive
 from distrain_nb.worker import tf_config, values
 from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.sagemaker.jobs import laid, planned
-from tests.sagemaker.toolkit import CACHE, toolkit
+from tests.sagemaker.toolkit import toolkit
 from tests.worker.hosts import NAMES, Ended, Hosts, finish, network
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # Ten interpreters that import frameworks; the MPI job alone sleeps for half a minute.
 pytestmark = pytest.mark.timeout(900)
 
-TOOLKIT = {"PYTHONPATH": str(CACHE), "AWS_REGION": "us-west-2"}
 
 MPI = """
 from mpi4py import MPI
@@ -100,9 +99,13 @@ def start(hosts: Hosts, launcher: str) -> list[subprocess.Popen[str]]:
     for name in names:
         with tarfile.open(archive) as tar:
             tar.extractall(hosts.ml(name) / "code", filter="data")
-    environment = {**plan.request["Environment"], **TOOLKIT, "SAGEMAKER_TRAINING_MODULE": module}
+    environment = {**plan.request["Environment"], **told(), "SAGEMAKER_TRAINING_MODULE": module}
     command = (sys.executable, str(toolkit() / "bin" / "train"))
     return [hosts.start(name, command, **environment) for name in names]
+
+
+def told() -> dict[str, str]:
+    return {"PYTHONPATH": str(toolkit()), "AWS_REGION": "us-west-2"}
 
 
 def labels(ended: Ended, text: str) -> list[str]:
@@ -153,7 +156,7 @@ def test_our_worker_sets_the_same_variables(tmp_path: Path) -> None:
         hosts = Hosts(tmp_path / "job", namespaces)
         hosts.job("pass", NAMES, hyperparameters, channels)
         command = (sys.executable, "-c", VARIABLES)
-        (said,) = finish([hosts.start("algo-2", command, **TOOLKIT)])
+        (said,) = finish([hosts.start("algo-2", command, **told())])
     assert said.status == 0, said
     theirs, ours = json.loads(said.lines[-1])
     assert ours == {name: theirs[name] for name in ours}

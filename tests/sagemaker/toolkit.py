@@ -1,4 +1,4 @@
-"""AWS's own toolkit of its framework containers, installed beside this environment."""
+"""AWS's own packages, each in a folder beside this environment, which could not hold them all."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-CACHE = Path(__file__).parents[2] / ".cache" / "sagemaker-toolkit-1"
+CACHE = Path(__file__).parents[2] / ".cache"
 
 # Without what they depend on, as far as this environment has that already: their pins are old.
-PACKAGES = (
+TOOLKIT = (
     "sagemaker-training==5.1.4",
     "sagemaker-tensorflow-training==20.5.0",
     "sagemaker-pytorch-training==3.0.0",
@@ -25,15 +25,33 @@ PACKAGES = (
     "zope.event==6.2",
     "zope.interface==8.7",
 )
+SDK = (
+    "sagemaker-core==2.27.0",
+    "sagemaker-train==1.27.0",
+    "graphene==3.4.3",
+    "graphql-relay==3.2.0",
+    "omegaconf==2.4.0",
+)
 
 
 def toolkit() -> Path:
-    """The folder that it is installed in, for PYTHONPATH; the first call installs it."""
-    if not CACHE.exists():
-        CACHE.parent.mkdir(exist_ok=True)
-        draft = tempfile.mkdtemp(dir=CACHE.parent, prefix=".toolkit-")
+    """The toolkit that AWS's framework containers start."""
+    return _installed("sagemaker-toolkit-1", TOOLKIT)
+
+
+def sdk() -> Path:
+    """What of SageMaker's SDK 3 a `ModelTrainer` needs."""
+    return _installed("sagemaker-sdk-1", SDK)
+
+
+def _installed(name: str, packages: tuple[str, ...]) -> Path:
+    """A folder for PYTHONPATH; the first call installs it."""
+    folder = CACHE / name
+    if not folder.exists():
+        CACHE.mkdir(exist_ok=True)
+        draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
         uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"]
         here = ["--python", sys.executable, "--no-deps", "--target", draft]
-        subprocess.run([*uv, *here, *PACKAGES], check=True)
-        Path(draft).rename(CACHE)
-    return CACHE
+        subprocess.run([*uv, *here, *packages], check=True)
+        Path(draft).rename(folder)
+    return folder
