@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
+import sys
 import threading
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING
@@ -15,8 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-_PR_SET_PDEATHSIG = 1
-_libc = ctypes.CDLL(None)  # loaded here: between fork and exec there is no time for it
+# Run by a Python of its own between here and the command. Nothing of ours may run in a forked
+# copy of this process, whose gRPC would wake up there: without `preexec_fn` none is made.
+_END_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
 
 
 def start(
@@ -28,19 +34,14 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """A process in a group of its own that is asked to end when the thread that started it ends."""
     return subprocess.Popen(
-        command,
+        [sys.executable, "-I", "-S", "-c", _END_WITH_PARENT, *command],
         env=environment,
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,
-        preexec_fn=_end_with_parent,
     )
-
-
-def _end_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def stop(process: subprocess.Popen[bytes], grace: float) -> None:
