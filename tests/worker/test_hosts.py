@@ -144,10 +144,11 @@ def test_a_stranger_starts_nothing(tmp_path: Path) -> None:
 
 def test_each_host_has_a_worker_and_a_parameter_server(hosts: Hosts) -> None:
     hosts.job(PARAMETER_SERVERS)
-    for number, ended in enumerate(hosts.run(DISTRAIN_LAUNCHER="parameter-server")):
+    told = {"DISTRAIN_LAUNCHER": "parameter-server", "DISTRAIN_PRELOAD": "tensorflow.compat.v1"}
+    for number, ended in enumerate(hosts.run(**told)):
         assert ended.status == 0, ended
-        told = json.dumps(tf_config.parameter_servers(NAMES, number, "chief"))
-        assert f"[rank {number}] TF_CONFIG {told}" in ended.lines
+        config = json.dumps(tf_config.parameter_servers(NAMES, number, "chief"))
+        assert f"[rank {number}] TF_CONFIG {config}" in ended.lines
         assert f"[rank {number}] learned True in 200 steps of all" in ended.lines
         assert f"[ps {number}]" in ended.error
 

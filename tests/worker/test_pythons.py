@@ -24,6 +24,14 @@ print("rank", rank, "of", scale, flush=True)
 log_metrics(step=1, loss=0.5)
 version = sys.version_info[:2]
 """
+# `spawned` is part of a program's process.
+EVERY_MODULE = """
+import importlib, pkgutil
+import distrain_nb.worker as worker
+for module in pkgutil.iter_modules(worker.__path__):
+    if module.name != "spawned":
+        importlib.import_module(worker.__name__ + "." + module.name)
+"""
 
 
 def interpreters() -> list[str]:
@@ -62,6 +70,8 @@ def test_two_ranks_run_on_a_bare_interpreter(tmp_path: Path, python: str) -> Non
         status = Status.read(run)
         assert status.state is State.SUCCEEDED, status.error
         assert server.wait(15) == 0
+    every = [python, "-c", EVERY_MODULE]
+    assert subprocess.run(every, env=environment, cwd="/", check=False).returncode == 0
     assert values.load(run / "results")["version"][0] == 3
     assert list((run / "tb").iterdir())
     log = (run / "log.tsv").read_text()
