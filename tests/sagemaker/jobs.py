@@ -13,7 +13,31 @@ from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 
 ROLE = "arn:aws:iam::123456789012:role/training"
+P4 = "2*ml.p4d.24xlarge"
+SCRIPT = {"python_package": True}
+PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/mine"
 PLACE = {"bucket": "my-bucket", "role": ROLE}
+
+
+# An option for each field of the request that one can fill.
+EVERYTHING: dict[str, Any] = {
+    "label": ("team=vision", "cost center=12"),
+    "env": ("NCCL_DEBUG=INFO",),
+    "hyperparameter": ("epochs=60", "schedule=cosine", "layers=[64, 10]"),
+    "metric": ("loss=loss=([0-9.]+)",),
+    "channel": ("train=s3://my-bucket/train,mode=FastFile,sharded,type=text/csv",
+                "fast=fsx://fs-0123456789abcdef0/fsx/data,rw",
+                "slow=efs://fs-01234567/"),
+    "subnet": ("subnet-1", "subnet-2"),
+    "security_group": ("sg-1",),
+    "kms_key": "key-1",
+    "encrypt": True,
+    "isolate": True,
+    "keep_alive": "30m",
+    "reservation": PLAN,
+    "attempts": "3",
+    "web_access": True,
+}  # fmt: skip
 
 
 def laid(workers: str = "2*ml.p3.2xlarge", **more: Any) -> Layout:

@@ -12,40 +12,18 @@ from typing import Any
 import pytest
 
 from distrain_nb.api import prepare
-from distrain_nb.backends.sagemaker.limits import LIMITS, parts
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.layout.rules import check
-from tests.sagemaker.jobs import ROLE, codes, laid, planned
-from tests.sagemaker.model import limits, report
+from tests.sagemaker.jobs import EVERYTHING, P4, PLAN, ROLE, SCRIPT, laid, planned
+from tests.sagemaker.model import report
 
 SDK: dict[str, Any] = json.loads((Path(__file__).parent / "sdk_requests.json").read_text())
 MPI_OPTIONS = "-verbose --NCCL_DEBUG=INFO -x OMPI_MCA_btl_vader_single_copy_mechanism=none"
-P4 = "2*ml.p4d.24xlarge"
 EPOCHS = ("epochs=60", "batch-size=256")
-SCRIPT = {"python_package": True}
-PLAN = "arn:aws:sagemaker:us-west-2:123456789012:training-plan/mine"
 
-EVERYTHING: dict[str, Any] = {
-    "label": ("team=vision", "cost center=12"),
-    "env": ("NCCL_DEBUG=INFO",),
-    "hyperparameter": ("epochs=60", "schedule=cosine", "layers=[64, 10]"),
-    "metric": ("loss=loss=([0-9.]+)",),
-    "channel": ("train=s3://my-bucket/train,mode=FastFile,sharded,type=text/csv",
-                "fast=fsx://fs-0123456789abcdef0/fsx/data,rw",
-                "slow=efs://fs-01234567/"),
-    "subnet": ("subnet-1", "subnet-2"),
-    "security_group": ("sg-1",),
-    "kms_key": "key-1",
-    "encrypt": True,
-    "isolate": True,
-    "keep_alive": "30m",
-    "reservation": PLAN,
-    "attempts": "3",
-    "web_access": True,
-}  # fmt: skip
 LAYOUTS = {
     "one host": laid("ml.m5.xlarge"),
     "the document's Horovod": laid(launcher="mpi", ranks_per_replica="1", mpi_options=MPI_OPTIONS),
@@ -132,6 +110,12 @@ def test_every_option_is_where_the_api_has_it() -> None:
     ]
     assert request["Environment"]["DISTRAIN_RESULTS"] == "loss,net"
     assert request["Environment"]["NCCL_DEBUG"] == "INFO"
+
+
+def test_machines_that_encrypt_their_own_storage_take_no_key() -> None:
+    sent = planned(laid(P4), options={"kms_key": "key-1"}).request
+    assert "VolumeKmsKeyId" not in sent["ResourceConfig"]
+    assert sent["OutputDataConfig"]["KmsKeyId"] == "key-1"
 
 
 def test_spot_has_a_time_to_wait_even_if_nobody_names_one() -> None:
@@ -311,141 +295,3 @@ def test_every_call_of_told_is_about_another_run() -> None:
     assert one["request"]["TrainingJobName"] == one["run"]
     assert json.loads(json.dumps(one)) == one
     assert RUN not in json.dumps(one)
-
-
-def test_limits_are_those_of_the_api() -> None:
-    known = dict(limits())
-    for place, limit in LIMITS.items():
-        told = known[place]
-        assert (limit.least, limit.most) == (told.get("min"), told.get("max")), place
-        if "\\p{" not in told.get("pattern", "") and place != "Environment{}":
-            assert limit.form == told.get("pattern", ""), place
-
-
-def test_no_part_of_a_request_is_without_the_limit_that_the_api_has_for_it() -> None:
-    known = dict(limits())
-    listed = {"InstanceType", "S3DataType", "S3DataDistributionType", "InstanceCount"}
-    for options in (EVERYTHING, {**EVERYTHING, **SCRIPT}):
-        for place, _ in parts(planned(LAYOUTS["spot"], options=options).request):
-            if known[place] and place.rpartition(".")[2] not in {*listed, "VolumeSizeInGB"}:
-                assert place in LIMITS, place
-
-
-WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "a long value": ({"env": (f"A={'x' * 513}",)}, "env", "513 characters"),
-    "many labels": ({"label": tuple(f"l{n}=1" for n in range(50))}, "label", "at most 50"),
-    "a long hyperparameter": ({"hyperparameter": (f"a={'x' * 2500}",)}, "hyperparameter", "2502"),
-    "a role": ({"role": "arn:aws:iam::12:role/short-one"}, "role", "does not have the form"),
-    "a kept machine": ({"keep_alive": "7h"}, "keep_alive", "25200 is out of range"),
-    "a training plan": ({"reservation": "any"}, "reservation", "'any' has 3 characters"),
-    "attempts": ({"attempts": "31"}, "attempts", "at most 30"),
-    "a subnet": ({"subnet": ("a/b",), "security_group": ("sg-1",)}, "subnet", "'a/b'"),
-    "groups": (
-        {"subnet": ("s-1",), "security_group": tuple(f"sg-{n}" for n in range(6))},
-        "security_group",
-        "there are 6; at most 5",
-    ),
-    "channels": (
-        {"channel": tuple(f"c{n}=s3://b/p" for n in range(21))}, "channel", "at most 20",
-    ),
-    "a channel's name": ({"channel": ("a b=s3://b/p",)}, "channel", "'a b'"),
-    "a file system": (
-        {"channel": ("a=efs://fs-1/p",), "subnet": ("s",), "security_group": ("g",)},
-        "channel",
-        "'fs-1' has 4 characters",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("options", "where", "said"), WRONG.values(), ids=WRONG)
-def test_what_the_service_would_refuse_is_an_error_here(
-    options: dict[str, Any], where: str, said: str
-) -> None:
-    found = [f for f in planned(options=options).findings if f.code == "sagemaker.limit"]
-    assert [f.where for f in found] == [where]
-    assert said in found[0].message
-
-
-TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
-    "half a VPC": (laid(), {"subnet": ("s-1",)}, ["sagemaker.vpc"]),
-    "a file system without a VPC": (
-        laid(), {"channel": ("a=efs://fs-01234567/",)}, ["sagemaker.file-system-vpc"],
-    ),
-    "our channel": (laid(), {"channel": ("distrain=s3://b/p",)}, ["sagemaker.channel-name"]),
-    "one host that encrypts": (laid("ml.m5.xlarge"), {"encrypt": True}, ["sagemaker.encrypt"]),
-    "spot that stays": (laid(spot=True), {"keep_alive": "1h"}, ["sagemaker.keep-alive-spot"]),
-    "a distribution in our image": (
-        laid(P4, distribution="smdistributed.dataparallel"), {}, ["sagemaker.distribution"],
-    ),
-    "an image without mpirun": (
-        laid(launcher="mpi", framework="mxnet"), {}, ["sagemaker.mpirun"],
-    ),
-    "a framework without a container": (
-        laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
-    ),
-    "packages of an isolated job": (
-        laid(), {**SCRIPT, "isolate": True}, ["sagemaker.isolate-packages"],
-    ),
-    "options of Vertex AI": (
-        laid(),
-        {"nfs": ("a:/b:c",), "tensorboard": "1", "project": "p"},
-        ["sagemaker.elsewhere"] * 3,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("layout", "options", "found"), TOGETHER.values(), ids=TOGETHER)
-def test_what_does_not_go_together_is_found(
-    layout: Layout, options: dict[str, Any], found: list[str]
-) -> None:
-    assert codes(planned(layout, options=options)) == found
-
-
-def test_cloud_build_is_elsewhere() -> None:
-    assert codes(planned(builder="cloudbuild")) == ["sagemaker.builder"]
-
-
-UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
-    "a label": ({"label": ("team",)}, "--label can't be 'team'; write NAME=VALUE"),
-    "a variable": ({"env": ("A-B=1",)}, "'A-B' is no name of a variable"),
-    "our hyperparameter": ({"hyperparameter": ("sagemaker_program=x",)}, "the containers' own"),
-    "a metric": ({"metric": ("loss=loss=(",)}, "--metric loss: 'loss=('"),
-    "a metric without a group": ({"metric": ("loss=loss",)}, "has 0 groups"),
-    "a time": ({"keep_alive": "soon"}, "--keep-alive can't be 'soon'"),
-    "attempts": ({"attempts": "some"}, "--attempts can't be 'some'"),
-    "a channel": ({"channel": ("train",)}, "--channel can't be 'train'; write NAME=URI"),
-    "a bucket of Google": ({"channel": ("a=gs://b/p",)}, "write s3://BUCKET/PREFIX"),
-    "a mode": ({"channel": ("a=s3://b/p,mode=Fast",)}, "mode can't be 'Fast'"),
-    "an extra": ({"channel": ("a=s3://b/p,shard",)}, "no 'shard' here"),
-    "a seed": ({"channel": ("a=s3://b/p,shuffle=x",)}, "shuffle can't be 'x'"),
-    "two manifests": ({"channel": ("a=s3://b/p,manifest,augmented",)}, "either plain or"),
-    "an augmented file": (
-        {"channel": ("a=s3://b/p,augmented,attributes=x",)}, "mode=Pipe only",
-    ),
-    "no attributes": ({"channel": ("a=s3://b/p,augmented,mode=Pipe",)}, "has attributes=NAME"),
-    "a streamed file system": ({"channel": ("a=efs://fs-1/p,mode=Pipe",)}, "leave mode=Pipe out"),
-    "a sharded file system": ({"channel": ("a=fsx://fs-1/p,sharded",)}, "there is only rw"),
-    "a written bucket": ({"channel": ("a=s3://b/p,rw",)}, "rw is for file systems"),
-    "zipped files": ({"channel": ("a=s3://b/p,gzip",)}, "for mode=Pipe"),
-    "two of a name": ({"channel": ("a=s3://b/p", "a=s3://b/q")}, "two channels of that name"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("options", "said"), UNREADABLE.values(), ids=UNREADABLE)
-def test_options_that_cannot_be_read_are_refused(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(OptionError) as refused:
-        planned(options=options)
-    assert said in str(refused.value)
-
-
-def test_a_pipe_with_all_its_extras() -> None:
-    text = "a=s3://b/m.jsonl,mode=Pipe,augmented,attributes=source-ref+label,recordio,shuffle=7"
-    (channel,) = planned(options={"channel": (text,)}).request["InputDataConfig"]
-    source = channel["DataSource"]["S3DataSource"]
-    assert source["S3DataType"] == "AugmentedManifestFile"
-    assert source["AttributeNames"] == ["source-ref", "label"]
-    assert (channel["RecordWrapperType"], channel["ShuffleConfig"]) == ("RecordIO", {"Seed": 7})
-    plain = planned(options={"channel": ("a=s3://b/m,manifest,mode=Pipe,gzip",)})
-    (channel,) = plain.request["InputDataConfig"]
-    assert channel["DataSource"]["S3DataSource"]["S3DataType"] == "ManifestFile"
-    assert channel["CompressionType"] == "Gzip"

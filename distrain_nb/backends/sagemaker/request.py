@@ -25,9 +25,9 @@ from distrain_nb.backends.sagemaker.names import (
 )
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.catalog.index import figure
+from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.exchange.pieces import present
-from distrain_nb.layout.exchange.sagemaker import training_job
+from distrain_nb.layout.exchange.sagemaker import hosts, training_job
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Job
@@ -130,12 +130,15 @@ def _channels(job: Job, place: Place, start: Start) -> tuple[Channel, ...]:
 
 
 def _resources(job: Job) -> dict[str, Any]:
-    """What the layout doesn't say of the machines."""
-    options, pool = job.backend_options, training_job(job.layout)["ResourceConfig"]
+    """What the layout doesn't say of the machines. Those with storage of their own encrypt it
+    themselves, and take no key."""
+    options, pool = job.backend_options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
+    family = (pool.machine or "").rpartition(".")[0]
+    own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
     return present(
-        VolumeSizeInGB=pool.get("VolumeSizeInGB", default),
-        VolumeKmsKeyId=options.get("kms_key"),
+        VolumeSizeInGB=pool.disk_gb or default,
+        VolumeKmsKeyId=None if own_storage else options.get("kms_key"),
         TrainingPlanArn=options.get("reservation"),
         KeepAlivePeriodInSeconds=given.keep_alive(options.get("keep_alive", "")),
     )
