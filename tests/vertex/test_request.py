@@ -271,7 +271,7 @@ def test_what_can_t_be_read_is_named(option: str, value: Any, said: str) -> None
 @pytest.mark.parametrize(
     ("layout", "options", "code"),
     [
-        ({"launcher": "mpi", "workers": "2*n1-standard-4"}, {}, "vertex.mpi-replicas"),
+        ({"launcher": "mpi", "workers": "2*n1-standard-4"}, {}, "vertex.mpirun"),
         ({"launcher": "parameter-server"}, {}, "vertex.launcher"),
         ({}, {"tensorboard": "1"}, "vertex.no-service-account"),
         ({}, {"python_package": True, "base": "mine:1"}, "vertex.no-prebuilt"),
@@ -285,6 +285,15 @@ def test_what_can_t_work_is_found(
         options=options,
     )
     assert [f.code for f in plan.findings] == [code]
+
+
+def test_mpirun_starts_what_imports_mpi() -> None:
+    told = {"name": "DISTRAIN_LAUNCHER", "value": "mpi"}
+    for options in ({"code": "from mpi4py import MPI\n"}, {"launcher": "mpi"}):
+        code = options.pop("code", "import torch\n")
+        layout = Layout.of("vertex", primary="n1-standard-4", region="us-central1", **options)
+        (pool,) = planned(layout, code=code).request["jobSpec"]["workerPoolSpecs"]
+        assert told in pool["containerSpec"]["env"]
 
 
 def test_a_rank_for_each_gpu_of_the_primary() -> None:

@@ -9,6 +9,8 @@ import pytest
 from distrain_nb import submit
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
+from tests.image.services.bases import BaseImage, blob, small_base
+from tests.rehearsal.test_sandbox import layer
 from tests.vertex.packages import base_with
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -18,6 +20,12 @@ import json, os
 spec = json.loads(os.environ["CLUSTER_SPEC"])
 print("hello of", spec["task"]["type"], spec["task"]["index"])
 total = 40 + int(os.environ["WORLD_SIZE"])
+"""
+MPI = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+hosts = sorted(set(world.allgather(MPI.Get_processor_name())))
+total = world.allreduce(1)
 """
 FAILS = """
 import os
@@ -63,6 +71,23 @@ def test_two_pools(base: str, with_pip: str, way: dict[str, Any]) -> None:
     assert run.result["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
         assert run.logs(rank) == f"[rank {rank}] hello of {place}"
+
+
+@pytest.fixture(scope="session")
+def with_mpi(images: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Open MPI, with the link that Debian's alternatives make when it is installed."""
+    name = f"{images}/bases/mpi:4"
+    link = layer(tmp_path_factory.mktemp("link"), ("s", "usr/bin/mpirun", "mpirun.openmpi"))
+    mpi4py = base_with("mpi4py").layers[-1]
+    BaseImage((*small_base("openmpi-bin").layers, mpi4py, blob(link.path))).push(name)
+    return name
+
+
+def test_mpirun_on_two_replicas(with_mpi: str) -> None:
+    ranks = {"workers": "n1-standard-4", "ranks_per_replica": 2}
+    run = rehearsed(MPI, with_mpi, result="hosts,total", **ranks)
+    assert run.result["total"] == 4
+    assert [host.rpartition("workerpool")[2][0] for host in run.result["hosts"]] == ["0", "1"]
 
 
 def test_a_replica_that_fails(base: str) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 
@@ -31,7 +30,6 @@ ELSEWHERE = {
     "attempts": "--restart",
 }
 
-_TRAINING = (Role.PRIMARY, Role.WORKERS)
 _CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
 
@@ -67,12 +65,9 @@ def _of_other_clouds(job: Job) -> Iterator[Finding]:
 
 def _of_launcher(job: Job) -> Iterator[Finding]:
     launcher = launcher_of(job)
-    if launcher == "mpi" and sum(job.layout.replicas(role) for role in _TRAINING) > 1:
-        message = (
-            "launcher mpi starts the ranks of one replica here; leave --workers out, or write "
-            "--launcher torchrun"
-        )
-        yield _error("mpi-replicas", "launcher", message)
+    if launcher == "mpi":
+        message = "launcher mpi needs mpirun in the image: --base has to be one that has it"
+        yield Finding("vertex.mpirun", Severity.INFO, "base", message)
     if launcher == "parameter-server":
         message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
         yield _error("launcher", "launcher", message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.vertex import mounts
+from distrain_nb.backends.vertex.checks import launcher_of
 from distrain_nb.layout import Role
 from distrain_nb.layout.exchange.pieces import present
 from distrain_nb.layout.exchange.vertex import IMAGE, custom_job_spec, image_of
@@ -69,7 +70,7 @@ def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
     }
     if job.results:
         told["DISTRAIN_RESULTS"] = ",".join(job.results)
-    if job.layout.launcher == "mpi":
+    if launcher_of(job) == "mpi":
         told["DISTRAIN_LAUNCHER"] = "mpi"
     if job.layout.reducers:
         told |= SHOW_TRANSPORT
