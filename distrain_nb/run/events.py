@@ -42,17 +42,20 @@ class EventFolder:
     def read(self) -> dict[Key, Points]:
         """What has been written since the last call, of dtype POINT, in order of arrival.
 
-        Where a restarted writer took points back, their key is there too, if only with an empty
-        array: then `points` is shorter than what was read before.
+        Where a restarted writer took points back, or wrote a file anew, their key is there too, if
+        only with an empty array: then `points` is shorter than what was read before.
         """
-        news: dict[Key, list[Points]] = {}
+        news = self._begin_anew() if any(file.replaced for file in self._files.values()) else {}
         for path in sorted(_event_files(self.path)):
             file = self._files.setdefault(path, _File(path))
             series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
             for base, stretch in file.read():
                 self._take(series, stretch, news)
                 self.shelf.add(series, path, base, stretch)
-        return {key: np.concatenate(pieces) for key, pieces in news.items()}
+        return {
+            key: pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            for key, pieces in news.items()
+        }
 
     def points(self, key: Key) -> Points:
         """All points of one line so far: a view, valid until the next `read`."""
@@ -68,6 +71,12 @@ class EventFolder:
         """What could not be read, a sentence for each file."""
         return tuple(file.note for file in self._files.values() if file.note)
 
+    def _begin_anew(self) -> dict[Key, list[Points]]:
+        """Forget everything: nobody knows which points came from a file that is there no more."""
+        forgotten = {key: [np.empty(0, dtype=POINT)] for key in self._lines}
+        self._files, self._lines, self.shelf = {}, {}, Shelf()
+        return forgotten
+
     def _take(self, series: str, stretch: Stretch, news: dict[Key, list[Points]]) -> None:
         for _, step in stretch.restarts:
             for key, line in self._lines.items():
@@ -76,7 +85,10 @@ class EventFolder:
                     news[key] = kept or [np.empty(0, dtype=POINT)]
         for tag, points in stretch.points.items():
             key = Key(series, tag)
-            self._lines.setdefault(key, _Line()).append(points)
+            if key in self._lines:
+                self._lines[key].append(points)
+            else:
+                self._lines[key] = _Line(points)
             news.setdefault(key, []).append(points)
 
 
@@ -138,9 +150,11 @@ def _event_files(path: Path) -> Iterator[Path]:
 class _Line:
     """A growing array; what is beyond `count` is room for more."""
 
-    def __init__(self) -> None:
-        self.room: Points = np.empty(0, dtype=POINT)
-        self.count = 0
+    __slots__ = ("count", "room")
+
+    def __init__(self, points: Points) -> None:
+        self.room = points
+        self.count = len(points)
 
     @property
     def points(self) -> Points:
@@ -170,6 +184,7 @@ class _File:
         self._path = path
         self._offset = 0
         self._seen = 0
+        self._inode = 0
         self._corrupt = 0
         self._broken = ""
 
@@ -179,12 +194,19 @@ class _File:
         parts += [self._broken] if self._broken else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""
 
+    @property
+    def replaced(self) -> bool:
+        """Whether there is another file now, or a part of it is gone."""
+        size, inode = _size(self._path)
+        return bool(size and self._inode) and (size < self._seen or inode != self._inode)
+
     def read(self) -> Iterator[tuple[int, Stretch]]:
         """The whole records that have been added since the last call, a stretch at a time.
 
         Each comes with the place in the file at which it begins.
         """
-        size = _size(self._path)
+        size, inode = _size(self._path)
+        self._inode = inode or self._inode
         if self._broken or size <= self._seen:
             return
         try:
@@ -210,8 +232,10 @@ class _File:
             wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
 
 
-def _size(path: Path) -> int:
+def _size(path: Path) -> tuple[int, int]:
+    """(bytes, inode) of the file; zeros where there is none."""
     try:
-        return path.stat().st_size
+        found = path.stat()
     except OSError:
-        return 0
+        return 0, 0
+    return found.st_size, found.st_ino

@@ -9,6 +9,7 @@ import numpy as np
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import contents
+from distrain_nb.run.facts import plural
 from distrain_nb.run.protobuf import Malformed
 from distrain_nb.run.query import number
 from distrain_nb.run.shelf import Corrupt, Label
@@ -41,7 +42,8 @@ def index(shelf: Shelf) -> dict[str, Any]:
                 told = {"count": len(pieces), "last": pieces[-1].step}
                 rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **told})
         elif label.kind != HPARAMS:
-            notes.append(f"not shown: {label.tag} ({label.kind}), {shelf.written[label]:,} times")
+            count = plural(shelf.written[label], "value")
+            notes.append(f"not shown: {label.tag} ({label.kind}, {count})")
     if shelf.left_out:
         notes.append(f"not shown: {shelf.left_out:,} values of tags beyond the first 1,000")
     return {"rows": rows, "notes": notes, "hparams": hyperparameters(shelf)}

@@ -130,6 +130,7 @@ class _Parser:
         self.restarts.sort()
         self.found.sort(key=lambda each: each[0])
         for tag, singles in self._singles.items():
+            singles.sort(key=lambda single: single[0])
             records = np.array([record for record, _ in singles], dtype=np.int64)
             points = np.array([point for _, point in singles], dtype=POINT)
             self.pieces.setdefault(tag, []).append((records, points))
@@ -302,10 +303,12 @@ def _inverse(tags: NDArray[np.bytes_]) -> tuple[list[bytes], NDArray[np.int64]]:
 
 def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:
     """One tag's points in order of the file, less those that a restart takes back."""
-    records = np.concatenate([records for records, _ in pieces])
-    points = np.concatenate([points for _, points in pieces])
-    order = np.argsort(records, kind="stable")
-    records, points = records[order], points[order]
+    records, points = pieces[0]  # in order as it is: with very many tags there is no more of each
+    if len(pieces) > 1:
+        records = np.concatenate([records for records, _ in pieces])
+        points = np.concatenate([points for _, points in pieces])
+        order = np.argsort(records, kind="stable")
+        records, points = records[order], points[order]
     for record, step in restarts:
         kept = (records > record) | (points["step"] < step)
         records, points = records[kept], points[kept]

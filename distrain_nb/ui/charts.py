@@ -18,7 +18,7 @@ from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
-from distrain_nb.ui.media import LiveMedia, still
+from distrain_nb.ui.media import LiveMedia
 from distrain_nb.ui.widgets import STATIC, answers, module, plotly
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ SHARE_OF_TIME = 0.2
 BYTES_A_SECOND = 1_000_000
 BYTES_A_POINT = 12
 POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
-RESOURCES_TITLE = "Resources by rank"
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
 
 
@@ -134,7 +133,7 @@ class RunCharts:
         self._resources = Metrics(metrics.folder, RESOURCES_FOLDER)
         self._of_metrics = LiveCharts(metrics)
         self._media = LiveMedia(metrics)
-        self._of_resources = LiveCharts(self._resources, "resources", RESOURCES_TITLE)
+        self._of_resources = LiveCharts(self._resources, "resources", document.RESOURCES_TITLE)
 
     @property
     def widgets(self) -> tuple[Any, ...]:
@@ -160,8 +159,8 @@ class RunCharts:
         """What stays in a document, by MIME type, with marks of where the live charts may stand."""
         places = (
             (self._of_metrics, document.still_charts(self._metrics)),
-            (self._media, still(self._metrics)),
-            (self._of_resources, document.still_charts(self._resources, RESOURCES_TITLE)),
+            (self._media, document.still_media(self._metrics)),
+            (self._of_resources, document.still_charts(self._resources, document.RESOURCES_TITLE)),
         )
         drawn = "".join(f"<div>{live.mark}{markup}</div>" for live, markup in places)
         return {
@@ -190,7 +189,7 @@ def _shape(metrics: Metrics, lines: dict[Any, ChartLine]) -> dict[str, Any]:
     last = metrics.last()
     return {
         "keys": [list(key) for key in keys],
-        "traces": [figure.trace(key, tags.index(key.tag), series) for key in keys],
+        "traces": figure.traces(keys),
         "layouts": [
             figure.layout(tags, last, len(series) > 1, columns)
             for columns in range(1, figure.MOST_COLUMNS + 1)

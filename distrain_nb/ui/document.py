@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.facts import Facts, brief, duration, plural, progress_text
+from distrain_nb.run.media import index
 from distrain_nb.ui import ansi, drawing, figure
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
@@ -27,6 +28,7 @@ LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
 FIGURE_POINTS = 8_000
 COLOURS = 8
+RESOURCES_TITLE = "Resources by rank"
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
 
@@ -35,19 +37,23 @@ def run_bundle(facts: Facts, tail: Tail, metrics: Metrics) -> dict[str, str]:
     return {"text/html": _run_html(facts, tail), "text/plain": run_text(facts, tail, metrics)}
 
 
-def chart_bundle(metrics: Metrics) -> dict[str, Any]:
-    """The charts, by MIME type: interactive where plotly is, a drawing elsewhere."""
+def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, Any]:
+    """The charts, by MIME type: interactive where plotly is, a drawing elsewhere.
+
+    The drawing has the other contents of the event files and the `resources` below it.
+    """
     if not metrics.keys:
         return {"text/plain": ""}
     points = max(50, min(1_000, FIGURE_POINTS // len(metrics.keys)))
     traces, layout = figure.whole(metrics, points)
+    of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
     return {
         "application/vnd.plotly.v1+json": {
             "data": [_packed(trace) for trace in traces],
             "layout": layout,
             "config": figure.CONFIG,
         },
-        "text/html": f"{style()}{still_charts(metrics)}",
+        "text/html": f"{style()}{still_charts(metrics)}{still_media(metrics)}{of_resources}",
         "text/plain": chart_text(metrics),
     }
 
@@ -62,6 +68,33 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
             f'<details class="dn-folded"><summary>{html.escape(title)}</summary>{drawn}</details>'
         )
     return f'<div class="distrain">{drawn}</div>'
+
+
+def still_media(metrics: Metrics) -> str:
+    """What else the event files have: hyperparameters whole, of the rest what there is."""
+    told = index(metrics.shelf)
+    kinds = [row["kind"] for row in told["rows"]]
+    counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
+    words = [f"{', '.join(counts)}: %distrain attach {metrics.folder.name}"] if counts else []
+    parts = [f'<div class="dn-told">{html.escape(each)}</div>' for each in words + told["notes"]]
+    table = _hparams(told["hparams"]) if told["hparams"] else ""
+    return f'<div class="distrain">{table}{"".join(parts)}</div>' if table or parts else ""
+
+
+def _hparams(values: dict[str, dict[str, Any]]) -> str:
+    """A row for each name, a column for each run of the HParams plugin."""
+    names = dict.fromkeys(name for each in values.values() for name in each)
+    heads = "".join(f'<th scope="col">{html.escape(run)}</th>' for run in values)
+    rows = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th>'
+        + "".join(f"<td>{html.escape(str(each.get(name, '')))}</td>" for each in values.values())
+        + "</tr>"
+        for name in names
+    )
+    return (
+        '<details class="dn-folded"><summary>Hyperparameters</summary>'
+        f'<table class="dn-table"><tr><th></th>{heads}</tr>{rows}</table></details>'
+    )
 
 
 def chart_text(metrics: Metrics) -> str:
@@ -190,7 +223,8 @@ def _rules(name: str, key: str) -> str:
 
 
 def _notes(facts: Facts, metrics: Metrics) -> list[str]:
-    return [f"note: {note}" for note in (facts.note, *metrics.notes) if note]
+    told = (facts.note, *metrics.notes, *index(metrics.shelf)["notes"])
+    return [f"note: {note}" for note in told if note]
 
 
 def _tag_width(facts: Facts) -> int:

@@ -27,14 +27,25 @@ _GAP_X, _GAP_PX = 0.07, 64
 _GREY = "#808080"
 
 
-def trace(key: Key, place: int, series: Sequence[str]) -> dict[str, Any]:
-    """The line of one series in the subplot at `place`, counted from 0, but for its points."""
-    number = series.index(key.series)
+def traces(keys: Sequence[Key]) -> list[dict[str, Any]]:
+    """The lines but for their points, with a subplot for each metric."""
+    tags = {tag: place for place, tag in enumerate(tags_of(keys))}
+    first: dict[str, Key] = {}
+    for key in keys:
+        first.setdefault(key.series, key)
+    numbers = {series: number for number, series in enumerate(first)}
+    return [
+        _trace(key, tags[key.tag], numbers[key.series], legend=first[key.series] == key)
+        for key in keys
+    ]
+
+
+def _trace(key: Key, place: int, number: int, *, legend: bool) -> dict[str, Any]:
     return {
         "type": "scatter",
         "name": key.series or "run",
         "legendgroup": key.series,
-        "showlegend": place == 0,
+        "showlegend": legend,
         "xaxis": _axis("x", place),
         "yaxis": _axis("y", place),
         "line": {"color": COLOURS[number % len(COLOURS)], "width": 2},
@@ -128,11 +139,11 @@ def whole(metrics: Metrics, points: int) -> tuple[list[dict[str, Any]], dict[str
     """(traces, layout) of everything that there is, at most `points` points a line."""
     keys = shown(metrics.keys)
     tags, series = tags_of(keys), series_of(keys)
-    traces = [
-        trace(key, tags.index(key.tag), series) | points_of(metrics.line(key, points))
-        for key in keys
+    lines = [
+        each | points_of(metrics.line(key, points))
+        for key, each in zip(keys, traces(keys), strict=True)
     ]
-    return traces, layout(tags, metrics.last(), len(series) > 1)
+    return lines, layout(tags, metrics.last(), len(series) > 1)
 
 
 def shown(keys: Sequence[Key]) -> tuple[Key, ...]:

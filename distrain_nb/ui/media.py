@@ -5,7 +5,6 @@ The kernel sends what there is; the page asks for what the reader opens, in `sta
 
 from __future__ import annotations
 
-import html
 import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -13,7 +12,6 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from distrain_nb.run.facts import plural
 from distrain_nb.run.media import index
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui.widgets import STATIC, answers, module, plotly
@@ -77,30 +75,3 @@ def _widget(metrics: Metrics) -> MediaWidget:
     )
     answers(widget, folder)
     return widget
-
-
-def still(metrics: Metrics) -> str:
-    """What stays in a document: hyperparameters whole, of the rest what there is."""
-    told = index(metrics.shelf)
-    parts = [_hparams(told["hparams"])] if told["hparams"] else []
-    kinds = [row["kind"] for row in told["rows"]]
-    counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
-    if counts:
-        parts.append(f"<div>{', '.join(counts)}: shown with a kernel, by %distrain attach</div>")
-    parts += [f"<div>{html.escape(note)}</div>" for note in told["notes"]]
-    return f'<div class="distrain">{"".join(parts)}</div>' if parts else ""
-
-
-def _hparams(values: dict[str, dict[str, Any]]) -> str:
-    names = dict.fromkeys(name for each in values.values() for name in each)
-    heads = "".join(f'<th scope="col">{html.escape(run)}</th>' for run in values)
-    rows = "".join(
-        f'<tr><th scope="row">{html.escape(name)}</th>'
-        + "".join(f"<td>{html.escape(str(each.get(name, '')))}</td>" for each in values.values())
-        + "</tr>"
-        for name in names
-    )
-    return (
-        '<details class="dn-folded"><summary>Hyperparameters</summary>'
-        f'<table class="dn-table"><tr><th></th>{heads}</tr>{rows}</table></details>'
-    )

@@ -15,6 +15,7 @@ from uuid import uuid4
 from distrain_nb.run.answers import answer
 from distrain_nb.run.facts import facts
 from distrain_nb.run.log import LogReader
+from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.ui import document
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.tail import Batch, Tail
@@ -142,7 +143,9 @@ class Monitor:
         bundle = document.run_bundle(self._facts, self._tail, self._metrics)
         if self._live is None:
             self._places[0].update(bundle, raw=True)
-            self._places[1].update(document.chart_bundle(self._metrics), raw=True)
+            resources = Metrics(self._run.folder, RESOURCES_FOLDER)
+            resources.read()
+            self._places[1].update(document.chart_bundle(self._metrics, resources), raw=True)
             return
         bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
         self._places[0].update(bundle, raw=True)

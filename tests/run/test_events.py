@@ -121,23 +121,6 @@ def test_gives_only_what_is_new(tmp_path: Path) -> None:
     assert steps(folder, "loss") == [0, 1]
 
 
-def test_a_last_record_that_is_cut_anywhere_waits_for_its_rest(tmp_path: Path) -> None:
-    before, last = record(0, loss=1.0), record(1, loss=0.5, acc=0.25)
-    for cut in range(len(last)):
-        file = tmp_path / str(cut) / "events.out.tfevents.1"
-        file.parent.mkdir()
-        file.write_bytes(before + last[:cut])
-        folder = EventFolder(file.parent)
-        folder.read()
-        assert steps(folder, "loss") == [0]
-        with file.open("ab") as grown:
-            grown.write(last[cut:])
-        folder.read()
-        assert steps(folder, "loss") == [0, 1]
-        assert steps(folder, "acc") == [1]
-        assert folder.notes == ()
-
-
 @pytest.mark.parametrize("count", [3, 200], ids=["one by one", "in bulk"])
 def test_a_flipped_bit_costs_its_record_and_no_other(count: int, tmp_path: Path) -> None:
     records = [record(step, loss=0.5) for step in range(128, 128 + count)]
@@ -151,31 +134,6 @@ def test_a_flipped_bit_costs_its_record_and_no_other(count: int, tmp_path: Path)
             step for step in range(128, 128 + count) if step != 128 + hit
         ]
         assert set(stretch.points) == {"loss"}
-
-
-def test_a_corrupt_length_ends_the_file_with_a_note(tmp_path: Path) -> None:
-    first, second = record(0, loss=1.0), bytearray(record(1, loss=0.5))
-    second[3] ^= 4
-    file = tmp_path / "events.out.tfevents.1"
-    file.write_bytes(first + second + record(2, loss=0.25))
-    folder = EventFolder(tmp_path)
-    folder.read()
-    folder.read()
-    assert steps(folder, "loss") == [0]
-    assert folder.notes == (
-        f"events.out.tfevents.1: corrupt at byte {len(first)}, and left out from there on",
-    )
-
-
-def test_concatenated_files_are_read_through(tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        with SummaryWriter(str(tmp_path / name)) as summary:
-            summary.add_scalar(name, 1.0, 1)
-    parts = [next((tmp_path / name).iterdir()).read_bytes() for name in ("a", "b")]
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    (whole / "events.out.tfevents.1").write_bytes(b"".join(parts))
-    assert set(scalars(whole)) == {Key("", "a"), Key("", "b")}
 
 
 def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) -> None:

@@ -1,0 +1,205 @@
+"""Event files as they are in the world: cut, damaged, put together, growing, replaced, huge."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import tensorboardX
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.utils.tensorboard import SummaryWriter
+
+from distrain_nb.run.events import EventFolder, Key, scalars
+from distrain_nb.worker import metrics
+
+FILE = "events.out.tfevents.1"
+WRITERS = ("torch", "tensorboardX", "tensorflow", "log_metrics")
+
+
+@cache
+def written(writer: str) -> bytes:
+    """A file of three scalars a step, of four steps."""
+    with TemporaryDirectory() as folder:
+        if writer == "tensorflow":
+            import tensorflow as tf
+
+            with tf.summary.create_file_writer(folder).as_default():
+                for step in range(4):
+                    for tag in "abc":
+                        tf.summary.scalar(tag, step / 2, step=step)
+        elif writer == "log_metrics":
+            made = [metrics._event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
+            (Path(folder) / FILE).write_bytes(b"".join(map(metrics._record, made)))
+        else:
+            kind: Any = {"torch": SummaryWriter, "tensorboardX": tensorboardX.SummaryWriter}[writer]
+            with kind(folder) as summary:
+                for step in range(4):
+                    for tag in "abc":
+                        summary.add_scalar(tag, step / 2, step)
+        (file,) = Path(folder).rglob("*tfevents*")
+        return file.read_bytes()
+
+
+def records(data: bytes) -> list[bytes]:
+    found = []
+    while data:
+        size = 16 + struct.unpack_from("<Q", data)[0]
+        found.append(data[:size])
+        data = data[size:]
+    return found
+
+
+Point = tuple[str, int, float, float]
+
+
+def points(folder: EventFolder) -> list[Point]:
+    return [(key.tag, *point) for key in folder.keys for point in folder.points(key).tolist()]
+
+
+def read(data: bytes) -> EventFolder:
+    with TemporaryDirectory() as place:
+        (Path(place) / FILE).write_bytes(data)
+        folder = EventFolder(Path(place))
+        folder.read()
+        return folder
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_last_record_that_is_cut_anywhere_waits_for_its_rest(writer: str, tmp_path: Path) -> None:
+    *before, last = records(written(writer))
+    whole, first = sorted(points(read(written(writer)))), sorted(points(read(b"".join(before))))
+    assert len(whole) == 12
+    for cut in range(len(last)):
+        file = tmp_path / str(cut) / FILE
+        file.parent.mkdir()
+        file.write_bytes(b"".join(before) + last[:cut])
+        folder = EventFolder(file.parent)
+        folder.read()
+        assert sorted(points(folder)) == first
+        with file.open("ab") as grown:
+            grown.write(last[cut:])
+        folder.read()
+        assert sorted(points(folder)) == whole
+        assert folder.notes == ()
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_flipped_bit_of_a_length_ends_the_file_with_a_note(writer: str) -> None:
+    parts = records(written(writer))
+    hit = len(parts) // 2
+    before = sorted(points(read(b"".join(parts[:hit]))))
+    for bit in range(12 * 8):
+        damaged = bytearray(parts[hit])
+        damaged[bit // 8] ^= 1 << bit % 8
+        folder = read(b"".join([*parts[:hit], bytes(damaged), *parts[hit + 1 :]]))
+        assert sorted(points(folder)) == before
+        place = sum(map(len, parts[:hit]))
+        assert folder.notes == (f"{FILE}: corrupt at byte {place}, and left out from there on",)
+
+
+def test_files_of_all_writers_put_together_are_read_through() -> None:
+    one_by_one = sorted(point for writer in WRITERS for point in points(read(written(writer))))
+    assert sorted(points(read(b"".join(map(written, WRITERS))))) == one_by_one
+
+
+@st.composite
+def damages(draw: st.DrawFn) -> tuple[bytes, set[Point]]:
+    """What is left of some files, and every point that was ever written to them."""
+    writers = draw(st.lists(st.sampled_from(WRITERS), min_size=1, max_size=3))
+    data = bytearray(b"".join(written(writer) for writer in writers) * draw(st.integers(1, 8)))
+    there = {point for writer in writers for point in points(read(written(writer)))}
+    for _ in range(draw(st.integers(0, 4))):
+        at = draw(st.integers(0, len(data) - 1))
+        match draw(st.sampled_from(["flip", "drop", "repeat", "noise", "cut"])):
+            case "flip":
+                data[at] ^= 1 << draw(st.integers(0, 7))
+            case "drop":
+                del data[at : at + draw(st.integers(1, 200))]
+            case "repeat":
+                data[at:at] = data[at : at + draw(st.integers(1, 200))]
+            case "noise":
+                data[at:at] = draw(st.binary(min_size=1, max_size=60))
+            case _:
+                del data[at:]
+        if not data:
+            break
+    return bytes(data), there
+
+
+@given(damages(), st.lists(st.integers(1, 2_000), max_size=6))
+@settings(max_examples=150, deadline=None)
+def test_no_point_is_read_that_was_never_written(
+    damaged: tuple[bytes, set[Point]], ranges: list[int]
+) -> None:
+    """Whatever happened to a file, and in whatever ranges it is fetched from where it grows."""
+    data, there = damaged
+    in_one_go = points(read(data))
+    assert set(in_one_go) <= there
+    with TemporaryDirectory() as place:
+        mirror = Path(place) / FILE
+        folder = EventFolder(mirror.parent)
+        told: dict[Key, int] = {}
+        for size in [*ranges, len(data)]:
+            with mirror.open("ab") as file:
+                file.write(data[file.tell() :][:size])
+            for key, news in folder.read().items():
+                told[key] = told.get(key, 0) + len(news)
+        assert sorted(points(folder)) == sorted(in_one_go)
+        assert told == {key: len(folder.points(key)) for key in folder.keys}
+
+
+def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
+    file, other = tmp_path / FILE, tmp_path / "other" / FILE
+    other.parent.mkdir()
+    other.write_bytes(written("log_metrics"))
+    file.write_bytes(written("torch"))
+    folder = EventFolder(tmp_path)
+    folder.read()
+    file.unlink()
+    assert folder.read() == {}
+    file.write_bytes(written("log_metrics")[: len(written("log_metrics")) // 2])
+    changed = folder.read()
+    assert {key for key in changed if not key.series} == {Key("", tag) for tag in "abc"}
+    assert [len(folder.points(Key("", tag))) for tag in "abc"] == [2, 2, 2]
+    assert [len(folder.points(Key("other", tag))) for tag in "abc"] == [4, 4, 4]
+
+
+def test_a_million_tags(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    begin, end = metrics._event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
+    with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
+        for number in range(1_000_000):
+            file.write(b"%b%07d%b" % (begin, number, end))
+    lines = scalars(tmp_path)
+    assert len(lines) == 1_000_000
+    for number in (0, 1, 77_777, 999_999):
+        assert lines[Key("", f"tag{number:07}")].tolist() == [(3, 5.0, 1.0)]
+
+
+def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    picture = b"\x22" + metrics._varint(1 << 20) + bytes(1 << 20)  # field 4 of an image's summary
+    value = b"\x0a\x01p\x22" + metrics._varint(len(picture)) + picture
+    summary = b"\x0a" + metrics._varint(len(value)) + value
+    event = b"\x10\x01\x2a" + metrics._varint(len(summary)) + summary
+    with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
+        for step in range(64):
+            file.write(event)
+            file.write(metrics._event(1.0, step, {"loss": 0.5}))
+    folder = EventFolder(tmp_path)
+    tracemalloc.start()
+    folder.read()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(folder.points(Key("", "loss"))) == 64
+    (pictures,) = folder.shelf.rows.values()
+    assert len(pictures) == 64
+    assert peak < 24 << 20
