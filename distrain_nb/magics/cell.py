@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import traceback
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,16 +14,19 @@ from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook
+from distrain_nb.program.telling import heard_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.run import Run
     from distrain_nb.ui import Monitor
+    from distrain_nb.worker.status import Progress
 
 REFRESH_EVERY_S = 0.05
+LONG_S = 1.0
 
 
 def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) -> None:
@@ -30,12 +34,38 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     options = cell_options(words)
     if options is None:
         return
-    prepared = api.prepare(source_of(line, cell, shell), **options)
+    source = source_of(line, cell, shell)
+    with _long_work_shown():
+        prepared = api.prepare(source, **options)
     if prepared.options.dry_run:
         print(prepared)
         return
     _print_warnings(prepared)
-    watch(api.start(prepared), prepared.waits)
+    with _long_work_shown():
+        run = api.start(prepared)
+    watch(run, prepared.waits)
+
+
+@contextmanager
+def _long_work_shown() -> Iterator[None]:
+    """A bar below the cell once the block takes long. What draws it is imported only then."""
+    begun, bar = time.time(), None
+
+    def hear(progress: Progress) -> None:
+        nonlocal bar
+        if bar is None and time.time() > begun + LONG_S:
+            from distrain_nb.ui.work import work_bar
+
+            bar = work_bar(begun)
+        if bar is not None:
+            bar(progress)
+
+    try:
+        with heard_by(hear):
+            yield
+    finally:
+        if bar is not None:
+            bar.clear()
 
 
 def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +27,7 @@ from distrain_nb.program.program import (
 )
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.resolve import Import, Literal, Source, Value
+from distrain_nb.program.telling import Meter, MeteredMemory
 from distrain_nb.worker.program import MAIN, SOURCE_MAP
 
 if TYPE_CHECKING:
@@ -239,7 +239,8 @@ def _data(
     too_large = _too_large(carried, sum(sizes.values()), limit)
     if too_large or not carried:
         return None, too_large
-    objects, arrays = io.BytesIO(), io.BytesIO()
+    meter = Meter("copying values", sum(sizes.values()))
+    objects, arrays = MeteredMemory(meter), MeteredMemory(meter)
     values = {needed.name: needed.value for needed in carried}
     index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []

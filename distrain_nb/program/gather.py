@@ -23,6 +23,7 @@ from distrain_nb.program.resolve import (
     is_builtin,
     resolve,
 )
+from distrain_nb.program.telling import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -211,6 +212,7 @@ class Gathering:
     # -- values -------------------------------------------------------------------------------
 
     def _value(self, wanted: Wanted, needed: Needed) -> None:
+        tell(f"looking at {needed.name}")
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
         if trial.local_function:
             made = by_statement(

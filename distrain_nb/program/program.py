@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.telling import Meter, tell, write_file
 from distrain_nb.worker import values
 from distrain_nb.worker.program import MAIN, SOURCE_MAP, Segment, source_map
 
@@ -51,8 +52,9 @@ class Data:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / values.INDEX).write_text(self.index, encoding="utf-8")
-        (folder / values.OBJECTS).write_bytes(self.objects)
-        (folder / values.ARRAYS).write_bytes(self.arrays)
+        meter = Meter("writing values", len(self.objects) + len(self.arrays))
+        write_file(folder / values.OBJECTS, self.objects, meter)
+        write_file(folder / values.ARRAYS, self.arrays, meter)
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class Program:
         for name, content in self.files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
+            tell(f"copying {name}")
             if isinstance(content, bytes):
                 target.write_bytes(content)
             else:

@@ -1,0 +1,89 @@
+"""A bar below the cell for work that takes long before there is a run to show."""
+
+from __future__ import annotations
+
+import html
+import sys
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from distrain_nb.run.facts import progress_text
+from distrain_nb.ui.monitor import Frontend, frontend
+from distrain_nb.ui.terminal import ERASE
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
+    from distrain_nb.worker.status import Progress
+
+SHOWN_EVERY_S = 0.1
+
+
+class WorkBar:
+    """Phase, bytes, and time since `begun` (seconds since the epoch): a call draws it anew.
+
+    It is drawn at most ten times a second; nothing is left of it after `clear`.
+    """
+
+    def __init__(self, begun: float) -> None:
+        self._begun = begun
+        self._due = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + SHOWN_EVERY_S
+            self.show(replace(progress, since=self._begun))
+
+    def show(self, progress: Progress) -> None:
+        raise NotImplementedError
+
+    def clear(self) -> None:
+        raise NotImplementedError
+
+
+def work_bar(begun: float) -> WorkBar:
+    """The bar that fits what shows the output."""
+    return _TerminalBar(begun) if frontend() is Frontend.TERMINAL else _PageBar(begun)
+
+
+class _TerminalBar(WorkBar):
+    """One line that is written over, where the terminal can do that."""
+
+    def show(self, progress: Progress) -> None:
+        if sys.stdout.isatty():
+            print(f"{ERASE}{progress_text(progress, time.time())}", end="", flush=True)
+
+    def clear(self) -> None:
+        if sys.stdout.isatty():
+            print(ERASE, end="", flush=True)
+
+
+class _PageBar(WorkBar):
+    """An output of the cell that is replaced, at last by nothing."""
+
+    _handle: DisplayHandle | None = None
+
+    def show(self, progress: Progress) -> None:
+        from IPython.display import DisplayHandle
+
+        if self._handle is None:
+            self._handle = DisplayHandle(f"distrain-{uuid4().hex}")
+            self._handle.display(_bundle(progress), raw=True)
+        else:
+            self._handle.update(_bundle(progress), raw=True)
+
+    def clear(self) -> None:
+        if self._handle is not None:
+            self._handle.update({"text/plain": ""}, raw=True)
+
+
+def _bundle(progress: Progress) -> dict[str, str]:
+    from distrain_nb.ui.document import style
+
+    text = progress_text(progress, time.time())
+    value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
+    bar = f'<progress{value} aria-label="{html.escape(progress.phase)}"></progress>'
+    page = f'<div class="distrain"><div class="dn-progress">{bar} {html.escape(text)}</div></div>'
+    return {"text/html": f"{style()}{page}", "text/plain": text}
