@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from dataclasses import replace
 from typing import Tuple
@@ -26,16 +27,27 @@ from typing import Tuple
 from distrain_nb.worker import container, mpi, parameter_server, sagemaker, tf_config
 from distrain_nb.worker.launch import Launch, ProcessSpec
 from distrain_nb.worker.replica import Replica
+from distrain_nb.worker.status import State
 
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
     container.prepare()
+    if _launcher() == "mpi" and shutil.which("mpirun") is None:
+        container.report(
+            "launcher mpi needs mpirun, which this image does not have: take a base image with "
+            "Open MPI (Debian's package is openmpi-bin)"
+        )
+        return container.EXIT_STATUS[State.FAILED]
     return container.run(_launch(Replica.read(os.environ)))
 
 
+def _launcher() -> str:
+    return os.environ.get("DISTRAIN_LAUNCHER", "")
+
+
 def _launch(replica: Replica) -> Launch:
-    launcher = os.environ.get("DISTRAIN_LAUNCHER", "")
+    launcher = _launcher()
     ranks = int(os.environ.get("DISTRAIN_RANKS", "1"))
     processes = replica.processes(ranks, os.environ.get("DISTRAIN_RUN", "distrain"))
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""

@@ -50,10 +50,15 @@ def run(launch: Launch) -> int:
     status = Status.read(folder)
     _deliver(folder / RESULTS_FOLDER)
     if status.error:
-        print(status.error, file=sys.stderr, flush=True)
-        if sagemaker.FAILURE.parent.is_dir():
-            sagemaker.FAILURE.write_text(status.error, encoding="utf-8")
+        report(status.error)
     return EXIT_STATUS[status.state]
+
+
+def report(error: str) -> None:
+    """Say why it failed, also where SageMaker looks for it."""
+    print(error, file=sys.stderr, flush=True)
+    if sagemaker.FAILURE.parent.is_dir():
+        sagemaker.FAILURE.write_text(error, encoding="utf-8")
 
 
 def _mount_folders() -> None:

@@ -50,10 +50,7 @@ def ask(host: str, command: str) -> int:
 
 
 def wait(folder: Path) -> int:
-    """Wait for the command, run it, and give the exit status that this host's ranks deserve.
-
-    Raises TimeoutError when nobody has asked within half an hour.
-    """
+    """Wait for the command, run it, and give the exit status that this host's ranks deserve."""
     launch = Launch.read(folder)
     with system.listen(launch.awaits) as listener:
         connection, stream, command = _asked(listener)
@@ -81,7 +78,7 @@ def _asked(listener: socket.socket) -> Tuple[socket.socket, BinaryIO, str]:
         try:
             connection, _ = listener.accept()
         except OSError:
-            raise TimeoutError("mpirun on the primary has not asked this host to start") from None
+            sys.exit("mpirun on the primary has not asked this host to start in half an hour")
         stream = cast(BinaryIO, connection.makefile("rwb"))
         command = _proven(connection, stream)
         if command:
@@ -113,15 +110,15 @@ def _proof(challenge: bytes, command: str) -> str:
 
 
 def _connect(address: str) -> socket.socket:
-    """A connection to that host as soon as it listens. Raises OSError after half an hour."""
+    """A connection to that host as soon as it listens, within half an hour."""
     host, _, port = address.rpartition(":")
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
     while True:
         try:
             return socket.create_connection((host, int(port)), timeout=ANSWER_WITHIN_S)
-        except OSError:
+        except OSError as error:
             if time.monotonic() > end:
-                raise
+                sys.exit("%s has not come up in half an hour: %s" % (address, error))
             time.sleep(RETRY_EVERY_S)
 
 

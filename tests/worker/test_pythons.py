@@ -95,3 +95,7 @@ def test_a_replica_of_an_image_under_mpirun(tmp_path: Path) -> None:
     done = subprocess.run(command, env=told, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == ["[rank 0] sum 2", "[rank 1] sum 2"]
+    told["PATH"] = str(tmp_path)
+    without = subprocess.run(command, env=told, cwd=tmp_path, capture_output=True, text=True)
+    assert without.returncode == 1
+    assert without.stderr.startswith("launcher mpi needs mpirun, which this image does not have")
