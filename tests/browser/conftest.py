@@ -1,6 +1,7 @@
 """The JupyterLab and the browser that all tests here share.
 
-`lab` is the server, `page` a fresh page of the browser, `notebook` opens a notebook in it.
+`lab` is the server, `page` a page of the browser, `notebook` opens a notebook in it. JupyterLab
+is loaded into the page once: tests close what others have opened.
 """
 
 from __future__ import annotations
@@ -10,6 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.jupyter import Lab, OpenNotebook, chromium, new_page, serve
+
+AS_AT_FIRST = """async () => {
+    const { shell, commands } = window.jupyterapp;
+    shell.expandLeft?.();
+    await commands.execute("apputils:change-theme", { theme: "JupyterLab Light" });
+}"""
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +36,17 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def shared_page(browser: Browser) -> Iterator[Page]:
+    with new_page(browser) as opened:
+        yield opened
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    with new_page(browser) as fresh:
-        yield fresh
+def page(shared_page: Page) -> Iterator[Page]:
+    yield shared_page
+    shared_page.set_viewport_size({"width": 1280, "height": 900})
+    shared_page.evaluate(AS_AT_FIRST)
 
 
 @pytest.fixture

@@ -1,0 +1,156 @@
+"""The live table of runs in JupyterLab, while the kernel is busy and where no server answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from distrain_nb.run import Store
+from distrain_nb.worker import metrics
+from distrain_nb.worker.status import State
+from tests.browser.jupyter import Lab, OpenNotebook, serve
+from tests.browser.test_monitor import BUSY, FOREVER, LOAD, badge, view_of
+from tests.server.stored import stored_run
+
+OPEN = Callable[..., OpenNotebook]
+ENDLESS = FOREVER.format(options="--no-wait")
+WIDTHS = (1280, 800, 400)
+CUT_OFF = """() => [...document.querySelectorAll(".dn-deeds button, .dn-bar button, .dn-head *")]
+    .filter((it) => it.offsetParent && !it.matches(".dn-unseen"))
+    .filter((it) => {
+        const box = it.getBoundingClientRect();
+        const frame = it.closest("section.distrain").getBoundingClientRect();
+        return box.right > frame.right + 1 || box.left < frame.left - 1;
+    })
+    .map((it) => it.outerHTML)"""
+NAMELESS = """() => [...document.querySelectorAll("section.distrain :is(button, input, select)")]
+    .filter((it) => !(it.ariaLabel || it.title || it.textContent.trim()))
+    .map((it) => it.outerHTML)"""
+
+
+def with_runs(lab: Lab) -> None:
+    """Three runs that have ended, each with a metric of its own."""
+    store = Store(lab.home)
+    for number, state in enumerate((State.SUCCEEDED, State.FAILED, State.SUCCEEDED), start=1):
+        run = stored_run(store, "".join(f"line {n}\n" for n in range(number * 10)), state)
+        events = metrics._EventFile(run.folder / "tensorboard")
+        events.write(metrics._event(1.0, 1, {"loss": 1 / number}))
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with serve(tmp_path_factory.mktemp("served")) as running:
+        with_runs(running)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A server that knows nothing of runs."""
+    with serve(tmp_path_factory.mktemp("bare"), bare=True) as running:
+        with_runs(running)
+        yield running
+
+
+def row(page: Page, number: int) -> Locator:
+    return page.locator(f"tr[aria-label^='run {number},']")
+
+
+def numbers(page: Page) -> list[str]:
+    return list(page.locator(".dn-runs td.dn-run").all_inner_texts())
+
+
+def test_the_table_answers_while_the_kernel_is_busy(
+    served: Lab, page: Page, tmp_path: Path
+) -> None:
+    cells = (LOAD, ENDLESS, "%distrain", BUSY["python"])
+    opened = OpenNotebook(page, served, served.write("table", *cells))
+    opened.run_cells(3)
+    expect(row(page, 4)).to_contain_text("● running", timeout=60_000)
+    expect(row(page, 2)).to_contain_text("✕ failed")
+    expect(row(page, 2)).to_contain_text("loss 0.5")
+    assert numbers(page) == ["4", "3", "2", "1"]
+    opened.run_cell(3)
+    page.wait_for_function(f"() => !({opened.IDLE})()")
+
+    heading = page.locator(".dn-runs th", has_text="best metric")
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "ascending")
+    assert numbers(page) == ["3", "2", "1", "4"]
+    heading.get_by_role("button").click()
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    assert numbers(page) == ["1", "2", "3", "4"]
+
+    row(page, 1).focus()
+    page.keyboard.press("ArrowDown")
+    expect(row(page, 2)).to_be_focused()
+    for number in (2, 3):
+        page.keyboard.press(" ")
+        expect(row(page, number).get_by_role("checkbox")).to_be_checked()
+        page.keyboard.press("ArrowDown")
+    page.get_by_role("button", name="Compare 2").click()
+    compared = page.locator(".dn-panel", has_text="what differs")
+    expect(compared.locator("tr", has_text="state")).to_contain_text("failed")
+
+    row(page, 4).get_by_role("button", name="Log").click()
+    log = page.locator(".dn-panel", has_text="run 4: log")
+    expect(log.locator(".dn-line").nth(5)).to_be_visible()
+    row(page, 4).get_by_role("button", name="Stop").click()
+    expect(row(page, 4)).to_contain_text("■ cancelled", timeout=60_000)
+    expect(log.locator(".dn-badge")).to_contain_text("cancelled", timeout=60_000)
+
+    row(page, 3).focus()
+    page.keyboard.press("Delete")
+    page.keyboard.press("Escape")
+    expect(row(page, 3)).to_be_focused()
+    page.keyboard.press("Delete")
+    expect(row(page, 3).get_by_role("button", name="Keep")).to_be_focused()
+    page.get_by_role("button", name="Yes, delete run 3").click()
+    expect(row(page, 3)).to_have_count(0)
+    assert [record.id for record in Store(served.home).all()] == [4, 2, 1]
+    assert not page.evaluate(f"({opened.IDLE})()")
+
+    page.evaluate("window.jupyterapp.shell.collapseLeft()")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        page.screenshot(path=tmp_path / f"{width}.png")
+        assert page.evaluate(CUT_OFF) == [], width
+    assert page.evaluate(NAMELESS) == []
+    opened.command("notebook:interrupt-kernel")
+    saved = json.dumps(opened.save()["cells"][2], ensure_ascii=False)
+    assert "widget-view" not in saved
+    assert "✕ failed" in saved
+
+
+def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, page: Page) -> None:
+    cells = (LOAD, ENDLESS, BUSY["sleep"], "%distrain")
+    opened = OpenNotebook(page, bare, bare.write("bare", *cells))
+    opened.run_cells(2)
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+    page.wait_for_function(opened.IDLE)
+    opened.run_cell(2)
+    page.wait_for_function(f"() => !({opened.IDLE})()")
+    view_of(page).get_by_role("button", name="Stop").click()
+    note = view_of(page).locator(".dn-note", has_text="stops this run when that is done")
+    expect(note).to_contain_text("jupyter server extension enable")
+    expect(note).to_be_visible()
+    opened.command("notebook:interrupt-kernel")
+    expect(badge(page)).to_contain_text("cancelled", timeout=60_000)
+    expect(note).to_be_hidden()
+    view_of(page).get_by_role("searchbox").fill("LINE 3")
+    expect(view_of(page).locator(".dn-hits")).to_contain_text("of ")
+
+    opened.run_cell(3)
+    expect(row(page, 4)).to_contain_text("■ cancelled", timeout=60_000)
+    row(page, 3).get_by_role("button", name="Attach").click()
+    attached = page.locator(".dn-panel", has_text="run 3: log and charts")
+    expect(attached).to_contain_text("30 lines")
+    expect(attached.locator(".dn-figure").first).to_be_attached(timeout=60_000)
+    row(page, 1).get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Yes, delete run 1").click()
+    expect(row(page, 1)).to_have_count(0)
+    assert [record.id for record in Store(bare.home).all()] == [4, 3, 2]
