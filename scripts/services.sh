@@ -15,6 +15,8 @@ skopeo:skopeo
 buildah:buildah
 mmdebstrap:mmdebstrap
 bwrap:bubblewrap
+cmake:cmake
+g++:g++
 "
 
 missing=""
