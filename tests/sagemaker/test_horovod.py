@@ -5,6 +5,8 @@ from __future__ import annotations
 import zipfile
 from typing import TYPE_CHECKING
 
+import pytest
+
 from distrain_nb.worker import values
 from scripts.horovod_wheel import wheel
 from tests.sagemaker.cells import HOROVOD
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.timeout(2400)  # Horovod is built for it where that has not been done
 def test_two_hosts_train_one_model(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     with zipfile.ZipFile(wheel()) as file:
