@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
 from google.api_core import exceptions
+
+from distrain_nb.rehearsal import engine
+from tests.image.services.docker import Docker
 
 from .conftest import BUCKET, PARENT, Cloud, pool
 
@@ -55,6 +59,21 @@ def test_one_replica(cloud: Cloud) -> None:
     (address,) = spec["cluster"]["workerpool0"]
     assert address.startswith("cmle-training-workerpool0-") and address.endswith("-0:2222")
     assert cloud.bucket.blob("out/model/weights.txt").download_as_bytes() == b"1 2 3"
+
+
+def test_what_a_killed_rehearsal_left_is_removed(cloud: Cloud, docker: Docker) -> None:
+    gone, here = "--label=distrain.rehearsal=999999999", f"--label=distrain.rehearsal={os.getpid()}"
+    docker("network", "create", gone, "left")
+    docker("network", "create", here, "in-use")
+    docker("pull", "--quiet", cloud.base)
+    docker("create", gone, "--name=left", cloud.base)
+    found = engine.docker.find()
+    assert found
+    found.network("next", ()).close()
+    assert docker("container", "ls", "-aq", "--filter", "name=left") == ""
+    names = docker("network", "ls", "--format", "{{.Name}}").split()
+    assert "left" not in names and "in-use" in names
+    docker("network", "rm", "in-use")
 
 
 def test_two_replicas_find_each_other(cloud: Cloud) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -24,6 +25,7 @@ PORT = 2222
 
 _ASK_S = 20.0
 _OWNER = "distrain.rehearsal"
+_OWNED = re.compile(rf"\b{re.escape(_OWNER)}[=:](\d+)")  # Podman shows some labels as maps
 
 
 @dataclass(frozen=True)
@@ -61,13 +63,12 @@ class Docker:
     def _sweep(self) -> None:
         """Remove what rehearsals have left that were killed."""
         for kind, listing in (("container", ("-a",)), ("network", ())):
-            form = f'{{{{.ID}}}} {{{{.Label "{_OWNER}"}}}}'
-            filters = ("--filter", f"label={_OWNER}", "--format", form)
+            filters = ("--filter", f"label={_OWNER}", "--format", "{{.ID}} {{.Labels}}")
             for line in self._run(kind, "ls", *listing, *filters).stdout.splitlines():
-                found, _, owner = line.partition(" ")
-                if not Path(f"/proc/{owner}").exists():
+                owner = _OWNED.search(line)
+                if owner and not Path(f"/proc/{owner[1]}").exists():
                     force = ("-f",) if kind == "container" else ()
-                    self._run(kind, "rm", *force, found)
+                    self._run(kind, "rm", *force, line.partition(" ")[0])
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
