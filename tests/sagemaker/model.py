@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 import botocore.session
 from botocore.model import Shape
 from botocore.validate import ParamValidator
+
+# Java's classes of characters in Python's words.
+_CLASSES = {r"\p{L}\p{Z}\p{N}": r"\w\s"}
 
 
 @cache
@@ -21,6 +25,33 @@ def report(request: dict[str, Any]) -> str:
     """What boto3 would say of it, and of values that no enumeration has; empty if nothing."""
     found: str = ParamValidator().validate(request, request_shape()).generate_report()
     return "\n".join([found, *_not_listed(request, request_shape(), "")]).strip()
+
+
+def refused(request: dict[str, Any]) -> set[str]:
+    """The places whose size or form the service would refuse, by the model."""
+    return set(_refused(request, request_shape(), ""))
+
+
+def _refused(value: Any, shape: Shape, place: str) -> Iterator[str]:
+    size = value if isinstance(value, int) else len(value)
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    if (least is not None and size < least) or (most is not None and size > most):
+        yield place
+    pattern = shape.metadata.get("pattern", r"[\S\s]*")
+    for theirs, ours in _CLASSES.items():
+        pattern = pattern.replace(theirs, ours)
+    if isinstance(value, str) and not re.fullmatch(pattern, value):
+        yield place
+    if shape.type_name == "structure":
+        for key, member in value.items():
+            yield from _refused(member, shape.members[key], f"{place}.{key}" if place else key)
+    elif shape.type_name == "list":
+        for member in value:
+            yield from _refused(member, shape.member, f"{place}[]")
+    elif shape.type_name == "map":
+        for key, member in value.items():
+            yield from _refused(key, shape.key, f"{place}{{}}")
+            yield from _refused(member, shape.value, f"{place}{{}}=")
 
 
 def _not_listed(value: Any, shape: Shape, place: str) -> Iterator[str]:

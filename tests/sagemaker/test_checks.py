@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
+from distrain_nb.backends.sagemaker import SageMakerBackend
 from distrain_nb.backends.sagemaker.limits import LIMITS, parts
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from tests.sagemaker.jobs import EVERYTHING, P4, SCRIPT, codes, laid, planned
-from tests.sagemaker.model import limits
+from tests.sagemaker.jobs import EVERYTHING, P4, ROLE, SCRIPT, codes, job, laid, planned
+from tests.sagemaker.model import limits, refused
+
+JOB = job()
 
 
 def test_limits_are_those_of_the_api() -> None:
@@ -29,6 +37,42 @@ def test_no_part_of_a_request_is_without_the_limit_that_the_api_has_for_it() -> 
         for place, _ in parts(planned(laid(spot=True, max_wait="2d"), options=options).request):
             if known[place] and place.rpartition(".")[2] not in {*listed, "VolumeSizeInGB"}:
                 assert place in LIMITS, place
+
+
+NAMES = st.one_of(st.text("ab-_. ", min_size=1, max_size=70), st.text(min_size=1, max_size=8))
+VALUES = st.one_of(st.text("xyz", max_size=12), st.sampled_from([257, 513, 2501]).map("v".__mul__))
+PAIRS = st.lists(st.builds("{}={}".format, NAMES, VALUES), max_size=4, unique=True).map(tuple)
+GIVEN: dict[str, st.SearchStrategy[Any]] = {
+    "label": PAIRS,
+    "env": PAIRS,
+    "hyperparameter": PAIRS,
+    "channel": st.lists(st.builds("{}=s3://b/{}".format, NAMES, VALUES), max_size=3).map(tuple),
+    "metric": st.lists(st.builds("{}=({})".format, NAMES, VALUES), max_size=3).map(tuple),
+    "subnet": st.lists(NAMES, max_size=18).map(tuple),
+    "security_group": st.lists(NAMES, max_size=6).map(tuple),
+    "kms_key": st.one_of(st.just(""), NAMES),
+    "keep_alive": st.integers(0, 30000).map(str),
+    "attempts": st.integers(0, 40).map(str),
+    "role": st.one_of(st.just(ROLE), NAMES),
+}
+
+
+@settings(max_examples=100, deadline=None)
+@given(options=st.fixed_dictionaries({}, optional=GIVEN), script=st.booleans())
+def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], script: bool) -> None:
+    """Sizes and forms by the API's model, whatever is given."""
+    asked = replace(JOB, backend_options={**JOB.backend_options, **options})
+    if script:
+        asked = replace(asked, backend_options={**asked.backend_options, **SCRIPT})
+    try:
+        plan = SageMakerBackend().plan(asked)
+    except OptionError:
+        event("refused at once")
+        return
+    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    found = [f.message for f in errors(plan.findings) if f.code == "sagemaker.limit"]
+    event("found" if found else "sent")
+    assert {message.rpartition("(")[2].rstrip(")") for message in found} == refused(request)
 
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
