@@ -52,7 +52,7 @@ def _launch(replica: Replica) -> Launch:
     processes = replica.processes(ranks, os.environ.get("DISTRAIN_RUN", "distrain"))
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))
-    launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.GRACE_S)
+    launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
     if replica.group is None:
         return launch
     if launcher == "mpi":

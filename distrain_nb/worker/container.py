@@ -17,7 +17,9 @@ from distrain_nb.worker.status import State, Status
 from distrain_nb.worker.supervisor import Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
-GRACE_S = 10.0
+
+# From SIGTERM to SIGKILL for the ranks. SageMaker gives a container 120 seconds.
+GRACE_S, SAGEMAKER_GRACE_S = 10.0, 100.0
 
 CLOUD_STORAGE, MOUNTED = "gs://", "/gcs/"
 FOLDER_VARIABLES = (
@@ -37,6 +39,11 @@ def prepare() -> None:
     _mount_folders()
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         importlib.import_module(name)
+
+
+def grace() -> float:
+    """Seconds that ranks have to end when they are told to."""
+    return SAGEMAKER_GRACE_S if sagemaker.told() else GRACE_S
 
 
 def run(launch: Launch) -> int:

@@ -34,7 +34,7 @@ def _launch(environment: Mapping[str, str]) -> Launch:
     spec = _spec(environment)
     names = environment.get("DISTRAIN_RESULTS", "") if spec.rank == 0 else ""
     results = tuple(filter(None, names.split(",")))
-    return Launch((spec,), os.getcwd(), results=results, grace=container.GRACE_S)
+    return Launch((spec,), os.getcwd(), results=results, grace=container.grace())
 
 
 def _spec(environment: Mapping[str, str]) -> ProcessSpec:
