@@ -20,7 +20,17 @@ from tests.browser.jupyter import Lab, OpenNotebook, new_page
 LOAD = "%load_ext distrain_nb"
 TRAIN = """%%distrain -n 2 --name curves
 import math, os, time
+import numpy as np
 from distrain_nb import log_metrics
+from tensorboardX import SummaryWriter
+if os.environ["RANK"] == "0":
+    with SummaryWriter(os.environ["AIP_TENSORBOARD_LOG_DIR"]) as writer:
+        for step in range(5):
+            writer.add_histogram("weights", np.linspace(-1, 1, 100) + step, step)
+            writer.add_image("digits", np.zeros((1, 4, 6), np.uint8), step)
+            writer.add_text("note", f"words of step {{step}}", step)
+        writer.add_pr_curve("curve", np.array([0, 1]), np.array([0.1, 0.9]), 1)
+        writer.add_hparams({{"rate": 0.125, "optimizer": "adam"}}, {{}}, name="trial")
 step = 0
 while not os.path.exists({stop!r}):
     loss = math.exp(-step / 900) + 0.05 * math.sin(step * 7)
@@ -132,8 +142,7 @@ def test_hover_tells_of_all_lines_and_the_legend_hides_them(charts: Charts) -> N
     area = charts.area()
     charts.page.mouse.move(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2)
     hover = charts.figure.locator(".hoverlayer .legend .traces")
-    expect(hover).to_have_count(2)
-    expect(hover.first).to_contain_text("rank-0")
+    expect(hover).to_contain_text(["rank-", "rank-"], timeout=60_000)
     charts.figure.locator(".infolayer > .legend .traces").last.click()
     charts.wait("plot._fullData.filter((t) => t.visible === 'legendonly').length === 2")
     length = charts.frame.evaluate(f"{DATA}[0].x.at(-1)")
@@ -179,6 +188,29 @@ def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:
     assert (tmp_path / "charts.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_histograms_images_texts_and_hyperparameters_are_shown(charts: Charts) -> None:
+    page = charts.page
+    boxes = page.locator("details.dn-folded")
+    images, texts = boxes.filter(has_text="Images (1)"), boxes.filter(has_text="Texts (1)")
+    images.locator("summary").click()
+    picture = images.get_by_role("img", name="digits")
+    expect(picture).to_be_visible(timeout=60_000)
+    assert picture.evaluate("(e) => [e.naturalWidth, e.naturalHeight]") == [6, 4]
+    texts.locator("summary").click()
+    expect(texts.locator("pre")).to_have_text("words of step 4", timeout=60_000)
+    texts.get_by_role("slider").press("ArrowLeft")
+    expect(texts.locator("pre")).to_have_text("words of step 3", timeout=60_000)
+    histograms = boxes.filter(has_text="Histograms (1)")
+    histograms.locator("summary").click()
+    heat = histograms.frame_locator("iframe").locator(".heatmaplayer image")
+    expect(heat).to_have_count(1, timeout=60_000)
+    boxes.filter(has_text="Hyperparameters").locator("summary").click()
+    expect(page.locator(".dn-hparams tr")).to_have_text(["trial", "rate0.125", "optimizeradam"])
+    expect(page.get_by_text("not shown: curve (PR curve, 1 value)")).to_be_visible()
+    for box in (images, texts, histograms):
+        box.locator("summary").click()
+
+
 def test_narrow_and_dark(charts: Charts) -> None:
     before = charts.frame.evaluate(f"{LAYOUT}.font.color")
     charts.page.set_viewport_size({"width": 700, "height": 900})
@@ -195,12 +227,13 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     charts.stop.touch()
     charts.opened.wait_for_cell(1, 60)
     expect(page.locator("section.distrain .dn-badge")).to_contain_text("succeeded")
-    expect(page.locator(".dn-figure[data-drawn]")).to_have_count(1, timeout=60_000)
+    expect(page.locator(".dn-figure[data-drawn]").first).to_be_visible(timeout=60_000)
     expect(page.locator(".dn-charts")).to_have_count(0)
     page.get_by_role("slider", name="Smoothing").first.press("End")
     charts.wait(f"{DATA}.length === 8 && {DATA}[1].x.length === 500")
     page.get_by_text("Resources by rank").click()
-    resources = page.frame_locator(FRAME).nth(1).locator("#plot.js-plotly-plot")
+    folded = page.locator("details.dn-folded").filter(has_text="Resources by rank")
+    resources = folded.frame_locator("iframe").locator("#plot.js-plotly-plot")
     titled = resources.locator(".annotation").first
     expect(titled).to_contain_text("cpu %", timeout=60_000)
 
@@ -212,4 +245,5 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     charts.opened.shut_down_kernel()
     charts.opened.reload()
     expect(page.locator(".dn-charts polyline").first).to_be_visible()
+    expect(page.get_by_text("1 histogram, 1 image, 1 text: %distrain attach")).to_be_visible()
     expect(page.locator(FRAME)).to_have_count(0)

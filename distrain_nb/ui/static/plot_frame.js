@@ -31,12 +31,19 @@ const acts = {
 addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
 say("open");
 <\/script></html>`;
-const NEAR = "800px";  // to what is in sight
+const NEAR_PX = 1500;   // to what is in sight
+const LOOK_EVERY_MS = 300;
 
 // The packed code of plotly, which all charts of a kernel share, from a widget of its own.
 async function plotlyCode(model) {
   const carrier = await model.widget_manager.get_model(model.get("plotly"));
   return carrier.get("code");
+}
+
+// An IntersectionObserver's margin ends at the first box that scrolls, which a notebook is.
+function isNear(place) {
+  const { top, bottom, width } = place.getBoundingClientRect();
+  return width > 0 && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
 }
 
 class PlotFrame {
@@ -58,13 +65,12 @@ class PlotFrame {
     this.heard = ({ source, data }) => { if (source && source === this.frame.contentWindow) this.take(data); };
     window.addEventListener("message", this.heard);
     // Each frame takes some 50 MB.
-    this.near = new IntersectionObserver((seen) => { if (seen.some((one) => one.isIntersecting)) this.start(); }, { rootMargin: NEAR, scrollMargin: NEAR });
-    if (near) this.near.observe(near);
+    if (near) this.clock = setInterval(() => { if (isNear(near)) this.start(); }, LOOK_EVERY_MS);
     else this.start();
   }
 
   start() {
-    this.near.disconnect();
+    clearInterval(this.clock);
     this.frame.srcdoc = FRAME;
     this.place.append(this.frame);
   }
@@ -129,7 +135,7 @@ class PlotFrame {
   }
 
   close() {
-    this.near.disconnect();
+    clearInterval(this.clock);
     window.removeEventListener("message", this.heard);
     this.frame.remove();
   }
