@@ -136,7 +136,7 @@ class SageMakerService:
     def _image(self, program: Laid, tell: Listener) -> str:
         run = self.told["run"]
         if "registry" in self.endpoints:
-            home = f"{self.endpoints['registry']}/rehearsal/{run.rpartition('-')[0]}"
+            home = f"{self.endpoints['registry']}/rehearsal/distrain"
         else:
             home = self._filled(self.told["repository"], {})
             if ACCOUNT in self.told["repository"]:
