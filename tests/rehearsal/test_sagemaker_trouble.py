@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
 import pytest
 from botocore.exceptions import ClientError
 
 from distrain_nb.errors import OptionError
 from distrain_nb.rehearsal.faults import SAGEMAKER, Faults, Preemption
+from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
 
 from .training_jobs import GROUP, request, standing_in
@@ -67,3 +73,29 @@ def test_faults_are_read() -> None:
 def test_faults_that_can_not_be(text: str) -> None:
     with pytest.raises(OptionError, match="allowed are spot=algo-N@SECONDSs"):
         Faults.parse(text, SAGEMAKER)
+
+
+REHEARSAL = """\
+import time
+from tests.image.services.bases import small_base
+from tests.rehearsal.training_jobs import standing_in
+
+with standing_in(small_base()) as (_, aws):
+    name = aws.submit("import time; print('ready'); time.sleep(600)", 2)
+    aws.wait_for(name, "ready")
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_nothing_is_left_when_it_is_killed(no_docker: None) -> None:
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-c", REHEARSAL]
+    process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+    started = psutil.Process(process.pid).children(recursive=True)
+    assert {"docker-registry", "bwrap", "python3", "sleep"} <= {one.name() for one in started}
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    assert eventually(lambda: not any(one.is_running() for one in started))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
+import traceback
 from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING
@@ -68,6 +69,7 @@ class Execution:
         except _Failed as wrong:
             reason = str(wrong)
         except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+            traceback.print_exc()
             reason = f"InternalServerError: {wrong!r}"
         else:
             self._around.streams.send()
