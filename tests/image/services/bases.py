@@ -106,14 +106,16 @@ class BaseImage:
         return json.dumps(document).encode()
 
 
-def small_base() -> BaseImage:
-    """Debian with Python 3.11, from its packages."""
-    return BaseImage((_debian(),))
+def small_base(*more: str) -> BaseImage:
+    """Debian with Python 3.11 and `more` of its packages, unpacked but not configured."""
+    return BaseImage((_debian((*_PYTHON, *more)),))
 
 
 def big_base() -> BaseImage:
     """The same with more than 1 GB of data that can't be compressed."""
-    return BaseImage((_debian(), *(_noise(number, _BIG_LAYER) for number in range(_BIG_LAYERS))))
+    return BaseImage(
+        (_debian(_PYTHON), *(_noise(number, _BIG_LAYER) for number in range(_BIG_LAYERS)))
+    )
 
 
 def tiny_image() -> BaseImage:
@@ -121,13 +123,13 @@ def tiny_image() -> BaseImage:
     return BaseImage((_noise(0, _TINY_LAYER),))
 
 
-def _debian() -> Blob:
-    recipe = hashlib.sha256(repr((_SUITE, _PYTHON, "1")).encode()).hexdigest()[:12]
+def _debian(packages: tuple[str, ...]) -> Blob:
+    recipe = hashlib.sha256(repr((_SUITE, packages, "1")).encode()).hexdigest()[:12]
     path = CACHE / f"debian-{recipe}.tar.gz"
     if not path.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         tar = path.with_suffix(".draft.tar")
-        run("mmdebstrap", "--variant=extract", f"--include={','.join(_PYTHON)}", _SUITE, str(tar))
+        run("mmdebstrap", "--variant=extract", f"--include={','.join(packages)}", _SUITE, str(tar))
         draft = path.with_suffix(".draft")
         with tar.open("rb") as source, gzip.GzipFile(draft, "wb", 4, mtime=0) as packed:
             shutil.copyfileobj(source, packed, 1 << 20)
