@@ -26,12 +26,16 @@ LONGEST_OUTCOME = 160
 
 @dataclass(frozen=True)
 class Failure:
-    """`began` is in seconds since the epoch; `traceback` is empty where there is none."""
+    """`began` is in seconds since the epoch; `traceback` is empty where there is none.
+
+    `label` says who failed where that is no process of this host.
+    """
 
     process: int
     began: float
     summary: str
     traceback: str = ""
+    label: str = "the launcher"
 
     def write(self, folder: Path) -> None:
         """Leave word of it; on a full disk the exit status has to do."""
@@ -95,7 +99,7 @@ def _short(outcome: str) -> str:
 
 
 def _label(failed: Failure, processes: Sequence[Process]) -> str:
-    return next((p.label for p in processes if p.index == failed.process), "the launcher")
+    return next((p.label for p in processes if p.index == failed.process), failed.label)
 
 
 def _file(folder: Path, process: int) -> Path:

@@ -17,10 +17,11 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import BinaryIO, List, Tuple, cast
+from typing import Any, BinaryIO, Dict, List, Optional, Tuple, cast
 
-from distrain_nb.worker import failure, marks, system
+from distrain_nb.worker import failure, marks, rank, system
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.program import MAIN
 from distrain_nb.worker.replica import Replica
@@ -43,10 +44,14 @@ def ask(host: str, command: str) -> int:
         stream.write(json.dumps(message).encode() + b"\n")
         stream.flush()
         connection.settimeout(None)
-        status = stream.readline()
-    if not status:
+        answer = stream.readline()
+    if not answer:
         print("%s does not start what mpirun asks it to" % host, file=sys.stderr)
-    return int(status or 1)
+        return 1
+    told = json.loads(answer)
+    if told["failure"]:
+        _note(failure.Failure(**told["failure"]))
+    return int(told["status"])
 
 
 def wait(folder: Path) -> int:
@@ -56,8 +61,28 @@ def wait(folder: Path) -> int:
         connection, stream, command = _asked(listener)
     with connection, stream:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
-        stream.write(b"%d\n" % status)
+        answer = {"status": status, "failure": _word(folder, launch)}
+        stream.write(json.dumps(answer).encode() + b"\n")
     return status or _verdict(folder, launch)
+
+
+def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
+    """The first failure of a rank of this host, for the primary to report."""
+    found = [failure.read(folder, index) for index in range(len(launch.processes))]
+    known = [word for word in found if word is not None]
+    if not known:
+        return None
+    cause = failure.first(known)
+    label = "%s on %s" % (launch.processes[cause.process].label, socket.gethostname())
+    return asdict(replace(cause, process=failure.LAUNCHER, label=label))
+
+
+def _note(word: failure.Failure) -> None:
+    """Leave it to the primary's supervisor, unless another host's came first."""
+    folder = Path(os.environ[rank.RUN_FOLDER_VARIABLE])
+    known = failure.read(folder, failure.LAUNCHER)
+    if known is None or word.began < known.began:
+        word.write(folder)
 
 
 def _verdict(folder: Path, launch: Launch) -> int:

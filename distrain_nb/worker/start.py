@@ -8,11 +8,13 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Sequence
 
-from distrain_nb.worker import marks, parameter_server, rank, system
+from distrain_nb.worker import failure, marks, parameter_server, rank, system
+from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.output import Output
 
@@ -22,8 +24,6 @@ _F_SETPIPE_SZ = 1031
 
 class Child:
     """A process that was started here."""
-
-    launches = False
 
     def __init__(self, pid: int, specs: Dict[int, ProcessSpec]) -> None:
         self.pid = pid
@@ -41,10 +41,12 @@ class Child:
         _signal_group(self.pid, number)
 
 
+# What `mpirun` has started ends a moment after it.
+WORD_WITHIN_S = 2.0
+
+
 class Launcher(Child):
     """`mpirun`, or what waits for that of another host: it stands for all ranks of this host."""
-
-    launches = True
 
     def __init__(self, pid: int, specs: Dict[int, ProcessSpec], folder: Path) -> None:
         super().__init__(pid, specs)
@@ -58,6 +60,18 @@ class Launcher(Child):
         self.signalled = True
         for pid in ranks:
             _signal_group(pid, number)
+
+    def failed(self, status: int) -> Failure:
+        """Its failure, after it has ended: what another host says, where one does in time."""
+        end = time.monotonic() + WORD_WITHIN_S
+        while time.monotonic() < end:
+            word = failure.read(self._folder, failure.LAUNCHER)
+            if word is not None:
+                return word
+            if not system.descendants(os.getpid()):
+                break
+            time.sleep(0.05)
+        return failure.of_launcher(status)
 
 
 def _signal_group(leader: int, number: signal.Signals) -> None:

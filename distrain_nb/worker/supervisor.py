@@ -16,7 +16,7 @@ from distrain_nb.worker.log import LogLost
 from distrain_nb.worker.output import Output
 from distrain_nb.worker.primary import Primary
 from distrain_nb.worker.resources import Sampler, Watched
-from distrain_nb.worker.start import Child, start
+from distrain_nb.worker.start import Child, Launcher, start
 from distrain_nb.worker.status import CANCEL_FILE, Owner, Process, State, Status
 
 OTHERS_FAIL_WITHIN_S = 0.3
@@ -142,13 +142,13 @@ class Supervisor:
     def _note_failure(self, child: Child, status: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
-        if not words and child.launches:
-            words = [failure.of_launcher(status)]
+        if not words and isinstance(child, Launcher):
+            words = [child.failed(status)]
         words = words or [failure.of_exit(min(child.specs), status, for_memory)]
         self._failures += words
         patience = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + patience)
-        return "stopped" if child.launches else words[0].summary
+        return "stopped" if isinstance(child, Launcher) else words[0].summary
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def judged(process: Process) -> Process:
@@ -243,7 +243,7 @@ class Supervisor:
 def _watched(child: Child) -> Iterator[Watched]:
     for spec in child.specs.values():
         environment = {**os.environ, **spec.environment}
-        mpi_rank = spec.rank if child.launches else None
+        mpi_rank = spec.rank if isinstance(child, Launcher) else None
         yield Watched(spec.label, child.pid, environment, mpi_rank)
 
 
