@@ -130,6 +130,21 @@ def test_the_job_ends_with_its_primary(cloud: Cloud) -> None:
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
 
 
+def test_the_reduction_server_is_left_out(cloud: Cloud) -> None:
+    gpu = {"accelerator_type": "NVIDIA_TESLA_V100", "accelerator_count": 8}
+    spec = {"machine_spec": {"machine_type": "n1-highmem-96", **gpu}}
+    image = cloud.image("import os\nprint(os.environ['CLUSTER_SPEC'])")
+    region = "us-docker.pkg.dev"
+    reducers = pool(f"{region}/vertex-ai-restricted/training/reductionserver:latest", 2)
+    reducers["machine_spec"] = {"machine_type": "n1-highcpu-16"}
+    job = cloud.wait(cloud.submit(pool(image) | spec, pool(image) | spec, reducers).name)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    assert '"workerpool2": ["cmle-training-workerpool2-' in cloud.said(job.name, "workerpool0-0")[0]
+    said = cloud.said(job.name, "service")
+    assert any(line.startswith("Worker pool 2 is left out") for line in said)
+    assert any(line.startswith("Worker pool 1 goes without its 8 x NVIDIA") for line in said)
+
+
 def test_jobs_are_found_by_label(cloud: Cloud) -> None:
     image = f"{cloud.endpoints['registry']}/rehearsal/nothing:1"
     spec = {"worker_pool_specs": [pool(image)]}

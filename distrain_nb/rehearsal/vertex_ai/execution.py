@@ -18,6 +18,7 @@ from distrain_nb.rehearsal.vertex_ai.replicas import (
     cluster_id,
     image,
     members,
+    reduces,
     replica,
 )
 
@@ -82,6 +83,7 @@ class Execution:
         try:
             self._enter(self._job, States.JOB_STATE_PENDING)
             self._say("Waiting for job to be provisioned.")
+            self._note_what_is_left_out()
             self._pull()
             self._run_replicas()
         except _Failed as wrong:
@@ -98,14 +100,16 @@ class Execution:
         self._enter(self._job, state, error)
 
     def _pull(self) -> None:
-        for pool in self._spec.worker_pool_specs:
-            if not pool.replica_count or self._cancelled.is_set():
-                continue
+        pools = [pool for pool in self._spec.worker_pool_specs if pool.replica_count]
+        for name in dict.fromkeys(image(pool) for pool in pools if not reduces(pool)):
+            if self._cancelled.is_set():
+                return
+            self._say(f"Pulling the image {name}.")
             try:
-                self._engine.pull(image(pool))
+                self._engine.pull(name)
             except DistrainError as wrong:
                 raise _Failed(
-                    f"Failed to pull image {image(pool)!r}: {wrong}. Make sure that the image "
+                    f"Failed to pull image {name!r}: {wrong}. Make sure that the image "
                     "exists and that the job's service account may read it."
                 ) from None
 
@@ -118,7 +122,6 @@ class Execution:
             raise _Failed(str(wrong)) from None
         try:
             self._sync()
-            self._note_what_is_left_out()
             self._start(network, self._members)
             self._enter(self._job, States.JOB_STATE_RUNNING)
             self._watch(network)
@@ -133,7 +136,12 @@ class Execution:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")
         for position, pool in enumerate(self._spec.worker_pool_specs):
             machine = pool.machine_spec
-            if pool.replica_count and machine.accelerator_count:
+            if reduces(pool):
+                self._say(
+                    f"Worker pool {position} is left out: the Reduction Server is of use to GPUs "
+                    "alone."
+                )
+            elif pool.replica_count and machine.accelerator_count:
                 self._say(
                     f"Worker pool {position} goes without its {machine.accelerator_count} x "
                     f"{machine.accelerator_type.name} per replica: they are not here."
@@ -143,6 +151,8 @@ class Execution:
         told = cluster(self._job, self._spec, network.addresses)
         folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
         for member in which:
+            if reduces(self._spec.worker_pool_specs[member.role.position]):
+                continue
             container = replica(self._job, self._spec, member, told, folders)
             running = network.start(container)
             self._running[member.task] = running

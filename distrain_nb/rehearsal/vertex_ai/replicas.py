@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ROLES = (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS)
 
+_REDUCTION_SERVER = "vertex-ai-restricted/training/reductionserver"
+
 _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
 _FOLDERS = {
     "AIP_MODEL_DIR": "model/",
@@ -126,6 +128,11 @@ def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
 def image(pool: types.WorkerPoolSpec) -> str:
     """The image that a pool's replicas run."""
     return pool.python_package_spec.executor_image_uri or pool.container_spec.image_uri
+
+
+def reduces(pool: types.WorkerPoolSpec) -> bool:
+    """Whether a pool is the Reduction Server, which does nothing without GPUs and NCCL."""
+    return _REDUCTION_SERVER in image(pool)
 
 
 def _install(package: Any) -> str:
