@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from distrain_nb.api import prepare
@@ -286,6 +287,19 @@ def test_a_plan_needs_no_sdk() -> None:
     code = "import sys; from tests.sagemaker.jobs import planned; planned(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"boto3", "botocore"} & set(done.stdout.split())
+
+
+def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None:
+    for entry in Path(boto3.__file__).parents[1].iterdir():
+        if entry.name not in ("boto3", "botocore"):
+            (tmp_path / entry.name).symlink_to(entry)
+    code = "from tests.sagemaker.jobs import planned; print(*planned(code='').findings)"
+    path = os.pathsep.join((str(Path(__file__).parents[2]), str(tmp_path)))
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONPATH": path},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "pip install 'distrain-nb[sagemaker]'" in done.stdout
 
 
 def test_every_call_of_told_is_about_another_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker import given
@@ -38,6 +39,9 @@ def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
 
     Raises OptionError.
     """
+    if find_spec("boto3") is None:
+        message = "SageMaker is asked through boto3: pip install 'distrain-nb[sagemaker]'"
+        yield _error("no-boto3", "on", message)
     yield from _of_other_clouds(job)
     yield from _of_network(job)
     yield from _of_machines(job)
