@@ -48,7 +48,6 @@ def test_a_job_that_meets_all_of_it(no_docker: None, small: BaseImage) -> None:
         job = aws.wait(name)
         assert job["FailureReason"].startswith("ClientError: Artifact upload failed:S3 refused")
         assert "(AccessDenied: Access Denied)" in job["FailureReason"]
-        assert "under bubblewrap" in job["SecondaryStatusTransitions"][1]["StatusMessage"]
         with pytest.raises(ClientError, match="Rate exceeded"):
             for _ in range(3):
                 aws.impatient("logs").describe_log_streams(logGroupName=GROUP)

@@ -80,6 +80,7 @@ def test_two_hosts_and_their_data(base: str, data: None) -> None:
     assert found[0][0] == "[rank 0] host algo-1 of 2 has ['0.txt', '2.txt']"
     assert found[1][0] == "[rank 1] host algo-2 of 2 has ['1.txt']"
     assert found[0][-1] == "[rank 0] known as algo-1"
+    assert "This is a rehearsal on one machine. Replicas run as containers" in run.logs()
     values = run.metrics()
     assert list(values["lines"]) == [6, 6]
     assert list(values["loss"]) == [0.5, 0.25]

@@ -25,6 +25,7 @@ PAGE = 10_000  # the most that the service gives
 _ID_DIGITS = 56
 
 _HOST = re.compile(r"/algo-(\d+)-")
+_SERVICE = "service"
 _NOT_YET = "ResourceNotFoundException"
 
 # What mpirun and AWS's toolkit put before a line of a rank.
@@ -84,9 +85,13 @@ class JobLog:
         return Entry(line.time / NS, role, replica, text, "e" if found[2] == "err" else "o")
 
     def _replica(self, stream: str) -> tuple[str, int]:
-        """The pool and the number of a host, as the worker gives them: by the order of names."""
+        """The pool and the number of a host, as the worker gives them: by the order of names.
+
+        Of other streams, such as a rehearsal's own, the service's."""
         found = _HOST.search(stream)
+        if found is None:
+            return _SERVICE, 0
         names = sorted(f"algo-{number}" for number in range(1, self.hosts + 1))
-        name = f"algo-{found[1]}" if found else ""
+        name = f"algo-{found[1]}"
         place = names.index(name) if name in names else 0
         return ("workers", place - 1) if place else ("primary", 0)

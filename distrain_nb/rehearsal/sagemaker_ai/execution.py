@@ -65,6 +65,7 @@ class Execution:
 
     def _run(self) -> None:
         try:
+            self._note_what_is_left_out()
             end = self._attempts()
         except _Failed as wrong:
             reason = str(wrong)
@@ -95,7 +96,7 @@ class Execution:
         raise AssertionError
 
     def _attempt(self, number: int) -> str:
-        self._enter("Starting", self._notes())
+        self._enter("Starting", "Preparing the instances for training")
         self._pull()
         names = [host.name for host in hosts(self._job.request)]
         own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
@@ -122,12 +123,9 @@ class Execution:
         if not self._stopped.is_set():
             self._record.enter(phase, message)
 
-    def _notes(self) -> str:
-        """How the hosts run in a rehearsal, and what of the job's machines is not here."""
-        notes = [
-            "Preparing the instances for training: a rehearsal on one machine.",
-            self._around.engine.note,
-        ]
+    def _note_what_is_left_out(self) -> None:
+        """In a stream of its own: how hosts run in a rehearsal, and what of theirs isn't here."""
+        notes = [f"This is a rehearsal on one machine. {self._around.engine.note}"]
         for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
@@ -139,7 +137,10 @@ class Execution:
         notes += [
             f"Channel {x['ChannelName']} is empty: its file system is not here." for x in files
         ]
-        return " ".join(notes)
+        streams = self._around.streams
+        own = streams.open(self._job.region, f"{self._job.name}/rehearsal")
+        for note in notes:
+            streams.write(own, note)
 
     def _pull(self) -> None:
         try:
