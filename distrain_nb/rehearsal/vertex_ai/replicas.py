@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -85,6 +86,7 @@ def replica(
     """The container of a member; `buckets` are the folders of the job's buckets by name."""
     pool = spec.worker_pool_specs[member.role.position]
     environment = {
+        "OMP_NUM_THREADS": str(_threads(spec)),
         **service_environment(job, spec),
         **replica_environment(told, member.role, member.index),
     }
@@ -133,6 +135,12 @@ def image(pool: types.WorkerPoolSpec) -> str:
 def reduces(pool: types.WorkerPoolSpec) -> bool:
     """Whether a pool is the Reduction Server, which does nothing without GPUs and NCCL."""
     return _REDUCTION_SERVER in image(pool)
+
+
+def _threads(spec: types.CustomJobSpec) -> int:
+    """The replicas share out this machine's cores, or they would wait for each other's threads."""
+    replicas = sum(pool.replica_count for pool in spec.worker_pool_specs if not reduces(pool))
+    return max(1, (os.cpu_count() or 1) // replicas)
 
 
 def _install(package: Any) -> str:
