@@ -271,6 +271,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"ResourceConfig": {"InstanceType": "ml.p3.2xlarge"}}, "an InstanceCount of at least 1"),
     ({"AlgorithmSpecification": {"TrainingInputMode": "File"}}, "AlgorithmName or TrainingImage"),
+    (
+        {
+            "AlgorithmSpecification": {
+                "TrainingInputMode": "File",
+                "TrainingImage": "an/image:1",
+                "MetricDefinitions": [{"Name": "loss", "Regex": "loss=("}],
+            }
+        },
+        "Metric loss: 'loss=\\(': missing",
+    ),
     ({"EnableManagedSpotTraining": True}, "Invalid MaxWaitTimeInSeconds. It must be present"),
     ({"StoppingCondition": {"MaxWaitTimeInSeconds": 9}}, "managed spot training only"),
     ({"InputDataConfig": [channel("a", "x"), channel("a", "x")]}, r"duplicate .*\['a'\]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,11 @@ def _check_algorithm(asked: Mapping[str, Any]) -> None:
         raise invalid("You must specify either AlgorithmName or TrainingImage, and not both.")
     if asked.get("AlgorithmName"):
         raise invalid("A rehearsal runs a TrainingImage; it has no algorithms of the service.")
+    for metric in asked.get("MetricDefinitions", ()):
+        try:
+            re.compile(metric["Regex"])
+        except re.error as wrong:
+            raise invalid(f"Metric {metric['Name']}: {metric['Regex']!r}: {wrong}") from None
 
 
 def _check_resources(asked: Mapping[str, Any]) -> None:
