@@ -6,6 +6,7 @@ of two programs on the same base and with the same packages, the second costs on
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import os
@@ -90,8 +91,10 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     own: set[Path] = set()
-    pieces = io.BufferedReader(_Pieces(blob.chunks()), _AT_ONCE)
-    with tarfile.open(fileobj=pieces, mode="r|*", bufsize=_AT_ONCE) as tar:
+    pieces: IO[bytes] = io.BufferedReader(_Pieces(blob.chunks()), _AT_ONCE)
+    # tarfile by itself reads only the first of a gzip file's members
+    plain = gzip.GzipFile(fileobj=pieces) if layer.media_type.endswith("gzip") else pieces
+    with tarfile.open(fileobj=plain, mode="r|", bufsize=_AT_ONCE) as tar:
         for entry in tar:
             folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
             if name == _OPAQUE:
