@@ -21,7 +21,7 @@ function folded(root, title) {
 }
 
 function render({ model, el }) {
-  const view = unpark(model.get("key")) ?? openCharts(model);
+  const view = unpark(model.get("key")) ?? openCharts(lastingModel(model));
   el.append(view.root);
   return () => park(model.get("key"), view);
 }

@@ -144,7 +144,7 @@ function openMedia(model) {
 }
 
 function render({ model, el }) {
-  const view = unpark(model.get("key")) ?? openMedia(model);
+  const view = unpark(model.get("key")) ?? openMedia(lastingModel(model));
   el.append(view.root);
   return () => park(model.get("key"), view);
 }

@@ -33,7 +33,7 @@ function fitCharts(root) {
 }
 
 function render({ model, el }) {
-  const view = open(model);
+  const view = open(lastingModel(model));
   el.append(view.root);
   const ends = [sketch(view.root, model), fitCharts(view.root)];
   return () => { for (const end of ends) end(); park(model.get("key"), view); };

@@ -3,7 +3,7 @@
 const FIND_EVERY_MS = 250;
 const PARKED_MS = 5000;
 const PARKED = new Map();    // views that lost their place a moment ago, by key
-const FINDERS = new Map();   // what finds new places for the view of a key
+const WIDGETS = new Map();   // by key: the widget's model, and what finds new places for its view
 
 // What is moved in a page loses the focus. Gives what gives it back to whoever had it.
 function keepFocus(root) {
@@ -24,7 +24,7 @@ function park(key, view) {
   PARKED.set(key, { view, timer });
   const find = () => {
     if (!PARKED.has(key)) return;
-    FINDERS.get(key)?.();
+    WIDGETS.get(key)?.find();
     requestAnimationFrame(find);
   };
   requestAnimationFrame(find);
@@ -36,6 +36,9 @@ function unpark(key) {
   PARKED.delete(key);
   return parked?.view;
 }
+
+// What `render` is given hears nothing more once its output is gone; a view may outlive that.
+function lastingModel(model) { return WIDGETS.get(model.get("key"))?.model ?? model; }
 
 // A document that needs neither kernel nor scripts marks where the live view stands instead of it,
 // as long as somebody answers.
@@ -61,11 +64,11 @@ function standsWhereMarked(open) {
         if (!revived.has(place)) revived.set(place, revive(place, model, open));
       }
     };
-    FINDERS.set(key, find);
+    WIDGETS.set(key, { model, find });
     const clock = setInterval(find, FIND_EVERY_MS);
     return () => {
       clearInterval(clock);
-      FINDERS.delete(key);
+      WIDGETS.delete(key);
       unpark(key)?.end();
       for (const end of revived.values()) end();
     };
