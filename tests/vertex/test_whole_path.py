@@ -63,11 +63,11 @@ def with_pip(images: str) -> str:
     return name
 
 
-@pytest.mark.parametrize("way", [{}, {"pipeline": True}, {"image": ""}, {"python_package": True}])
-def test_two_pools(base: str, with_pip: str, way: dict[str, Any]) -> None:
-    way = {"image": base} if "image" in way else way
-    base = with_pip if "python_package" in way else base
-    run = rehearsed(HELLO, base, workers="2*n1-standard-4", result="total", **way)
+@pytest.mark.parametrize("package", [False, True])
+def test_two_pools(base: str, with_pip: str, package: bool) -> None:
+    base = with_pip if package else base
+    pools = {"workers": "2*n1-standard-4", "python_package": package}
+    run = rehearsed(HELLO, base, result="total", **pools)
     assert run.result["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
         assert run.logs(rank) == f"[rank {rank}] hello of {place}"
@@ -83,9 +83,9 @@ def with_mpi(images: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     return name
 
 
-def test_mpirun_on_two_replicas(with_mpi: str) -> None:
+def test_mpirun_on_two_replicas_of_an_own_image(with_mpi: str) -> None:
     ranks = {"workers": "n1-standard-4", "ranks_per_replica": 2}
-    run = rehearsed(MPI, with_mpi, result="hosts,total", **ranks)
+    run = rehearsed(MPI, with_mpi, image=with_mpi, result="hosts,total", **ranks)
     assert run.result["total"] == 4
     assert [host.rpartition("workerpool")[2][0] for host in run.result["hosts"]] == ["0", "1"]
 
@@ -100,8 +100,9 @@ def test_a_replica_that_fails(base: str) -> None:
     assert service == "Replica worker 1 exited with a non-zero status of 1."
 
 
-def test_preempted_and_resumed_from_a_checkpoint(base: str) -> None:
-    run = rehearsed(RESUMES, base, result="total", rehearse="preempt=workerpool0-0@step 3,late=2s")
+def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> None:
+    trouble = "preempt=workerpool0-0@step 3,late=2s"
+    run = rehearsed(RESUMES, base, result="total", pipeline=True, rehearse=trouble)
     steps = [f"step {number}" for number in range(6)]
     expected = ["from step 0", *steps[:4], "from step 4", *steps[4:]]
     assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
