@@ -163,7 +163,7 @@ class Execution:
     def _read(self, task: str, running: Running) -> None:
         for stream, text in running.lines():
             self._entries.write(self._job, task, text, stream)
-            waited_for = (one.text for one in self._preemptions if one.text)
+            waited_for = [one.text for one in tuple(self._preemptions) if one.text]
             self._printed.update(each for each in waited_for if each in text)
 
     def _watch(self, network: Network) -> None:
