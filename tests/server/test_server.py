@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from distrain_nb import api
 from distrain_nb.run import Store
 from distrain_nb.run.facts import facts
 from distrain_nb.server.doors import fingerprint, is_own
+from distrain_nb.server.watching import WATCHED_FILE, is_watched
+from distrain_nb.worker import metrics
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
 from tests.server.servers import Server, jupyter_server, stripping_proxy
@@ -57,12 +60,46 @@ def test_it_tells_what_the_kernel_would(store: Store, client: httpx.Client) -> N
     assert run.id in [each["id"] for each in client.get("distrain/runs").json()["runs"]]
 
 
+def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.Client) -> None:
+    one, other = stored_run(store), stored_run(store, state=State.FAILED)
+    events = metrics._EventFile(other.folder / "tensorboard")
+    for step, loss in enumerate((3.0, 1.0, 2.0)):
+        events.write(metrics._event(1.0, step, {"loss": loss}))
+    answer = client.get("distrain/runs")
+    rows = {row["id"]: row for row in answer.json()["runs"]}
+    assert (rows[one.id]["state"], rows[one.id]["best"]) == ("succeeded", None)
+    assert rows[other.id]["best"] == {"tag": "loss", "kind": "min", "value": 1.0}
+    assert rows[other.id]["where"] == "this machine, 2 ranks"
+    again = client.get("distrain/runs", headers={"If-None-Match": answer.headers["etag"]})
+    assert again.status_code == 304
+
+    told = client.get("distrain/compare", params={"runs": f"{one.id},{other.id}"}).json()
+    assert told["titles"] == [f"stored #{one.id}", f"stored #{other.id}"]
+    assert ["state", "succeeded", "failed"] in told["rows"]
+    assert client.get("distrain/compare", params={"runs": f"{one.id}"}).status_code == 400
+    assert client.get("distrain/compare", params={"runs": "../1,2"}).status_code == 404
+    other_home = {"home": fingerprint(store.folder.parent)}
+    assert client.get("distrain/runs", params=other_home).status_code == 404
+
+
+def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client) -> None:
+    run = stored_run(store)
+    client.get(f"distrain/runs/{run.id}/facts")
+    assert not is_watched(run.folder)
+    client.get(f"distrain/runs/{run.id}/facts", params={"watching": "1"})
+    assert is_watched(run.folder)
+    long_ago = time.time() - 60
+    os.utime(run.folder / WATCHED_FILE, (long_ago, long_ago))
+    assert not is_watched(run.folder)
+
+
 @pytest.mark.parametrize("token", ["", "wrong"])
 @pytest.mark.parametrize(
     ("method", "path"),
     [
         ("GET", "version"),
         ("GET", "runs"),
+        ("GET", "compare?runs=1,2"),
         ("GET", "runs/1/facts"),
         ("GET", "runs/1/log"),
         ("GET", "runs/1/download"),
