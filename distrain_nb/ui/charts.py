@@ -197,7 +197,7 @@ def _shape(metrics: Metrics, lines: dict[Any, ChartLine]) -> dict[str, Any]:
         "config": figure.CONFIG,
         "dots": figure.DOTS_UP_TO,
         "thinned": any(len(lines[key].x) < lines[key].count for key in keys),
-        "note": figure.left_out(metrics.keys),
+        "note": "; ".join(filter(None, (figure.left_out(metrics.keys), *metrics.notes))),
     }
 
 

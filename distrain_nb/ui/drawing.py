@@ -39,9 +39,12 @@ def charts(metrics: Metrics, points_in_all: int = POINTS_IN_ALL) -> str:
             f"<figure><figcaption>{title}</figcaption>{_svg(tag, lines, series)}</figure>"
         )
     legend = _legend(series) if len(series) > 1 else ""
-    note = html.escape(left_out(metrics.keys))
-    note = f'<div class="dn-note">{note}</div>' if note else ""
-    return f'{legend}<div class="dn-charts">{"".join(figures)}</div>{note}'
+    notes = "".join(
+        f'<div class="dn-note">{html.escape(note)}</div>'
+        for note in (left_out(metrics.keys), *metrics.notes)
+        if note
+    )
+    return f'{legend}<div class="dn-charts">{"".join(figures)}</div>{notes}'
 
 
 def _legend(series: Sequence[str]) -> str:

@@ -14,7 +14,11 @@ from distrain_nb.run.compare import differing
 from distrain_nb.run.judged import best
 
 TRAIN = """
+import os
 from distrain_nb import log_metrics
+from tensorboardX import SummaryWriter
+with SummaryWriter(os.environ["AIP_TENSORBOARD_LOG_DIR"]) as writer:
+    writer.add_hparams({"half": rate / 2, "model": "small"}, {}, name="trial")
 for step in range(5):
     log_metrics({"train/loss": rate / (step + 1), "val/accuracy": step / 10}, step=step)
 if rate > 1:
@@ -38,12 +42,18 @@ def two(home: Path) -> list[int]:
 def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     compared = api.compare(*two)
     assert compared.titles == (f"slow #{two[0]}", f"fast #{two[1]}")
-    assert differing(compared.settings) == ("--ranks-per-replica", "--param rate")
+    assert set(differing(compared.settings)) == {
+        "--ranks-per-replica",
+        "--param rate",
+        "hparam trial half",
+    }
     assert {"state", "cause"} <= set(differing(compared.outcome))
     assert differing(compared.metrics) == ("train/loss",)
     frame = compared.frame
     assert list(frame.index) == two
     assert frame.loc[two[1], "--param rate"] == "2.0"
+    assert frame["hparam trial half"].tolist() == ["0.25", "1"]
+    assert frame["hparam trial model"].tolist() == ["small", "small"]
     assert "too fast" in frame.loc[two[1], "cause"]
     assert frame["train/loss"].tolist() == pytest.approx([0.1, 0.4])
 

@@ -1,0 +1,63 @@
+"""Moving averages over all points."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from distrain_nb.errors import OptionError
+from distrain_nb.run.curves import curves
+from distrain_nb.run.records import POINT
+from distrain_nb.run.smooth import smooth
+from distrain_nb.run.streams import Scalars
+from distrain_nb.worker import metrics
+
+VALUES = arrays(
+    np.float64,
+    st.integers(0, 700),
+    elements=st.floats(-1e6, 1e6) | st.just(np.nan),
+    fill=st.just(1),
+)
+
+
+def one_by_one(values: np.ndarray, weight: float) -> list[float]:
+    found, average, left = [], 0.0, 1.0
+    for value in values.tolist():
+        if np.isfinite(value):
+            average, left = weight * average + (1 - weight) * value, left * weight
+            found.append(average / (1 - left))
+        else:
+            found.append(value)
+    return found
+
+
+@given(VALUES, st.floats(0.001, 0.999))
+@settings(max_examples=100, deadline=None)
+def test_blocks_give_what_one_by_one_gives(values: np.ndarray, weight: float) -> None:
+    points = np.zeros(len(values), POINT)
+    points["value"] = values
+    expected = one_by_one(values, weight)
+    found = smooth(points, weight)["value"].tolist()
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-3, nan_ok=True)
+
+
+def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
+    noisy = [float(n % 2) for n in range(20_000)]
+    data = b"".join(metrics._record(metrics._event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
+    (tmp_path / "events.out.tfevents.1").write_bytes(data)
+    query = {"smoothing": "0.9", "points": "50", "from": "10000", "to": "10100"}
+    (line,) = curves(Scalars(tmp_path), query)["lines"]
+    assert 10_000 <= line["step"][0] < line["step"][-1] <= 10_100
+    expected = one_by_one(np.array(noisy), 0.9)
+    assert line["value"] == pytest.approx([expected[step] for step in line["step"]])
+
+
+@pytest.mark.parametrize("wrong", ["1", "-0.1", "nan", "much"])
+def test_a_weight_is_less_than_one(wrong: str, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match=f"smoothing can't be .*{wrong}"):
+        curves(Scalars(tmp_path), {"smoothing": wrong})

@@ -1,0 +1,55 @@
+"""What figures and drawings have of a run's event files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from tensorboardX import SummaryWriter
+
+from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
+from distrain_nb.ui import document, figure
+from distrain_nb.ui.lines import Metrics
+from distrain_nb.worker import metrics
+
+
+def metrics_of(folder: Path, below: str = METRICS_FOLDER) -> Metrics:
+    made = Metrics(folder, below)
+    made.read()
+    return made
+
+
+def test_every_series_is_in_the_legend_once(tmp_path: Path) -> None:
+    for series, tags in (("train", ["loss", "rate"]), ("test", ["accuracy"])):
+        with SummaryWriter(str(tmp_path / METRICS_FOLDER / series)) as summary:
+            for tag in tags:
+                summary.add_scalar(tag, 1.0, 1)
+    traces, _ = figure.whole(metrics_of(tmp_path), 100)
+    assert sorted(trace["name"] for trace in traces if trace["showlegend"]) == ["test", "train"]
+
+
+def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
+    with SummaryWriter(str(tmp_path / METRICS_FOLDER)) as summary:
+        for number in range(1_000):
+            summary.add_scalar(f"metric{number:03}", 1.0, 1)
+    many = metrics_of(tmp_path)
+    bundle = document.chart_bundle(many)
+    assert len(bundle["application/vnd.plotly.v1+json"]["data"]) == figure.MOST_TAGS
+    assert bundle["text/html"].count("<svg") == figure.MOST_TAGS
+    assert "the first 60 of 1,000 metrics; run.metrics() has all" in bundle["text/html"]
+    assert len(many.tags) == 1_000
+
+
+def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
+    with SummaryWriter(str(tmp_path / "7" / METRICS_FOLDER)) as summary:
+        summary.add_scalar("loss", 1.0, 1)
+        summary.add_image("digits", np.zeros((1, 2, 2), np.uint8), 1)
+        summary.add_pr_curve("curve", np.array([0, 1]), np.array([0.1, 0.9]), 1)
+        summary.add_hparams({"<rate>": 0.5}, {}, name="trial")
+    run = tmp_path / "7"
+    metrics.append(run / RESOURCES_FOLDER, 1, {"cpu %": 99.0})
+    shown = document.chart_bundle(metrics_of(run), metrics_of(run, RESOURCES_FOLDER))["text/html"]
+    assert "1 image: %distrain attach 7" in shown
+    assert "not shown: curve (PR curve, 1 value)" in shown
+    assert '<th scope="row">&lt;rate&gt;</th><td>0.5</td>' in shown
+    assert shown.index("Resources by rank") < shown.index("cpu %")
