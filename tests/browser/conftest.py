@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
-from tests.browser.jupyter import Lab, OpenNotebook, chromium, new_page, serve
+from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook, chromium, new_page, serve
 
 AS_AT_FIRST = """async () => {
     const { shell, commands } = window.jupyterapp;
@@ -32,6 +33,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    expect.set_options(timeout=PATIENCE_MS)
     with chromium() as started:
         yield started
 

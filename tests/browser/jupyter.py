@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -42,6 +41,7 @@ OPEN = """async (path) => {
     await commands.execute("docmanager:open", { path });
 }"""
 IS_CLEAR = "() => window.jupyterapp !== undefined && !document.querySelector('.jp-Dialog')"
+PATIENCE_MS = 60_000  # machines that test do other work beside
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 FLAGS = [
     "--headless",
@@ -100,10 +100,11 @@ def serve(root: Path, frontend: Frontend = JUPYTERLAB, *, bare: bool = False) ->
     if bare:
         own = json.dumps({"commsOverSubshells": "disabled"})
         (settings / "kernels-settings.jupyterlab-settings").write_text(own)
-    else:
-        enabled = root / "config" / "jupyter_server_config.d"
-        enabled.mkdir(parents=True)
-        shutil.copy(ROOT / "jupyter-config" / "distrain_nb.json", enabled)
+    enabled = root / "config" / "jupyter_server_config.d"
+    enabled.mkdir(parents=True)
+    shipped = json.loads((ROOT / "jupyter-config" / "distrain_nb.json").read_text())
+    shipped["ServerApp"]["jpserver_extensions"]["distrain_nb.server"] = not bare
+    (enabled / "distrain_nb.json").write_text(json.dumps(shipped))
     process = subprocess.Popen(
         [sys.executable, "-m", frontend.module, *_options(root, frontend)],
         env=_environment(root),
@@ -138,6 +139,7 @@ def _environment(root: Path) -> dict[str, str]:
         "PYTHONPATH": str(ROOT),
         "DISTRAIN_HOME": str(root / "home"),
         "JUPYTER_CONFIG_DIR": str(root / "config"),
+        "JUPYTER_PREFER_ENV_PATH": "0",  # the package's own settings stand in the environment's
         "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
         "IPYTHONDIR": str(root / "ipython"),
     }
@@ -172,7 +174,7 @@ def chromium() -> Iterator[Browser]:
 def new_page(browser: Browser) -> Iterator[Page]:
     """A page with nothing remembered from others."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(30_000)
+    context.set_default_timeout(PATIENCE_MS)
     yield context.new_page()
     context.close()
 

@@ -71,7 +71,7 @@ def big(big_run: OpenNotebook) -> OpenNotebook:
     big_run.command("notebook:clear-all-cell-outputs")
     expect(view_of(big_run.page)).to_have_count(0)
     big_run.run_cell(1)
-    expect(count(big_run.page)).to_have_text(re.compile(r"^200,0\d\d lines"), timeout=60_000)
+    expect(count(big_run.page)).to_have_text(re.compile(r"^200,0\d\d lines"))
     return big_run
 
 

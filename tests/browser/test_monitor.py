@@ -74,7 +74,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     opened = notebook("live", LOAD, "STEPS, PAUSE, EVERY = 200, 0.05, True", TRAIN)
     opened.run_cells(3)
     page, view = opened.page, view_of(opened.page)
-    expect(badge(page)).to_contain_text("running", timeout=60_000)
+    expect(badge(page)).to_contain_text("running")
     expect(view.locator(".dn-head")).to_contain_text("this machine · 2 ranks")
     expect(view.locator(".dn-line .ansi-green").first).to_have_text("ready")
     expect(view.locator(".dn-bars .dn-line")).to_have_count(2)
@@ -84,8 +84,8 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     expect(view.locator(".dn-time")).not_to_have_text(before)
     page.locator(".dn-figure").first.scroll_into_view_if_needed()
     charts = page.frame_locator("iframe.dn-plot").first
-    expect(charts.locator(".scatterlayer .trace")).to_have_count(4, timeout=60_000)
-    expect(badge(page)).to_contain_text("succeeded", timeout=60_000)
+    expect(charts.locator(".scatterlayer .trace")).to_have_count(4)
+    expect(badge(page)).to_contain_text("succeeded")
 
     opened.wait_for_cell(2, 60)
     page.wait_for_function(opened.IDLE)
@@ -106,8 +106,8 @@ def test_filter_and_stop_answer_while_another_cell_computes(notebook: OPEN) -> N
     opened.run_cell(0)
     for cell, _ in enumerate(BUSY, start=2):
         opened.run_cell(1)
-        expect(badge(page)).to_contain_text("running", timeout=60_000)
-        expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+        expect(badge(page)).to_contain_text("running")
+        expect(view.locator(".dn-line").nth(5)).to_be_visible()
         page.wait_for_function(opened.IDLE)
         opened.run_cell(cell)
         page.wait_for_function(f"() => !({opened.IDLE})()")
@@ -119,7 +119,7 @@ def test_filter_and_stop_answer_while_another_cell_computes(notebook: OPEN) -> N
         stop = view.get_by_role("button", name="Stop")
         stop.click()
         expect(stop).to_have_text("Stopping…")
-        expect(badge(page)).to_contain_text("cancelled", timeout=60_000)
+        expect(badge(page)).to_contain_text("cancelled")
         assert not page.evaluate(f"({opened.IDLE})()")
         opened.command("notebook:interrupt-kernel")
         page.wait_for_function(opened.IDLE)
@@ -130,10 +130,10 @@ def test_a_run_is_found_again_by_reloads_and_by_another_kernel(notebook: OPEN) -
     opened = notebook("reload", LOAD, run, BUSY["python"], f"{LOAD}\n%distrain attach last")
     page, view = opened.page, view_of(opened.page)
     opened.run_cells(2)
-    expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+    expect(view.locator(".dn-line").nth(5)).to_be_visible()
     opened.save()
     opened.reload()
-    expect(badge(page)).to_contain_text("running", timeout=60_000)
+    expect(badge(page)).to_contain_text("running")
     expect(view.locator(".dn-line").nth(5)).to_be_visible()
     count = count_of(view).inner_text()
     expect(count_of(view)).not_to_have_text(count)
@@ -145,17 +145,17 @@ def test_a_run_is_found_again_by_reloads_and_by_another_kernel(notebook: OPEN) -
     opened.reload(busy=True)
     expect(page.locator(".jp-OutputArea")).to_contain_text(["Loading widget"])
     opened.command("notebook:interrupt-kernel")  # the kernel tells the page of its widgets
-    expect(badge(page)).to_contain_text("running", timeout=60_000)
+    expect(badge(page)).to_contain_text("running")
 
     opened.shut_down_kernel()
     opened.reload()
     opened.run_cell(3)
     attached = view.last
-    expect(attached.locator(".dn-badge")).to_contain_text("running", timeout=60_000)
+    expect(attached.locator(".dn-badge")).to_contain_text("running")
     go_to_line(attached, 1)
     expect(attached.locator("[data-row='0']")).to_contain_text("line 0")
     attached.get_by_role("button", name="Stop").click()
-    expect(attached.locator(".dn-badge")).to_contain_text("cancelled", timeout=60_000)
+    expect(attached.locator(".dn-badge")).to_contain_text("cancelled")
 
 
 def test_an_interrupt_two_monitors_of_one_run_and_a_failure(notebook: OPEN) -> None:
@@ -163,24 +163,24 @@ def test_an_interrupt_two_monitors_of_one_run_and_a_failure(notebook: OPEN) -> N
     opened = notebook("two", LOAD, waiting, other, "%distrain attach last", FAIL)
     page, views = opened.page, view_of(opened.page)
     opened.run_cells(2)
-    expect(views.locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+    expect(views.locator(".dn-line").nth(5)).to_be_visible()
     views.get_by_role("searchbox").focus()
     opened.command("notebook:interrupt-kernel")  # which cancels what the cell waits for
-    expect(badge(page)).to_contain_text("cancelled", timeout=60_000)
+    expect(badge(page)).to_contain_text("cancelled")
     opened.wait_for_cell(1, 60)
     expect(views.get_by_role("searchbox")).to_be_focused()  # though the output has been replaced
 
     opened.run_cell(2)
     opened.run_cell(3)
     for view in (views.nth(1), views.nth(2)):
-        expect(view.locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+        expect(view.locator(".dn-line").nth(5)).to_be_visible()
     views.nth(2).get_by_role("button", name="Stop").click()
     for view in (views.nth(1), views.nth(2)):
-        expect(view.locator(".dn-badge")).to_contain_text("cancelled", timeout=60_000)
+        expect(view.locator(".dn-badge")).to_contain_text("cancelled")
     page.wait_for_function(SAME_COUNTS)
 
     opened.run_cell(4)
-    expect(views.last.locator(".dn-badge")).to_contain_text("failed", timeout=60_000)
+    expect(views.last.locator(".dn-badge")).to_contain_text("failed")
     report = views.last.locator(".dn-error")
     expect(report.locator(".dn-cause")).to_have_text("rank 1 failed first: ValueError: <odd>")
     expect(report).to_contain_text("line 4, in <module>")

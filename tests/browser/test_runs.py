@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Store
 from distrain_nb.worker import metrics
-from distrain_nb.worker.status import State
+from distrain_nb.worker.status import Owner, Progress, State, Status
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.test_monitor import BUSY, FOREVER, LOAD, badge, view_of
 from tests.server.stored import stored_run
@@ -39,6 +41,14 @@ def with_runs(lab: Lab) -> None:
         run = stored_run(store, "".join(f"line {n}\n" for n in range(number * 10)), state)
         events = metrics._EventFile(run.folder / "tensorboard")
         events.write(metrics._event(1.0, 1, {"loss": 1 / number}))
+
+
+def sending(lab: Lab) -> None:
+    """A run whose image is on its way; this process answers for it."""
+    progress = Progress("sending the image", 12 << 20, 40 << 20, since=time.time() - 61)
+    run = stored_run(Store(lab.home))
+    status = Status(State.QUEUED, supervisor=Owner.of(os.getpid()))
+    status.enter(State.STARTING, progress=progress).write(run.folder)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +80,7 @@ def test_the_table_answers_while_the_kernel_is_busy(
     cells = (LOAD, ENDLESS, "%distrain", BUSY["python"])
     opened = OpenNotebook(page, served, served.write("table", *cells))
     opened.run_cells(3)
-    expect(row(page, 4)).to_contain_text("● running", timeout=60_000)
+    expect(row(page, 4)).to_contain_text("● running")
     expect(row(page, 2)).to_contain_text("✕ failed")
     expect(row(page, 2)).to_contain_text("loss 0.5")
     assert numbers(page) == ["4", "3", "2", "1"]
@@ -100,8 +110,8 @@ def test_the_table_answers_while_the_kernel_is_busy(
     log = page.locator(".dn-panel", has_text="run 4: log")
     expect(log.locator(".dn-line").nth(5)).to_be_visible()
     row(page, 4).get_by_role("button", name="Stop").click()
-    expect(row(page, 4)).to_contain_text("■ cancelled", timeout=60_000)
-    expect(log.locator(".dn-badge")).to_contain_text("cancelled", timeout=60_000)
+    expect(row(page, 4)).to_contain_text("■ cancelled")
+    expect(log.locator(".dn-badge")).to_contain_text("cancelled")
 
     row(page, 3).focus()
     page.keyboard.press("Delete")
@@ -113,6 +123,12 @@ def test_the_table_answers_while_the_kernel_is_busy(
     expect(row(page, 3)).to_have_count(0)
     assert [record.id for record in Store(served.home).all()] == [4, 2, 1]
     assert not page.evaluate(f"({opened.IDLE})()")
+
+    sending(served)
+    expect(row(page, 5)).to_contain_text("◐ starting: sending the image")
+    row(page, 5).get_by_role("button", name="Log").click()
+    progress = page.locator(".dn-panel", has_text="run 5: log").locator(".dn-progress")
+    expect(progress).to_contain_text("sending the image: 12 MiB of 40 MiB, 1 min")
 
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
     for width in WIDTHS:
@@ -130,7 +146,7 @@ def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, page: 
     cells = (LOAD, ENDLESS, BUSY["sleep"], "%distrain")
     opened = OpenNotebook(page, bare, bare.write("bare", *cells))
     opened.run_cells(2)
-    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible(timeout=60_000)
+    expect(view_of(page).locator(".dn-line").nth(5)).to_be_visible()
     page.wait_for_function(opened.IDLE)
     opened.run_cell(2)
     page.wait_for_function(f"() => !({opened.IDLE})()")
@@ -139,17 +155,17 @@ def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, page: 
     expect(note).to_contain_text("jupyter server extension enable")
     expect(note).to_be_visible()
     opened.command("notebook:interrupt-kernel")
-    expect(badge(page)).to_contain_text("cancelled", timeout=60_000)
+    expect(badge(page)).to_contain_text("cancelled")
     expect(note).to_be_hidden()
     view_of(page).get_by_role("searchbox").fill("LINE 3")
     expect(view_of(page).locator(".dn-hits")).to_contain_text("of ")
 
     opened.run_cell(3)
-    expect(row(page, 4)).to_contain_text("■ cancelled", timeout=60_000)
+    expect(row(page, 4)).to_contain_text("■ cancelled")
     row(page, 3).get_by_role("button", name="Attach").click()
     attached = page.locator(".dn-panel", has_text="run 3: log and charts")
     expect(attached).to_contain_text("30 lines")
-    expect(attached.locator(".dn-figure").first).to_be_attached(timeout=60_000)
+    expect(attached.locator(".dn-figure").first).to_be_attached()
     row(page, 1).get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Yes, delete run 1").click()
     expect(row(page, 1)).to_have_count(0)
