@@ -78,7 +78,7 @@ def text(value: bytes) -> str:
 
 
 def hyperparameters(value: bytes) -> dict[str, Any]:
-    """What a session was started with, by name: numbers, strings and booleans."""
+    """What a session was started with, sorted by name: numbers, strings and booleans."""
     metadata = _parts(value).get(_METADATA, b"")
     started = _parts(plugin_data(metadata, 0, len(metadata))[1]).get(_SESSION_START, b"")
     found = {}
@@ -86,7 +86,7 @@ def hyperparameters(value: bytes) -> dict[str, Any]:
         if number == 1:
             entry = _parts(started[at:stop])
             found[entry.get(1, b"").decode("utf-8", "replace")] = _plain(entry.get(2, b""))
-    return found
+    return dict(sorted(found.items()))
 
 
 def _parts(message: bytes) -> dict[int, bytes]:
