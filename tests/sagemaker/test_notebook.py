@@ -1,0 +1,40 @@
+"""`notebooks/sagemaker.ipynb`, executed in a kernel as a user would, in rehearsal."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.sagemaker.containers import container
+
+ROOT = Path(__file__).parents[2]
+
+# Two jobs whose image has two gigabytes of frameworks.
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_parameter_servers_and_horovod(
+    images: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = f"{images}/bases/frameworks:1"
+    container().push(base)
+    monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nobody'}")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.yaml").write_text(f"base_image: {base}\n", encoding="utf-8")
+    notebook = nbformat.read(ROOT / "notebooks" / "sagemaker.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=800, resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
+    printed = "".join(o.get("text", "") for o in shown)
+    page = "".join(o["data"].get("text/html", "") for o in shown if "data" in o)
+    assert "aws sagemaker create-training-job" in printed
+    first, last = re.search(r"loss ([\d.]+), then ([\d.]+)", printed).groups()  # type: ignore[union-attr]
+    assert float(last) < float(first) / 2
+    for said in ("chief 0 ends", "worker 0 ends", "rank 0 of 2 ends", "rank 1 of 2 ends"):
+        assert said in page
+    right = re.search(r"2 processes; (\d+)% of the pictures", printed)
+    assert right and int(right[1]) > 90
