@@ -25,11 +25,11 @@ LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 20
 TICKS = 4
 
 
-def charts(metrics: Metrics, points_in_all: int = POINTS_IN_ALL) -> str:
+def charts(metrics: Metrics) -> str:
     """A figure for each metric, with a line for each series."""
     drawn = shown(metrics.keys)
     series = series_of(drawn)
-    points = max(10, min(300, points_in_all // max(1, len(drawn))))
+    points = max(10, min(300, POINTS_IN_ALL // max(1, len(drawn))))
     last = metrics.last()
     figures = []
     for tag in tags_of(drawn):

@@ -14,29 +14,11 @@ function sketch(root, model) {
   return () => { clearInterval(clock); model.off("change:sketch", change); place.remove(); };
 }
 
-// Plotly measures its place once, before it has its width: tell it when that has changed.
-function fitCharts(root) {
-  let tried = "";
-  const fit = () => {
-    const plots = root.closest(".jp-OutputArea-output, .output_area, body").querySelectorAll(".js-plotly-plot");
-    for (const plot of plots) {
-      const drawn = plot.querySelector(".main-svg")?.clientWidth ?? 0;
-      const attempt = `${drawn} in ${plot.clientWidth}`;
-      if (drawn && Math.abs(drawn - plot.clientWidth) > 2 && attempt !== tried) {
-        tried = attempt;
-        window.dispatchEvent(new Event("resize"));
-      }
-    }
-  };
-  const clock = setInterval(fit, 400);
-  return () => clearInterval(clock);
-}
-
 function render({ model, el }) {
   const view = open(lastingModel(model));
   el.append(view.root);
-  const ends = [sketch(view.root, model), fitCharts(view.root)];
-  return () => { for (const end of ends) end(); park(model.get("key"), view); };
+  const sketched = sketch(view.root, model);
+  return () => { sketched(); park(model.get("key"), view); };
 }
 
 export default { initialize: standsWhereMarked(open), render };
