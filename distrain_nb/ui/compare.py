@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.compare import Comparison, differences
 from distrain_nb.run.events import Key
+from distrain_nb.run.shelf import Shelf
 from distrain_nb.ui import document
 from distrain_nb.ui.lines import ChartLine, Metrics
 
@@ -73,6 +74,11 @@ class OverlaidMetrics(Metrics):
     @property
     def notes(self) -> tuple[str, ...]:
         return tuple(note for metrics in self._runs.values() for note in metrics.notes)
+
+    @property
+    def shelf(self) -> Shelf:
+        """Nothing: only scalars are laid over each other."""
+        return Shelf()
 
     def line(self, key: Key, points: int = 1_000) -> ChartLine:
         metrics, own = self._places[key]
