@@ -17,11 +17,14 @@ mmdebstrap:mmdebstrap
 bwrap:bubblewrap
 cmake:cmake
 g++:g++
+curl:curl
+ip:iproute2
+sshd:openssh-server
 "
 
 missing=""
 for pair in $needed; do
-    command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
+    PATH="$PATH:/usr/sbin" command -v "${pair%%:*}" >/dev/null 2>&1 || missing="$missing ${pair##*:}"
 done
 # mpi4py loads it by its name for development
 ls /usr/lib/*/libmpi.so >/dev/null 2>&1 || missing="$missing libopenmpi-dev"

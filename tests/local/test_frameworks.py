@@ -63,10 +63,11 @@ else:
     total = float(v.numpy())
 """
 
-MPI = """%%distrain -n 3 --result total
+MPI = """%%distrain -n 3 --result total --launcher mpi --mpi-options "-x GREETING=hello"
+import os
 from mpi4py import MPI
 total = MPI.COMM_WORLD.allreduce(MPI.COMM_WORLD.rank + 1)
-print("of", MPI.COMM_WORLD.size)
+print(os.environ["GREETING"], "of", MPI.COMM_WORLD.size)
 """
 
 
@@ -114,7 +115,7 @@ def test_mpirun(nb: Kernel) -> None:
     assert not outcome.error, outcome.traceback
     run = api.attach()
     assert run.result["total"] == 6
-    assert sorted(line.process for line in run.lines() if line.text == "of 3") == [0, 1, 2]
+    assert sorted(line.process for line in run.lines() if line.text == "hello of 3") == [0, 1, 2]
 
 
 def test_a_failing_mpi_rank_is_named(nb: Kernel) -> None:

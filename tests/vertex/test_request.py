@@ -289,11 +289,13 @@ def test_what_can_t_work_is_found(
 
 def test_mpirun_starts_what_imports_mpi() -> None:
     told = {"name": "DISTRAIN_LAUNCHER", "value": "mpi"}
+    more = {"name": "DISTRAIN_MPI_OPTIONS", "value": "--tag-output"}
     for options in ({"code": "from mpi4py import MPI\n"}, {"launcher": "mpi"}):
         code = options.pop("code", "import torch\n")
-        layout = Layout.of("vertex", primary="n1-standard-4", region="us-central1", **options)
+        layout = Layout.of("vertex", primary="n1-standard-4", region="us-central1",
+                           mpi_options="--tag-output", **options)  # fmt: skip
         (pool,) = planned(layout, code=code).request["jobSpec"]["workerPoolSpecs"]
-        assert told in pool["containerSpec"]["env"]
+        assert told in pool["containerSpec"]["env"] and more in pool["containerSpec"]["env"]
 
 
 def test_a_rank_for_each_gpu_of_the_primary() -> None:

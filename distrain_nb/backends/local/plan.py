@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.cluster import Cluster, choose, ranks
+from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
-from distrain_nb.worker.mpi import mpirun
+from distrain_nb.worker.mpi import custom_options, mpirun
 from distrain_nb.worker.status import Owner
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class LocalPlan:
 
 
 def plan(job: Job) -> LocalPlan:
-    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`."""
+    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`. Raises OptionError."""
     wanted, reason = choose(job.program.imports)
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
     per_replica = job.layout.ranks_per_replica or _default_ranks(launcher)
@@ -77,7 +78,7 @@ def plan(job: Job) -> LocalPlan:
         ports=cluster.replicas,
         preload=tuple(name for name in FORK_SAFE if name in job.program.imports),
         results=job.results,
-        mpirun=mpirun(len(processes)) if launcher == "mpi" else (),
+        mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
         kernel=Owner.of(os.getpid()) if job.waits else None,
         grace=job.config.grace,
         timeout=job.layout.timeout,
@@ -115,6 +116,14 @@ def _default_ranks(launcher: str) -> int:
     if visible is not None:
         return max(1, len([device for device in visible.split(",") if device.strip()]))
     return max(1, len(list(Path("/dev").glob("nvidia[0-9]*"))))
+
+
+def _mpirun(job: Job, processes: int) -> tuple[str, ...]:
+    text = job.layout.mpi_options or ""
+    try:
+        return mpirun(processes, options=custom_options(text))
+    except ValueError as wrong:
+        raise OptionError(f"--mpi-options can't be {text!r}: {wrong}") from None
 
 
 def _threads(processes: int) -> dict[str, str]:

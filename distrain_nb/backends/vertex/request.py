@@ -72,6 +72,8 @@ def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
         told["DISTRAIN_RESULTS"] = ",".join(job.results)
     if launcher_of(job) == "mpi":
         told["DISTRAIN_LAUNCHER"] = "mpi"
+        if job.layout.mpi_options:
+            told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
         told |= SHOW_TRANSPORT
     return {**told, **mounts.variables(job.backend_options.get("env", ()))}

@@ -45,7 +45,7 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
     except ImportError:
         raise DistrainError(
             "A rehearsal for SageMaker keeps S3 and the logs in moto's server: "
-            "`pip install 'moto[server,s3,logs]'`."
+            "`pip install 'distrain-nb[rehearsal]'`."
         ) from None
     port, log = free_port(), folder / "aws.txt"
     command = [sys.executable, "-m", __name__, str(port), faults.permission, str(faults.busy)]
