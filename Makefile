@@ -11,6 +11,7 @@ demo: $(INSTALLED)
 	$(BIN)/python scripts/demo.py
 
 test: $(INSTALLED) services lint
+	$(BIN)/python scripts/horovod_wheel.py
 	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
 
 lint: $(INSTALLED)
