@@ -9,6 +9,7 @@ from pathlib import Path
 from distrain_nb import api
 from distrain_nb.worker.status import State
 from tests.kernels import Kernel
+from tests.tensorflow_cells import COORDINATE
 
 WHO = """
 import json, os
@@ -16,7 +17,7 @@ spec = json.loads(os.environ["CLUSTER_SPEC"])
 tf = json.loads(os.environ.get("TF_CONFIG", "null"))
 print(json.dumps([spec, tf, os.environ.get("RANK")]))
 if spec["task"]["type"] == "workerpool0":
-    import time; time.sleep(1.5)  # the others are stopped when the primary ends
+    import time; time.sleep(5)  # the others are stopped when the primary ends
 """
 
 MULTI_WORKER = """%%distrain --workers 1 --result reduced
@@ -33,7 +34,8 @@ def step():
 reduced = float(step())
 """
 
-PARAMETER_SERVER = """%%distrain --workers 2 --servers 1 --evaluators 1 --result total
+PARAMETER_SERVER = (
+    """%%distrain --workers 2 --servers 1 --evaluators 1 --result total
 import os
 import tensorflow as tf
 resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
@@ -46,22 +48,9 @@ elif resolver.task_type == "evaluator":
     print("evaluating", flush=True)
     import time; time.sleep(600)
 else:
-    strategy = tf.distribute.ParameterServerStrategy(resolver)
-    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    with strategy.scope():
-        v = tf.Variable(0.0)
-
-    @tf.function
-    def step():
-        def one():
-            v.assign_add(1.0)
-        strategy.run(one)
-
-    for _ in range(20):
-        coordinator.schedule(step)
-    coordinator.join()
-    total = float(v.numpy())
 """
+    + COORDINATE
+)
 
 MPI = """%%distrain -n 3 --result total --launcher mpi --mpi-options "-x GREETING=hello"
 import os

@@ -7,6 +7,7 @@ import ast
 import pytest
 
 from tests.kernels import Kernel
+from tests.tensorflow_cells import COORDINATE
 from tests.vertex.packages import base_with
 
 NOTEBOOK = """\
@@ -72,7 +73,8 @@ def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
     )
 
 
-SERVERS = """\
+SERVERS = (
+    """\
 %%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-4 \
 --workers n1-standard-4 --servers n1-highmem-2 --evaluators n1-standard-4 --result total
 import os
@@ -93,25 +95,14 @@ elif resolver.task_type == "evaluator":
         file.write("yes")
     time.sleep(600)
 else:
-    strategy = tf.distribute.ParameterServerStrategy(resolver)
-    coordinator = tf.distribute.coordinator.ClusterCoordinator(strategy)
-    with strategy.scope():
-        v = tf.Variable(0.0)
-
-    @tf.function
-    def step():
-        def one():
-            v.assign_add(1.0)
-        strategy.run(one)
-
-    for _ in range(20):
-        coordinator.schedule(step)
-    coordinator.join()
-    total = float(v.numpy())
+"""
+    + COORDINATE
+    + """\
     open(os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "trained"), "w").close()
     while not os.path.exists(os.path.join(os.environ["AIP_CHECKPOINT_DIR"], "evaluated")):
         time.sleep(0.2)
 """
+)
 
 
 @pytest.fixture(scope="session")

@@ -22,8 +22,7 @@ from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
 from distrain_nb.worker.system import HeldPort
 
 if TYPE_CHECKING:
-    import subprocess
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 _PROGRAM, _PACKAGES = "DISTRAIN_PROGRAM", "DISTRAIN_PACKAGES"
 _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
@@ -89,20 +88,8 @@ class BareNetwork:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class BareProcess:
+class BareProcess(processes.Started):
     """A replica's worker, whose ranks end with it."""
-
-    process: subprocess.Popen[bytes]
-
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Stream and text of each line until the process ends."""
-        return processes.lines(self.process)
-
-    def status(self) -> int | None:
-        """Its exit status as a shell gives it; None while it runs."""
-        found = self.process.poll()
-        return 128 - found if found is not None and found < 0 else found
 
     def stop(self, grace: float = GRACE_S) -> None:
         """SIGTERM to the worker, SIGKILL to what is left after `grace` seconds."""

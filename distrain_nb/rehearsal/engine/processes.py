@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING
 
@@ -52,6 +53,22 @@ def stop(process: subprocess.Popen[bytes], grace: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+@dataclass(frozen=True)
+class Started:
+    """A replica that is a process of this machine."""
+
+    process: subprocess.Popen[bytes]
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Stream and text of each line until the process ends."""
+        return lines(self.process)
+
+    def status(self) -> int | None:
+        """Its exit status as a shell gives it; None while it runs."""
+        found = self.process.poll()
+        return 128 - found if found is not None and found < 0 else found
 
 
 def lines(process: subprocess.Popen[bytes]) -> Iterator[tuple[str, str]]:

@@ -149,20 +149,8 @@ class Sandboxed:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-@dataclass(frozen=True)
-class Sandbox:
+class Sandbox(processes.Started):
     """A running sandbox; its first process is the replica's own."""
-
-    process: subprocess.Popen[bytes]
-
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Stream and text of each line until the sandbox ends."""
-        return processes.lines(self.process)
-
-    def status(self) -> int | None:
-        """Its exit status as a shell gives it; None while it runs."""
-        found = self.process.poll()
-        return 128 - found if found is not None and found < 0 else found
 
     def stop(self, grace: float = GRACE_S) -> None:
         """SIGTERM to the replica's first process; everything is killed after `grace` seconds."""
