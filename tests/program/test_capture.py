@@ -148,7 +148,9 @@ def test_function_of_a_module_is_imported() -> None:
     assert "tests/program/sample.py" in program.files
 
 
-@pytest.mark.parametrize("bad", [lambda: 1, print, [].append, len], ids=repr)
+@pytest.mark.parametrize(
+    "bad", [lambda: 1, print, [].append, len], ids=["lambda", "print", "append", "len"]
+)
 def test_what_is_no_function_of_a_module(bad: object) -> None:
     with pytest.raises(OptionError, match="can't be submitted"):
         of_function(bad)  # type: ignore[arg-type]
