@@ -119,6 +119,28 @@ def test_the_estimators_go_in_and_come_out_in_the_names_of_version_2() -> None:
     assert check(servers) == check(horovod) == ()
 
 
+GROUPS = """
+from sagemaker.instance_group import InstanceGroup
+group = InstanceGroup("gpus", "ml.p3.2xlarge", 2)
+PyTorch(entry_point="train.py", framework_version="2.2.0", volume_size=50, instance_groups={})
+"""
+
+
+def test_instance_groups_are_a_primary_and_workers() -> None:
+    both = GROUPS.format('[InstanceGroup("cpu", "ml.c5.xlarge", instance_count=1), group]')
+    assert read_any(both).layout == Layout.of(
+        "sagemaker", primary="ml.c5.xlarge,disk=50", workers="2*ml.p3.2xlarge,disk=50",
+        framework="pytorch-2.2.0",
+    )  # fmt: skip
+    assert read_any(GROUPS.format("[group]")).layout.workers == Pool.parse(
+        "2*ml.p3.2xlarge,disk=50"
+    )
+    with pytest.raises(OptionError, match="the first with 2 instances"):
+        read_any(GROUPS.format("[group, group]"))
+    with pytest.raises(OptionError, match="list of InstanceGroup"):
+        read_any(GROUPS.format('["gpus"]'))
+
+
 @pytest.mark.parametrize("form", EXPORTS, ids=lambda form: form.name)
 @examples
 @given(data=st.data())

@@ -37,6 +37,29 @@ LAYOUTS = {
 }  # fmt: skip
 
 
+TWO_GROUPS = Layout.of(
+    "sagemaker", primary="ml.c5.xlarge", workers="2*ml.p3.8xlarge,disk=50", region="eu-west-1"
+)
+
+
+def test_a_primary_on_another_instance_is_a_group_of_its_own() -> None:
+    plan = planned(TWO_GROUPS, code="import torch\n")
+    assert not errors(plan.findings)
+    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    assert not report(request)
+    assert request["ResourceConfig"] == {
+        "InstanceGroups": [
+            {"InstanceGroupName": "primary", "InstanceType": "ml.c5.xlarge", "InstanceCount": 1},
+            {"InstanceGroupName": "workers", "InstanceType": "ml.p3.8xlarge", "InstanceCount": 2},
+        ],
+        "VolumeSizeInGB": 50,
+    }
+    assert plan.ranks_per_replica == 1  # which every host has room for
+    assert [f.code for f in check(TWO_GROUPS)] == ["instances-differ"]
+    (refused,) = errors(planned(TWO_GROUPS, options=SCRIPT).findings)
+    assert (refused.code, refused.where) == ("sagemaker.instance-groups", "primary")
+
+
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize(
     "options", [{}, EVERYTHING, {**EVERYTHING, **SCRIPT}], ids=["plain", "all", "script"]

@@ -87,7 +87,10 @@ def test_two_hosts_and_their_data(base: str, data: None) -> None:
 
 
 def test_interrupted_and_resumed_from_a_checkpoint(base: str) -> None:
-    run = rehearsed(RESUMES, base, result="total", spot=True, rehearse="spot=algo-2@saved")
+    two_groups = {"primary": "ml.c5.xlarge", "workers": "ml.m5.xlarge"}
+    run = rehearsed(
+        RESUMES, base, result="total", spot=True, rehearse="spot=algo-2@saved", **two_groups
+    )
     said = run.logs(0).splitlines()
     assert said == ["[rank 0] from step 0", "[rank 0] saved", "[rank 0] from step 7"]
     assert run.result["total"] == 7

@@ -10,7 +10,7 @@ from distrain_nb.backends.sagemaker.containers import BARE, containers, framewor
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.exchange.sagemaker import hosts
+from distrain_nb.layout.exchange.sagemaker import groups, hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,6 +104,12 @@ def _of_code(job: Job, start: Start) -> Iterator[Finding]:
 
 def _of_script(job: Job, start: Start) -> Iterator[Finding]:
     python = python_of(start.image)
+    if groups(job.layout):
+        message = (
+            "AWS's containers launch ranks in one instance group only: give the primary the "
+            "workers' instance type, or leave --python-package out"
+        )
+        yield _error("instance-groups", "primary", message)
     if not start.image:
         framework = job.layout.framework or framework_of(job)
         newest = ", ".join({row.framework: f"{row.framework}-{row.version}"

@@ -79,9 +79,10 @@ def python_of(image: str) -> tuple[int, int] | None:
 
 
 def devices(layout: Layout) -> int:
-    """How many devices a host trains on: its GPUs or Neuron cores, 0 if it has neither."""
-    row = current().instances.get(hosts(layout).machine or "")
-    return (row.gpu_count or row.neuron_cores or 0) if row else 0
+    """How many devices every host trains on: its GPUs or Neuron cores, 0 if one has neither."""
+    instances = current().instances
+    rows = [instances.get(pool.machine or "") for _, pool in layout.pools()]
+    return min(((row.gpu_count or row.neuron_cores or 0) if row else 0 for row in rows), default=0)
 
 
 def _is(row: Container, asked: str | None) -> bool:

@@ -22,7 +22,7 @@ from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.backends.sagemaker.place import place_of, wrong
 from distrain_nb.backends.sagemaker.request import Start, Way, request_of
 from distrain_nb.cluster import choose
-from distrain_nb.layout.exchange.sagemaker import hosts
+from distrain_nb.layout.exchange.sagemaker import groups, hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -120,7 +120,7 @@ def plan(job: Job) -> SageMakerPlan:
 def _with_primary(layout: Layout) -> Layout:
     """With the first host as the primary, which it is to the worker and in the log."""
     pool = hosts(layout)
-    if not pool.replicas:
+    if not pool.replicas or groups(layout):
         return layout
     workers = replace(pool, replicas=pool.replicas - 1) if pool.replicas > 1 else None
     return replace(layout, primary=replace(pool, replicas=1), workers=workers)

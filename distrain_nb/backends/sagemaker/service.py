@@ -74,7 +74,9 @@ class SageMakerService:
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
         """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
         CloudWatch can't be reached."""
-        hosts = self.told["request"]["ResourceConfig"]["InstanceCount"]
+        machines = self.told["request"]["ResourceConfig"]
+        groups = machines.get("InstanceGroups", (machines,))
+        hosts = sum(group["InstanceCount"] for group in groups)
         late = self.endpoints.get("late")
         patience = Patience.of_rehearsal(float(late)) if late else Patience()
         with plain_words("read the job's log"):

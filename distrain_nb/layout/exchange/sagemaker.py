@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.exchange.pieces import Given, Imported, chosen, present, whole
+from distrain_nb.layout.exchange.pieces import Given, Imported, present, whole
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.rules.sagemaker import distribution_of
@@ -34,6 +34,14 @@ _NOT_OURS = ("entry_point", "source_dir", "role", "hyperparameters", "base_job_n
 _SMP = "smdistributed.modelparallel"
 
 
+class InstanceGroup(NamedTuple):
+    """Prints as the SDK's class of that name is called."""
+
+    instance_group_name: str
+    instance_type: str | None
+    instance_count: int
+
+
 def hosts(layout: Layout) -> Pool:
     """All hosts as one pool: the workers, with the primary among them if there is one."""
     primary, workers = layout.primary, layout.workers
@@ -42,20 +50,36 @@ def hosts(layout: Layout) -> Pool:
     return workers or primary or Pool(0)
 
 
+def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
+    """The instance groups by name, where the primary's instance is of another type than the
+    workers'; else none."""
+    primary, workers = layout.primary, layout.workers
+    if primary is None or workers is None or primary.machine == workers.machine:
+        return ()
+    if primary.replicas != 1:  # a fault that has its own rule
+        return ()
+    return (("primary", primary), ("workers", workers))
+
+
 def estimator_arguments(layout: Layout) -> dict[str, Any]:
-    """The layout as arguments of an estimator of the SageMaker Python SDK, version 2."""
-    pool = hosts(layout)
+    """The layout as arguments of an estimator of the SageMaker Python SDK, version 2.
+
+    AWS's containers launch ranks in one instance group only, so there is no `distribution` where
+    there are two.
+    """
+    pool, apart = hosts(layout), groups(layout)
     return present(
         image_uri=pool.image or layout.image,
         framework_version=layout.framework_version if _versioned(layout) else None,
-        instance_count=pool.replicas,
-        instance_type=pool.machine,
+        instance_count=None if apart else pool.replicas,
+        instance_type=None if apart else pool.machine,
+        instance_groups=[InstanceGroup(name, p.machine, p.replicas) for name, p in apart],
         volume_size=pool.disk_gb,
         max_run=layout.timeout,
         use_spot_instances=layout.spot or None,
         max_wait=layout.max_wait,
         checkpoint_s3_uri=layout.checkpoint,
-        distribution=distribution_argument(layout),
+        distribution={} if apart else distribution_argument(layout),
     )
 
 
@@ -90,12 +114,13 @@ def estimator_text(layout: Layout) -> str:
 
 def training_job(layout: Layout) -> dict[str, Any]:
     """What the layout says of a `CreateTrainingJob` request."""
-    pool = hosts(layout)
+    pool, apart = hosts(layout), groups(layout)
+    machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
+    if apart:
+        machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
     checkpoint = {"S3Uri": layout.checkpoint} if layout.checkpoint else {}
     return present(
-        ResourceConfig=present(
-            InstanceType=pool.machine, InstanceCount=pool.replicas, VolumeSizeInGB=pool.disk_gb
-        ),
+        ResourceConfig={**machines, **present(VolumeSizeInGB=pool.disk_gb)},
         StoppingCondition=present(
             MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait
         ),
@@ -104,26 +129,49 @@ def training_job(layout: Layout) -> dict[str, Any]:
     )
 
 
+def _group(name: str, pool: Pool) -> dict[str, Any]:
+    return present(InstanceGroupName=name, InstanceType=pool.machine, InstanceCount=pool.replicas)
+
+
 def from_training_job(value: object) -> Imported:
     """Reads what `training_job` gives. Raises OptionError, naming the path, for anything else."""
     given = Given.of(value, "")
     machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
     checkpoint = given.below("CheckpointConfig")
-    count = machines.number("InstanceCount")
-    workers = Pool(
-        1 if count is None else count,
-        machines.text("InstanceType"),
-        disk_gb=machines.number("VolumeSizeInGB"),
-    )
+    disk = machines.number("VolumeSizeInGB")
+    primary, workers = _pools(machines)
     layout = Layout(
         "sagemaker",
-        workers=workers,
+        primary=replace(primary, disk_gb=disk) if primary else None,
+        workers=replace(workers, disk_gb=disk),
         scheduling="SPOT" if given.values.pop("EnableManagedSpotTraining", False) else None,
         timeout=stop.number("MaxRuntimeInSeconds"),
         max_wait=stop.number("MaxWaitTimeInSeconds"),
         checkpoint=checkpoint.text("S3Uri"),
     )
     return Imported("SageMaker training job", layout, given.done(machines, stop, checkpoint))
+
+
+def _pools(machines: Given) -> tuple[Pool | None, Pool]:
+    """The primary, where it is an instance group of its own, and the workers."""
+    listed = machines.values.pop("InstanceGroups", None) or ()
+    path = machines.at("InstanceGroups")
+    apart = [_pool(Given.of(each, path)) for each in listed]
+    if not apart:
+        return None, _pool(machines)
+    if len(apart) == 1:
+        return None, apart[0]
+    if len(apart) > 2 or apart[0].replicas != 1:
+        raise OptionError(
+            f"{path} has {len(apart)} groups, the first with {apart[0].replicas} instances; a "
+            "layout has the primary, which is one instance, and the workers"
+        )
+    return apart[0], apart[1]
+
+
+def _pool(given: Given) -> Pool:
+    count = given.number("InstanceCount")
+    return Pool(1 if count is None else count, given.text("InstanceType"))
 
 
 def from_python(text: str) -> Imported:
@@ -150,7 +198,7 @@ def from_python(text: str) -> Imported:
 
 def _is_estimator(node: ast.Call) -> bool:
     arguments = {_OLD_NAMES.get(keyword.arg or "", keyword.arg) for keyword in node.keywords}
-    return not arguments.isdisjoint(("instance_type", "instance_count"))
+    return not arguments.isdisjoint(("instance_type", "instance_count", "instance_groups"))
 
 
 def _called(node: ast.Call) -> str:
@@ -167,6 +215,12 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
             for key, value in zip(node.keys, node.values, strict=True)
             if key
         }
+    if isinstance(node, ast.List):
+        return [_value(each, names) for each in node.elts]
+    if isinstance(node, ast.Call) and _called(node) == InstanceGroup.__name__:
+        given = dict(zip(InstanceGroup._fields, node.args, strict=False))
+        given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+        return InstanceGroup(**{name: _value(each, names) for name, each in given.items()})
     try:
         return ast.literal_eval(node)
     except ValueError:
@@ -175,16 +229,13 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
 
 def _from_arguments(name: str, given: dict[str, Any]) -> Imported:
     framework, number = _FRAMEWORKS.get(name), given.pop("framework_version", None)
-    count, size = given.pop("instance_count", None), given.pop("volume_size", None)
-    machine, image = given.pop("instance_type", None), given.pop("image_uri", None)
-    workers = Pool(
-        1 if count is None else whole(count, "instance_count"),
-        chosen(str(machine)) if machine else None,
-        disk_gb=None if size is None else whole(size, "volume_size"),
-    )
+    size, image = given.pop("volume_size", None), given.pop("image_uri", None)
+    disk = None if size is None else whole(size, "volume_size")
+    primary, workers = _pools(_machines(given))
     layout = Layout(
         "sagemaker",
-        workers=workers,
+        primary=replace(primary, disk_gb=disk) if primary else None,
+        workers=replace(workers, disk_gb=disk),
         framework=f"{framework}-{number}" if framework and number else framework,
         image=str(image) if image else None,
         scheduling="SPOT" if given.pop("use_spot_instances", None) else None,
@@ -195,6 +246,22 @@ def _from_arguments(name: str, given: dict[str, Any]) -> Imported:
     layout, left = _distributed(layout, given.pop("distribution", None) or {})
     rest = [key for key in given if key not in _NOT_OURS]
     return Imported("SageMaker estimator", layout, (*rest, *left))
+
+
+def _machines(given: dict[str, Any]) -> Given:
+    """The instances of an estimator's arguments, in the request's words."""
+    listed = given.pop("instance_groups", None)
+    if listed and not all(isinstance(each, InstanceGroup) for each in listed):
+        raise OptionError(f"instance_groups has to be a list of InstanceGroup(…), not {listed!r}")
+    single = present(
+        InstanceType=given.pop("instance_type", None),
+        InstanceCount=given.pop("instance_count", None),
+    )
+    return Given({**single, "InstanceGroups": [_told(each) for each in listed or ()]})
+
+
+def _told(group: InstanceGroup) -> dict[str, Any]:
+    return present(InstanceType=group.instance_type, InstanceCount=group.instance_count)
 
 
 def _seconds(given: dict[str, Any], key: str) -> int | None:

@@ -23,7 +23,7 @@ FORMS = (
 )
 
 _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
-_ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count)\s*=")
+_ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count|groups)\s*=")
 _COMMAND = re.compile(r"^\s*[!$]?\s*gcloud\s", re.MULTILINE)
 _OPTIONS = re.compile(r"%%distrain|--\w")
 

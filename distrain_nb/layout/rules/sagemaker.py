@@ -53,14 +53,20 @@ def instances_missing(job: Job) -> Iterator[Problem]:
         )
 
 
-@rule("instances-differ", "All hosts of a job are instances of one type.", "SM-SDK", on=_HERE)
+@rule(
+    "instances-differ",
+    "Where the primary's instance differs from the workers', ranks wait for the slower one.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
 def instances_differ(job: Job) -> Iterator[Problem]:
     primary, workers = job.layout.primary, job.layout.workers
     if primary and workers and primary.machine != workers.machine:
         yield Problem(
             "primary.machine",
-            f"The primary is {primary.machine}, the workers are {workers.machine}; "
-            f"one job has one instance type.",
+            f"The primary is {primary.machine}, the workers are {workers.machine}: two instance "
+            "groups, in which ranks wait for the slower instance.",
             lambda: [
                 repair(f"Use {workers.machine} for both", primary__machine=workers.machine),
                 repair(f"Use {primary.machine} for both", workers__machine=primary.machine),
