@@ -21,6 +21,7 @@ SHARING = {
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """For runs in several processes: what shares things stays together, and starts first."""
     here = Path(__file__).parent
