@@ -12,7 +12,8 @@ demo: $(INSTALLED)
 
 test: $(INSTALLED) services lint
 	$(BIN)/python scripts/horovod_wheel.py
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest --ignore tests/browser -n 2 --dist loadscope --no-loadscope-reorder
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -11,24 +11,29 @@ from pathlib import Path
 
 import psutil
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.kernels import Kernel, kernel
 
-# Tests that share a browser, or engines and registries, and so belong into one process.
-SHARING = {
-    "browser": "page",
-    **dict.fromkeys(("image", "rehearsal", "remote", "sagemaker", "vertex"), "engines"),
-}
+# Folders of tests that share engines and registries, and so belong into one process.
+SHARING = ("image", "rehearsal", "remote", "sagemaker", "vertex")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+class ByWhatIsShared(LoadScopeScheduling):
+    """Of tests in several processes, those that share things run in one; the others by file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return "engines" if file.split("/")[1] in SHARING else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    return ByWhatIsShared(config, log)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """For runs in several processes: what shares things stays together, and starts first."""
+    """What takes longest starts first."""
     here = Path(__file__).parent
-    for item in items:
-        inside = item.path.relative_to(here)
-        group = SHARING.get(inside.parts[0], str(inside))
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in SHARING)
 
 
