@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 NAMES = ("algo-1", "algo-2")
 PROGRAM = "/opt/program"
+# What hosts have of this machine, wherever it is: the checkout, and Python.
+OURS = (str(Path(__file__).parents[2]), sys.prefix, sys.base_prefix)
 WORKER = (sys.executable, "-m", "distrain_nb.worker")
 
 
@@ -100,6 +102,7 @@ class Hosts:
         options = [
             *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
             *("--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/opt"),
+            *(word for folder in OURS for word in ("--ro-bind", folder, folder)),
             *("--bind", str(self.ml(name)), "/opt/ml"),
             *("--ro-bind", str(self.folder / "program"), PROGRAM),
             *("--ro-bind", str(self.folder / "hosts"), "/etc/hosts"),
