@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import Backend, Job, Plan, find
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, OptionError, RunNotReady
+from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady
 from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
@@ -65,7 +65,6 @@ def prepare(code: Any, **options: Any) -> Prepared:
     layout, job_options = read(options)
     backend = find(layout.on)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
-    _refuse_cloud_options(layout.on, job_options)
     program = _program(_source(code), job_options, backend)
     job = Job(
         program=program,
@@ -174,13 +173,6 @@ def _source(code: Any) -> Source:
 def _is_distributed(layout: Layout) -> bool:
     """Whether several ranks were asked for: the code of one rank needs no advice."""
     return layout.size > 1 or (layout.ranks_per_replica or 1) > 1
-
-
-def _refuse_cloud_options(place: str, options: JobOptions) -> None:
-    given = [*options.cloud, *(["rehearse"] if options.rehearse is not None else [])]
-    if place == "local" and given:
-        name = given[0].replace("_", "-")
-        raise OptionError(f"--{name} has no meaning on this machine; say --on vertex, for example")
 
 
 def _program(source: Source, options: JobOptions, backend: Backend) -> Program:

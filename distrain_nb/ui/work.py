@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import sys
 import time
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 SHOWN_EVERY_S = 0.1
 
 
-class WorkBar:
+class WorkBar(ABC):
     """Phase, bytes, and time since `begun` (seconds since the epoch): a call draws it anew.
 
     It is drawn at most ten times a second; nothing is left of it after `clear`.
@@ -36,11 +37,13 @@ class WorkBar:
             self._due = time.monotonic() + SHOWN_EVERY_S
             self.show(replace(progress, since=self._begun))
 
+    @abstractmethod
     def show(self, progress: Progress) -> None:
-        raise NotImplementedError
+        """Draw it."""
 
+    @abstractmethod
     def clear(self) -> None:
-        raise NotImplementedError
+        """Leave nothing behind."""
 
 
 def work_bar(begun: float) -> WorkBar:

@@ -144,12 +144,13 @@ def test_options_of_other_clouds_are_errors_that_say_what_does_the_same(name: st
     assert finding.message.endswith(ELSEWHERE[name])
 
 
-def test_options_of_clouds_do_nothing_on_this_machine() -> None:
+def test_options_of_clouds_have_no_meaning_on_this_machine() -> None:
     plan = LocalBackend().plan(job(Layout(), options={"nfs": ("a:/b:c",)}))
-    found = [f for f in plan.findings if f.code == "local.cloud-option"]
-    assert [f.where for f in found] == ["project", "bucket", "nfs"]
-    assert not errors(plan.findings)
-    assert found[2].message == "--nfs is for clouds, and does nothing on this machine"
+    found = errors(plan.findings)
+    assert [(f.code, f.where) for f in found] == [
+        ("local.elsewhere", name) for name in ("project", "bucket", "nfs")
+    ]
+    assert found[2].message.startswith("--nfs has no meaning on this machine")
 
 
 def test_unused_positions_are_empty_pools() -> None:

@@ -154,9 +154,10 @@ def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
     if job.layout.reducers is not None:
         message = "Reduction Server needs GPUs on several machines; leave --reducers out on local"
         yield _error("local.reducers", "reducers", message)
-    for name in job.backend_options:
-        message = f"--{name.replace('_', '-')} is for clouds, and does nothing on this machine"
-        yield Finding("local.cloud-option", Severity.WARNING, name, message)
+    for name in (*job.backend_options, *(("rehearse",) if job.rehearse is not None else ())):
+        option = f"--{name.replace('_', '-')}"
+        message = f"{option} has no meaning on this machine; say --on vertex, for example"
+        yield _error("local.elsewhere", name, message)
     if sys.platform != "linux":
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
 
