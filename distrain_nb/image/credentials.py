@@ -155,7 +155,7 @@ def _from_amazon(region: str) -> Credentials | None:
     except ImportError:
         return None
     try:
-        answer = boto3.client("ecr", region_name=region).get_authorization_token()
+        answer = boto3.Session().client("ecr", region_name=region).get_authorization_token()
     except Exception as error:
         raise ImageError(f"AWS gave no token for its registry in {region}: {error}") from None
     return _decode(answer["authorizationData"][0]["authorizationToken"], f"ECR in {region}")

@@ -266,8 +266,8 @@ def test_a_token_that_expires_in_mid_push(tmp_path: Path, tiny: BaseImage, match
 
 def test_a_token_that_really_expires(tmp_path: Path, tiny: BaseImage) -> None:
     """The registry's own clock ends the token while a slow upload goes on."""
-    with guarded(tmp_path, tiny, Fault(UPLOAD, times=4, pause=0.1)) as (proxy, tokens):
-        tokens.life = 1.0
+    with guarded(tmp_path, tiny, Fault(UPLOAD, times=4, pause=0.15)) as (proxy, tokens):
+        tokens.life = 3.0
         build(BIG, Recipe(f"{proxy.host}/bases/tiny:1", f"{proxy.host}/team/job:1"))
         assert len(tokens.requests) > 1
 

@@ -61,10 +61,12 @@ def client(service: str, region: str, endpoints: Mapping[str, str]) -> Any:
     config = Config(
         region_name=region, retries=retries, connect_timeout=CONNECT_S, read_timeout=READ_S
     )
+    # A session of its own: boto3's default one keeps the login that it found first.
+    session = boto3.Session()
     if service not in endpoints:
-        return boto3.client(service, config=config)
+        return session.client(service, config=config)
     here = config.merge(Config(s3={"addressing_style": "path"}, proxies={}))
-    return boto3.client(service, endpoint_url=endpoints[service], config=here, **_NOBODY)
+    return session.client(service, endpoint_url=endpoints[service], config=here, **_NOBODY)
 
 
 @contextmanager
