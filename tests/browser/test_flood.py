@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -32,6 +33,13 @@ for step in range({STEPS}):
         print("line", line, "of rank", rank)
 """
 VIEWS = ".jp-OutputArea-output section.distrain"
+NOTE_LINES_SHOWN = """(views) => {
+    const shown = window.__shown = [];
+    setInterval(() => {
+        const count = document.querySelector(views)?.innerText.match(/([\\d,]+) lines/);
+        if (count) shown.push([Date.now() / 1000, Number(count[1].replaceAll(",", ""))]);
+    }, 100);
+}"""
 
 
 @pytest.fixture
@@ -55,6 +63,14 @@ def lines_on_disk(folder: Path) -> dict[int, list[bytes]]:
     return found
 
 
+def seconds_behind(page: Page, folder: Path) -> list[float]:
+    """How old the newest line of the first view was, each time one was noted, in order of age."""
+    records = (folder / LOG_FILE).read_bytes().split(b"\n")[:-1]
+    written = [float(record.split(b"\t", 1)[0]) for record in records]
+    noted = page.evaluate("() => window.__shown")
+    return sorted(now - written[lines - 1] for now, lines in noted if 0 < lines < len(written))
+
+
 def test_a_million_lines_and_a_million_points(notebook: OPEN, lab: Lab) -> None:
     opened = notebook("flood", LOAD, FLOOD, "%distrain attach")
     views = opened.page.locator(VIEWS)
@@ -66,6 +82,7 @@ def test_a_million_lines_and_a_million_points(notebook: OPEN, lab: Lab) -> None:
     opened.save()
     print("\nuntil the reload:", measured.end())
     opened.reload()
+    opened.page.evaluate(NOTE_LINES_SHOWN, VIEWS)
     measured = Measured(opened)
     opened.run_cell(2)
     for view in range(2):
@@ -74,6 +91,8 @@ def test_a_million_lines_and_a_million_points(notebook: OPEN, lab: Lab) -> None:
     opened.wait_for_cell(2, 60)
     spent = measured.end()
     print("with two views:", spent, *spent.worst[:4], sep="\n    ")
+    behind = seconds_behind(opened.page, newest_run(lab))
+    print(f"behind the log: median {median(behind):.2f} s, at most {behind[-1]:.2f} s")
     opened.save()
 
     assert lines_on_disk(newest_run(lab)) == {
