@@ -42,15 +42,19 @@ class LogReader:
 
     def read(self) -> list[Line]:
         """The whole lines that have come since the last call, 8 MiB of them at most."""
+        return [line_of(record) for record in self.records().split(b"\n")[:-1]]
+
+    def records(self) -> bytes:
+        """The same as they stand in the file: to read a flood line by line takes long."""
         try:
             with self._path.open("rb") as log:
                 log.seek(self.offset)
                 data = log.read(READ_AT_MOST)
         except FileNotFoundError:
-            return []
+            return b""
         whole = data[: data.rfind(b"\n") + 1]
         self.offset += len(whole)
-        return [line_of(record) for record in whole.split(b"\n")[:-1]]
+        return whole
 
     def __iter__(self) -> Iterator[Line]:
         """All lines up to what is on disk now."""

@@ -112,14 +112,14 @@ class Monitor:
     def _update(self) -> bool:
         """Read and show what is new; say whether there were new lines."""
         self._facts = facts(self._run)
-        lines = self._log.read()
-        news = self._tail.add(lines) if lines else NOTHING
+        records = self._log.records()
+        news = self._tail.add(records) if records else NOTHING
         if self._live:
-            self._live.show(self._facts, news, bool(lines))
+            self._live.show(self._facts, news, bool(records))
         elif self._frontend is Frontend.TERMINAL:
-            self._terminal.show(self._facts, news, bool(lines))
+            self._terminal.show(self._facts, news, bool(records))
         self._due = time.monotonic() + REFRESH_EVERY_S
-        return bool(lines)
+        return bool(records)
 
     def _reserve_places(self) -> None:
         """Outputs of this cell that can be replaced later, also from a thread."""

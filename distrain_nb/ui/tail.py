@@ -6,10 +6,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+import numpy as np
 
+from distrain_nb.run.log import line_of
+from distrain_nb.run.scan import scan
+
+if TYPE_CHECKING:
     from distrain_nb.run.log import Line
+    from distrain_nb.run.scan import Records
 
 KEPT = 2_000
 LONGEST_SHOWN = 4_000
@@ -36,22 +40,30 @@ class Tail:
 
     def __init__(self) -> None:
         self._lines: deque[Line] = deque(maxlen=KEPT)
-        self._bars: dict[tuple[int, str], Line] = {}
+        self._bars: dict[int, Line] = {}
         self.total = 0
 
-    def add(self, lines: Iterable[Line]) -> Batch:
-        """What a view that has seen everything before must now add: the last KEPT at most."""
-        new = []
-        for line in lines:
-            self._bars.pop((line.process, line.stream), None)
-            if line.moving:
-                self._bars[line.process, line.stream] = line
-            else:
-                new.append(line)
-        self.total += len(new)
-        self._lines.extend(new)
-        shown = tuple(new[-KEPT:])
+    def add(self, records: bytes) -> Batch:
+        """What a view that has seen everything before must now add: the last KEPT at most.
+
+        `records` are whole records of the log as they stand in its file; only those that are kept
+        are read.
+        """
+        found = scan(records)
+        offsets = found.offsets[~found.moving]
+        shown = tuple(_line_at(records, offset) for offset in offsets[-KEPT:])
+        self.total += len(offsets)
+        self._lines.extend(shown)
+        self._move_bars(records, found)
         return Batch(self.total - len(shown), shown, tuple(self._bars.values()))
+
+    def _move_bars(self, records: bytes, found: Records) -> None:
+        """The last record of each writer is its bar, or says that it has none any more."""
+        _, from_end = np.unique(found.writers[::-1], return_index=True)
+        for last in sorted(len(found.writers) - 1 - from_end):
+            self._bars.pop(int(found.writers[last]), None)
+            if found.moving[last]:
+                self._bars[int(found.writers[last])] = _line_at(records, found.offsets[last])
 
     def whole(self) -> Batch:
         """All that is kept, for a view that has seen nothing."""
@@ -67,6 +79,10 @@ class Tail:
                 break
             chosen.append(line)
         return tuple(reversed(chosen))
+
+
+def _line_at(records: bytes, offset: int) -> Line:
+    return line_of(records[offset : records.index(b"\n", offset)])
 
 
 def shown_text(line: Line) -> str:

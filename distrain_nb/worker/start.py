@@ -109,8 +109,7 @@ def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -
     """In the forked child; does not return."""
     status = rank.FAILED
     try:
-        os.setsid()
-        system.die_with_parent()
+        _lead_group()
         system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
@@ -128,6 +127,13 @@ def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -
         sys.excepthook(*sys.exc_info())
     finally:
         rank.leave(status)
+
+
+def _lead_group() -> None:
+    """A group for signals, in the run's session: Linux shares CPUs out among sessions, and the
+    notebook should have as much as all ranks together where they take all there is."""
+    os.setpgid(0, 0)
+    system.die_with_parent()
 
 
 def _reseed() -> None:
@@ -155,8 +161,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        start_new_session=True,
-        preexec_fn=system.die_with_parent,
+        preexec_fn=_lead_group,
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)

@@ -28,8 +28,8 @@ def run(tmp_path: Path) -> RunFolder:
 
 def tail_of(run: RunFolder) -> Tail:
     tail = Tail()
-    for lines in iter(LogReader(run.folder).read, []):
-        tail.add(lines)
+    for records in iter(LogReader(run.folder).records, b""):
+        tail.add(records)
     return tail
 
 
@@ -37,6 +37,28 @@ def metrics_of(run: RunFolder) -> Metrics:
     metrics = Metrics(run.folder)
     metrics.read()
     return metrics
+
+
+def test_a_tail_is_the_same_however_the_log_arrives(run: RunFolder) -> None:
+    """A bar moves, stands still, and makes way for the next, in one piece or record by record."""
+    records = [
+        b"1.0\t0\to\tbegin",
+        b"1.1\t0\tE\t 10%",
+        b"1.2\t1\tE\t 20%",
+        b"1.3\t0\tE\t 90%",
+        b"1.4\t0\te\t100%",
+        b"1.5\t1\to\ta\ttab",
+        b"no record",
+        b"1.6\t0\tO\t  5%",
+    ]
+    at_once, one_by_one = Tail(), Tail()
+    at_once.add(b"".join(record + b"\n" for record in records))
+    for record in records:
+        one_by_one.add(record + b"\n")
+    whole = at_once.whole()
+    assert whole == one_by_one.whole()
+    assert [line.text for line in whole.lines] == ["begin", "100%", "a\ttab"]
+    assert [(bar.process, bar.text) for bar in whole.bars] == [(1, " 20%"), (0, "  5%")]
 
 
 @pytest.mark.parametrize(
