@@ -49,30 +49,35 @@ class CloudLogging:
             self.refused += bool(refused)
         if refused:
             context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Quota exceeded for read requests")
-        start = int(request.page_token or self._from(request.filter))
-        page, position = _Raw(), start
+        written, received = self._since(request.filter)
+        page, position = _Raw(), int(request.page_token or 0)
         while position < len(self._entries) and len(page.entries) < request.page_size:
-            if self._entries[position][4] <= self.now:
+            time, *_, visible = self._entries[position]
+            if visible <= self.now and (time >= written or visible >= received):
                 self._add(page, self._entries[position])
             position += 1
         page.next_page_token = str(position) if position < len(self._entries) else ""
         return bytes(page.SerializeToString())
 
-    def _from(self, where: str) -> int:
-        found = re.search(r'timestamp>="(.*?)\.(\d{9})Z"', where)
-        if not found:
-            return 0
-        whole = datetime.strptime(found[1], "%Y-%m-%dT%H:%M:%S").replace(tzinfo=timezone.utc)
-        low = int(whole.timestamp()) * NS + int(found[2])
-        return next((n for n, e in enumerate(self._entries) if e[0] >= low), len(self._entries))
+    def _since(self, where: str) -> tuple[int, int]:
+        """What is asked for, in ns: entries from then on, or received from then on; 0 is all."""
+        asked = re.fullmatch(r".* AND \(timestamp>=(\S+) OR receiveTimestamp>=(\S+)\)", where)
+        return (_moment(asked[1]), _moment(asked[2])) if asked else (0, 0)
 
     def _add(self, page: _Raw, entry: tuple[int, str, int, str, int]) -> None:
-        time, key, replica, text, _ = entry
+        time, key, replica, text, visible = entry
         added = page.entries.add(insert_id=key, severity=200)
         added.timestamp.FromNanoseconds(time)
+        added.receive_timestamp.FromNanoseconds(visible)
         added.resource.type = "ml_job"
         added.resource.labels["task_name"] = f"workerpool1-{replica}"
         added.json_payload["message"] = text
+
+
+def _moment(text: str) -> int:
+    whole, nanos = text.strip('"Z').split(".")
+    seconds = datetime.fromisoformat(whole).replace(tzinfo=timezone.utc).timestamp()
+    return int(seconds) * NS + int(nanos)
 
 
 @contextmanager

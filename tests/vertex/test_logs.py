@@ -103,6 +103,28 @@ def test_any_delays_and_any_moments_of_looking(
         assert each == sorted(each, key=int)
 
 
+def test_a_line_that_comes_an_hour_late_is_given_late_and_once() -> None:
+    log = CloudLogging()
+    for second in range(4000):
+        late = 3600 * NS if second == 7 else 0
+        log.write(START + second * NS, second % 2, str(second), late)
+    log.settle()
+    got: list[Entry] = []
+    cursor: dict[str, Any] = {}
+    with serving(log) as address:
+        client = logging_client({"logging": address})
+        for _ in range(41):
+            log.now += 100 * NS
+            entries, cursor = read(client, "p", "1", cursor, PATIENCE, last=False)
+            got += entries
+            assert len(cursor["seen"]) <= 250
+        entries, _ = read(client, "p", "1", cursor, PATIENCE, last=True)
+    texts = [int(entry.text) for entry in [*got, *entries]]
+    place = texts.index(7)
+    assert texts[place - 1] > 3500
+    assert [*texts[:place], *texts[place + 1 :]] == [n for n in range(4000) if n != 7]
+
+
 def test_too_busy_for_long_loses_nothing() -> None:
     log = CloudLogging(busy=1)
     log.write(START, 0, "one")

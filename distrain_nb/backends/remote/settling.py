@@ -1,12 +1,14 @@
 """Lines of a log that arrive late, out of order and more than once: each once, and in order.
 
 A span of the log is read again that overlaps the one before; what was seen there is known by its
-id; and what may still be overtaken is held back until it has settled.
+id; and what may still be overtaken is held back until it has settled. Of a service that says when
+it received a line, what it received lately is read too, however old: a line that comes very late
+is given late, and not lost.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class Patience:
 @dataclass(frozen=True, order=True)
 class Line:
     """A line as it is held back: when it was written (ns), its id, when we got it (s), from where
-    and what. Ids of lines of the same time sort as they were written."""
+    and what, and when the service received it (ns) if it says so. Ids of lines of the same time
+    sort as they were written."""
 
     time: int
     id: str
@@ -44,11 +47,22 @@ class Line:
     source: str
     text: str
     stream: str = "o"
+    received: int = 0
+
+    @property
+    def newest(self) -> int:
+        """What it is found by longest (ns)."""
+        return max(self.time, self.received)
 
 
 def since(cursor: Cursor) -> int:
     """Where to read from (ns); 0 is the beginning."""
     return int(cursor.get("low", 0))
+
+
+def received_since(cursor: Cursor) -> int:
+    """From when on (ns) what was received is to be read too; 0 where the service doesn't tell."""
+    return int(cursor.get("received", 0))
 
 
 def settle(
@@ -58,26 +72,30 @@ def settle(
 
     `last` gives them all.
     """
-    low, seen = since(cursor), dict(cursor.get("seen", {}))
-    held = [Line(*line) for line in cursor.get("held", ())]
+    low, received, latest = since(cursor), received_since(cursor), int(cursor.get("latest", 0))
+    seen, held = dict(cursor.get("seen", {})), [Line(*line) for line in cursor.get("held", ())]
+    late = int(patience.late * NS)
     for line in found:
         if line.id not in seen:
-            seen[line.id] = line.time
+            seen[line.id] = line.newest
             held.append(line)
+            latest = max(latest, line.time)
+            received = max(received, line.received - late)
     held.sort()
-    settled, held = (held, []) if last else _split(held, seen, now, patience)
+    horizon = latest - int(patience.settle * NS)
+    settled, held = (held, []) if last else _split(held, horizon, now, patience)
     if settled:
-        low = max(low, settled[-1].time - int(patience.late * NS))
-    seen = {each: moment for each, moment in seen.items() if moment >= low}
-    kept = [[x.time, x.id, x.got, x.source, x.text, x.stream] for x in held]
-    return settled, {"low": low, "seen": seen, "held": kept}
+        low = max(low, settled[-1].time - late)
+    oldest = min(low, received) if received else low
+    seen = {each: moment for each, moment in seen.items() if moment >= oldest}
+    told = {"low": low, "received": received, "latest": latest, "seen": seen}
+    return settled, {**told, "held": [list(astuple(line)) for line in held]}
 
 
 def _split(
-    held: list[Line], seen: dict[str, int], now: float, patience: Patience
+    held: list[Line], horizon: int, now: float, patience: Patience
 ) -> tuple[list[Line], list[Line]]:
     """Those that are old enough, by the service's clock or by ours, with all that go before."""
-    horizon = max(seen.values(), default=0) - int(patience.settle * NS)
     for line in held:
         if now - line.got >= patience.settle:
             horizon = max(horizon, line.time)

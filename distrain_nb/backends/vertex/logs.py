@@ -1,7 +1,7 @@
 """The lines of all replicas from Cloud Logging, each once and in order.
 
-Entries arrive late, out of order and more than once, and Cloud Logging can only be asked for a
-span of time; an entry's `insert_id` tells whether it was there before.
+Entries arrive late, out of order and more than once, and Cloud Logging can only be asked for spans
+of time, written or received; an entry's `insert_id` tells whether it was there before.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def read(
     waited for; if that takes too long, the lines so far are given, or with `last` the error is
     raised, since nobody would ask again.
     """
-    now, low = time.time(), settling.since(cursor)
-    entries = _entries(client, project, job, low, patience, last=last)
+    now = time.time()
+    entries = _entries(client, project, job, cursor, patience, last=last)
     found = filter(None, (_line(entry, now) for entry in entries))
     settled, after = settling.settle(found, cursor, now, patience, last=last)
     return [_entry(line) for line in settled], after
@@ -64,14 +64,19 @@ def _entry(line: Line) -> Entry:
 
 
 def _entries(
-    client: Any, project: str, job: str, low: int, patience: Patience, *, last: bool
+    client: Any, project: str, job: str, cursor: Cursor, patience: Patience, *, last: bool
 ) -> Iterator[Any]:
-    """The entries from `low` on (ns), oldest first, as far as Cloud Logging gives them."""
+    """The entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
     clauses = ['resource.type="ml_job"', f'resource.labels.job_id="{job}"']
-    if low:
-        clauses.append(f'timestamp>="{_rfc3339(low)}"')
+    spans = {
+        "timestamp": settling.since(cursor),
+        "receiveTimestamp": settling.received_since(cursor),
+    }
+    if all(spans.values()):
+        asked = " OR ".join(f'{field}>="{_rfc3339(low)}"' for field, low in spans.items())
+        clauses.append(f"({asked})")
     request = ListLogEntriesRequest(
         resource_names=[f"projects/{project}"],
         filter=" AND ".join(clauses),
@@ -100,14 +105,13 @@ def _entries(
 
 def _line(entry: Any, now: float) -> Line | None:
     """A line of a replica, or of the service about the job."""
-    moment = entry.timestamp.seconds * NS + entry.timestamp.nanos
     task = entry.resource.labels.get("task_name", "")
-    stream = "e" if entry.severity >= _ERROR else "o"
-    if task == _SERVICE:
-        return Line(moment, entry.insert_id, now, task, readable(_text(entry)), stream)
-    if not _TASK.fullmatch(task):
+    if task != _SERVICE and not _TASK.fullmatch(task):
         return None
-    return Line(moment, entry.insert_id, now, task, _text(entry), stream)
+    text = readable(_text(entry)) if task == _SERVICE else _text(entry)
+    stream = "e" if entry.severity >= _ERROR else "o"
+    written, received = entry.timestamp.ToNanoseconds(), entry.receive_timestamp.ToNanoseconds()
+    return Line(written, entry.insert_id, now, task, text, stream, received)
 
 
 def _text(entry: Any) -> str:

@@ -30,15 +30,16 @@ _ORDERS = ("", "timestamp asc", "timestamp desc")
 _CLAUSE = re.compile(
     r"""\s*(?P<field>[\w."/-]+?)\s*(?P<sign>>=|<=|!=|=|>|<|:)\s*(?P<value>"[^"]*"|[^\s()]+)\s*"""
 )
+_ALTERNATIVES = re.compile(r"\s*\(([^()]*)\)\s*")
 _LEVELS = {"o": "INFO", "e": "ERROR"}
 
 
 @dataclass(frozen=True)
 class Kept:
-    """An entry, when it was written, and from when on it can be read, in seconds."""
+    """An entry, when it was written, and when it is received, so that it can be read: seconds."""
 
     time: float
-    visible: float
+    received: float
     fields: dict[str, str]
     entry: LogEntry
 
@@ -69,8 +70,9 @@ class Entries:
             self._last = max(time.time_ns() // 1000, self._last + 1)
             when = self._last / 1e6
             late = len(self._kept) % _LATE_ONES == _LATE_ONES - 1
-            visible = when + self._faults.late if late else when
-            self._kept.append(Kept(when, visible, fields, _entry(self._last, fields, text)))
+            received = self._last + (round(1e6 * self._faults.late) if late else 0)
+            entry = _entry(self._last, received, fields, text)
+            self._kept.append(Kept(when, received / 1e6, fields, entry))
 
     def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
         """A page of what the filter lets through. Raises Refused as the service does."""
@@ -82,7 +84,7 @@ class Entries:
         if request.order_by not in _ORDERS:
             raise invalid(f"order_by {request.order_by!r} is not one of {_ORDERS[1:]}")
         passes, now = _filter(request.filter), time.time()
-        found = [one for one in kept if one.visible <= now and passes(one)]
+        found = [one for one in kept if one.received <= now and passes(one)]
         found.sort(key=lambda one: (one.time, one.entry.insert_id))
         if request.order_by.endswith("desc"):
             found.reverse()
@@ -94,7 +96,7 @@ class Entries:
         )
 
 
-def _entry(micros: int, fields: Mapping[str, str], text: str) -> LogEntry:
+def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> LogEntry:
     labels = {
         name: fields[f"resource.labels.{name}"] for name in ("project_id", "job_id", "task_name")
     }
@@ -103,6 +105,7 @@ def _entry(micros: int, fields: Mapping[str, str], text: str) -> LogEntry:
         resource={"type": fields["resource.type"], "labels": labels},
         json_payload={"message": text, "levelname": fields["severity"]},
         timestamp=_BEGINNING + timedelta(microseconds=micros),
+        receive_timestamp=_BEGINNING + timedelta(microseconds=received),
         insert_id=f"{micros:x}{uuid.uuid4().hex[:6]}",
         severity=fields["severity"],
         labels={"ml.googleapis.com/job_id/log_area": "root", "ml.googleapis.com/endpoint": ""},
@@ -110,20 +113,28 @@ def _entry(micros: int, fields: Mapping[str, str], text: str) -> LogEntry:
 
 
 def _filter(text: str) -> Callable[[Kept], bool]:
-    """The part of the query language that asks for a job's entries: comparisons joined by AND."""
-    clauses = []
-    for part in filter(str.strip, re.split(r"\s+AND\s+|\n", text)):
-        found = _CLAUSE.fullmatch(part)
-        if found is None:
-            raise invalid(f"Unparseable filter: {part!r}")
-        field = found["field"].replace('"', "")
-        clauses.append((field, found["sign"], found["value"].strip('"')))
-    return lambda one: all(_holds(one, *clause) for clause in clauses)
+    """The part of the query language that asks for a job's entries: comparisons joined by AND, or
+    by OR in parentheses."""
+    parts = filter(str.strip, re.split(r"\s+AND\s+|\n", text))
+    clauses = [[_comparison(each) for each in _alternatives(part)] for part in parts]
+    return lambda one: all(any(_holds(one, *each) for each in clause) for clause in clauses)
+
+
+def _alternatives(part: str) -> list[str]:
+    found = _ALTERNATIVES.fullmatch(part)
+    return re.split(r"\s+OR\s+", found[1]) if found else [part]
+
+
+def _comparison(part: str) -> tuple[str, str, str]:
+    found = _CLAUSE.fullmatch(part)
+    if found is None:
+        raise invalid(f"Unparseable filter: {part!r}")
+    return found["field"].replace('"', ""), found["sign"], found["value"].strip('"')
 
 
 def _holds(one: Kept, field: str, sign: str, value: str) -> bool:
-    if field == "timestamp":
-        return _compare(one.time, sign, _seconds(value))
+    if field in ("timestamp", "receiveTimestamp"):
+        return _compare(one.time if field == "timestamp" else one.received, sign, _seconds(value))
     if field not in one.fields:
         raise Refused("INVALID_ARGUMENT", f"Field not found: {field!r}.")
     return _compare(one.fields[field], sign, value)
