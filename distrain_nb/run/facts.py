@@ -32,6 +32,8 @@ class Watched(Protocol):
     @property
     def backend(self) -> str: ...
     @property
+    def rehearsed(self) -> bool: ...
+    @property
     def created(self) -> float: ...
     @property
     def folder(self) -> Path: ...
@@ -98,7 +100,7 @@ def facts(run: Watched) -> Facts:
         state=str(state),
         final=state.final,
         phase=status.phase,
-        where=_WHERE.get(run.backend, run.backend),
+        where=_WHERE.get(run.backend, run.backend) + (" (rehearsal)" if run.rehearsed else ""),
         size=_size(status),
         steps=_steps(run.created, status, end),
         labels={process.index: process.label for process in status.processes},

@@ -47,6 +47,11 @@ class Run:
         return self.record.backend
 
     @property
+    def rehearsed(self) -> bool:
+        """Whether a stand-in on this machine took the service's place."""
+        return bool(self.record.handle.get("rehearsal"))
+
+    @property
     def created(self) -> float:
         """Seconds since the epoch."""
         return self.record.created

@@ -20,6 +20,7 @@ class RunFolder:
     id: int = 7
     name: str = "digits"
     backend: str = "local"
+    rehearsed: bool = False
     created: float = field(default_factory=time.time)
     experiment: str = ""
     line: str = "--on local --ranks-per-replica 2"

@@ -101,6 +101,8 @@ def test_the_facts_in_one_line(run: RunFolder) -> None:
     )
     run.enter(State.FAILED, error="rank 1 failed")
     assert "failed after 1 min 01 s" in facts(run).line(time.time() + 1000)
+    run.backend, run.rehearsed = "vertex", True
+    assert facts(run).where == "Vertex AI (rehearsal)"
 
 
 def test_the_phases_and_how_long_each_took(run: RunFolder) -> None:
