@@ -186,12 +186,14 @@ class _File:
         self._seen = 0
         self._inode = 0
         self._corrupt = 0
-        self._broken = ""
+        self._skipped = 0
+        self._unreadable = ""
 
     @property
     def note(self) -> str:
         parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
-        parts += [self._broken] if self._broken else []
+        parts += [f"{self._skipped:,} bytes that are no records"] if self._skipped else []
+        parts += [self._unreadable] if self._unreadable else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""
 
     @property
@@ -207,13 +209,13 @@ class _File:
         """
         size, inode = _size(self._path)
         self._inode = inode or self._inode
-        if self._broken or size <= self._seen:
+        if size <= self._seen:
             return
         try:
             with self._path.open("rb") as file:
                 yield from self._stretches(file.fileno())
         except OSError as error:
-            self._broken = f"can't be read: {error.strerror}"
+            self._unreadable = f"can't be read: {error.strerror}"
 
     def _stretches(self, descriptor: int) -> Iterator[tuple[int, Stretch]]:
         wanted = STRETCH_BYTES
@@ -223,11 +225,12 @@ class _File:
             self._offset += stretch.consumed
             self._seen = self._offset - stretch.consumed + len(buffer)
             self._corrupt += stretch.corrupt
-            if stretch.broken:
-                self._broken = f"corrupt at byte {self._offset}, and left out from there on"
+            self._skipped += stretch.skipped
+            no_more = f"nothing to read from byte {self._offset} on"
+            self._unreadable = no_more if stretch.unreadable else ""
             if stretch.consumed:
                 yield self._offset - stretch.consumed, stretch
-            if len(buffer) < wanted or stretch.broken:
+            if len(buffer) < wanted:
                 return
             wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
 

@@ -30,6 +30,8 @@ Rows = NDArray[np.uint8]
 
 _HEADER = struct.Struct("<QI")
 _HEAD, _FOOT = _HEADER.size, 4
+# Bytes that may still become records, as a file that is written over a network can show zeros.
+_WAITED_FOR = 1 << 20
 _WORTH_IT = 16
 _MISSES = 4
 _LONGEST_IN_BULK = 1024
@@ -59,12 +61,13 @@ class Stretch:
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
     file; `found`: what is no scalar, by record; `restarts`: (record, step) where a restarted writer
     takes back what it had written from that step on; `corrupt`: records that were left out;
-    `broken`: the length of the record at `consumed` is corrupt, so that nothing after it can be
-    found.
+    `skipped`: bytes that are no records, up to the next one; `unreadable`: what begins at
+    `consumed` is none either, as far as the stretch goes.
     """
 
     consumed: int = 0
-    broken: bool = False
+    skipped: int = 0
+    unreadable: bool = False
     corrupt: int = 0
     points: dict[str, Points] = field(default_factory=dict)
     restarts: list[tuple[int, int]] = field(default_factory=list)
@@ -73,35 +76,76 @@ class Stretch:
 
 def read_stretch(buffer: bytes) -> Stretch:
     """Parse the whole records at the start of `buffer`."""
-    starts, lengths, consumed, broken = _find_records(buffer)
-    parser = _Parser(buffer, starts, lengths)
+    records = _find_records(buffer)
+    parser = _Parser(
+        buffer, np.array(records.starts, np.int64), np.array(records.lengths, np.int64)
+    )
     parser.parse()
     kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
     appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
-    points = {tag: kept[tag][1] for tag in appeared}
-    return Stretch(consumed, broken, parser.corrupt, points, parser.restarts, parser.found)
+    return Stretch(
+        records.end,
+        records.skipped,
+        records.unreadable,
+        parser.corrupt,
+        {tag: kept[tag][1] for tag in appeared},
+        parser.restarts,
+        parser.found,
+    )
 
 
-def _find_records(buffer: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64], int, bool]:
-    starts: list[int] = []
+@dataclass
+class _Records:
+    """Where the data of each whole record begins, how long it is, and the rest as in Stretch."""
+
+    starts: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    end: int = 0
+    skipped: int = 0
+    unreadable: bool = False
+
+    def skip(self, end: int) -> None:
+        self.skipped += end - self.end
+        self.end = end
+
+
+def _find_records(buffer: bytes) -> _Records:
+    found = _Records()
     checked: dict[int, int] = {}
-    at, end = 0, len(buffer)
+    end = len(buffer)
     unpack = _HEADER.unpack_from
-    broken = False
-    while at + _HEAD + _FOOT <= end:
+    while (at := found.end) + _HEAD + _FOOT <= end:
         length, crc = unpack(buffer, at)
         if checked.get(length) != crc:
             if masked(crc32c(buffer[at : at + 8])) != crc:
-                broken = True
+                if (following := _next_header(buffer, at)) is not None:
+                    found.skip(following)
+                    continue
+                if end - at > _WAITED_FOR:
+                    found.skip(end - _HEAD)
+                found.unreadable = True
                 break
             checked[length] = crc
         following = at + _HEAD + length + _FOOT
         if following > end:
             break
-        starts.append(at)
-        at = following
-    offsets = np.array([*starts, at], dtype=np.int64)
-    return offsets[:-1] + _HEAD, np.diff(offsets) - _HEAD - _FOOT, at, broken
+        found.starts.append(at + _HEAD)
+        found.lengths.append(length)
+        found.end = following
+    return found
+
+
+def _next_header(buffer: bytes, after: int) -> int | None:
+    """Where the next record begins: its length, below 4 GiB and never 0, has its checksum."""
+    data = np.frombuffer(buffer, np.uint8)[after + 1 :]
+    zero = data == 0
+    zeros = zero[:-3] & zero[1:-2] & zero[2:-1] & zero[3:]
+    for at in (np.flatnonzero(zeros[4:] & ~zeros[:-4]) + after + 1).tolist():
+        if at + _HEAD <= len(buffer):
+            _, crc = _HEADER.unpack_from(buffer, at)
+            if masked(crc32c(buffer[at : at + 8])) == crc:
+                return int(at)
+    return None
 
 
 Piece = tuple[NDArray[np.int64], Points]

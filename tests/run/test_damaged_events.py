@@ -90,17 +90,47 @@ def test_a_last_record_that_is_cut_anywhere_waits_for_its_rest(writer: str, tmp_
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_a_flipped_bit_of_a_length_ends_the_file_with_a_note(writer: str) -> None:
+def test_a_flipped_bit_of_a_length_costs_one_record(writer: str) -> None:
     parts = records(written(writer))
     hit = len(parts) // 2
-    before = sorted(points(read(b"".join(parts[:hit]))))
+    others = sorted(points(read(b"".join([*parts[:hit], *parts[hit + 1 :]]))))
     for bit in range(12 * 8):
         damaged = bytearray(parts[hit])
         damaged[bit // 8] ^= 1 << bit % 8
         folder = read(b"".join([*parts[:hit], bytes(damaged), *parts[hit + 1 :]]))
-        assert sorted(points(folder)) == before
-        place = sum(map(len, parts[:hit]))
-        assert folder.notes == (f"{FILE}: corrupt at byte {place}, and left out from there on",)
+        assert sorted(points(folder)) == others
+        assert folder.notes == (f"{FILE}: {len(damaged)} bytes that are no records",)
+
+
+def test_what_shows_as_zeros_is_waited_for(tmp_path: Path) -> None:
+    """As on a network's file system, where a length is seen before the data."""
+    parts = records(written("torch"))
+    file = tmp_path / FILE
+    start = b"".join(parts[:-2])
+    file.write_bytes(start + bytes(len(parts[-2])))
+    folder = EventFolder(tmp_path)
+    folder.read()
+    assert folder.notes == (f"{FILE}: nothing to read from byte {len(start)} on",)
+    with file.open("r+b") as later:
+        later.write(start + parts[-2] + parts[-1])
+    folder.read()
+    assert sorted(points(folder)) == sorted(points(read(b"".join(parts))))
+    assert folder.notes == ()
+
+
+@pytest.mark.parametrize("noise", [b"\0", b"\1\0\0\0\0\0\0\0", b"noise"])
+def test_megabytes_of_noise_are_passed_over_once(noise: bytes, tmp_path: Path) -> None:
+    parts = records(written("torch"))
+    between = noise * (5_000_000 // len(noise))
+    file = tmp_path / FILE
+    file.write_bytes(b"".join(parts[:-1]) + between)
+    folder = EventFolder(tmp_path)
+    folder.read()
+    with file.open("ab") as grown:
+        grown.write(parts[-1])
+    folder.read()
+    assert sorted(points(folder)) == sorted(points(read(b"".join(parts))))
+    assert folder.notes == (f"{FILE}: {len(between):,} bytes that are no records",)
 
 
 def test_files_of_all_writers_put_together_are_read_through() -> None:
