@@ -138,7 +138,7 @@ class _Reports:
         try:
             if folder not in self._files:
                 self._files[folder] = _EventFile(folder)
-            self._files[folder].write(_event(time.time(), step, numbers))
+            self._files[folder].write(event(time.time(), step, numbers))
         except OSError as error:
             broken = self._files.pop(folder, None)
             if broken is not None:
@@ -181,18 +181,19 @@ class _EventFile:
         )
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(str(folder / name), flags, 0o644)
-        self.write(_wall_time(time.time()) + _bytes_field(3, FILE_VERSION))
+        self.write(first_event(time.time()))
 
-    def write(self, event: bytes) -> None:
-        record = _record(event)
-        if os.write(self._fd, record) != len(record):
+    def write(self, data: bytes) -> None:
+        whole = record(data)
+        if os.write(self._fd, whole) != len(whole):
             raise OSError("no space left for the record")
 
     def close(self) -> None:
         os.close(self._fd)
 
 
-def _record(data: bytes) -> bytes:
+def record(data: bytes) -> bytes:
+    """An event as it stands in a file."""
     length = struct.pack("<Q", len(data))
     return b"".join(
         [
@@ -204,7 +205,13 @@ def _record(data: bytes) -> bytes:
     )
 
 
-def _event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
+def first_event(wall_time: float) -> bytes:
+    """With which a file begins."""
+    return _wall_time(wall_time) + _bytes_field(3, FILE_VERSION)
+
+
+def event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
+    """Numbers of one step, at that time in seconds since the epoch."""
     values: List[bytes] = [
         _bytes_field(
             1, _bytes_field(1, tag.encode("utf-8", "replace")) + b"\x15" + _float32(number)

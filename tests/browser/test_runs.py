@@ -40,7 +40,7 @@ def with_runs(lab: Lab) -> None:
     for number, state in enumerate((State.SUCCEEDED, State.FAILED, State.SUCCEEDED), start=1):
         run = stored_run(store, "".join(f"line {n}\n" for n in range(number * 10)), state)
         events = metrics._EventFile(run.folder / "tensorboard")
-        events.write(metrics._event(1.0, 1, {"loss": 1 / number}))
+        events.write(metrics.event(1.0, 1, {"loss": 1 / number}))
 
 
 def sending(lab: Lab) -> None:

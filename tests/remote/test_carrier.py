@@ -17,7 +17,7 @@ from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.service import Denied, Entry, Observed, Stored
 from distrain_nb.backends.remote.submission import Submission, read_links
 from distrain_nb.image import Progress
-from distrain_nb.run.events import EventFolder
+from distrain_nb.run.events import EventFolder, Key, scalars
 from distrain_nb.run.log import LogReader
 from distrain_nb.worker import metrics
 from distrain_nb.worker.disk import replace_file
@@ -70,7 +70,13 @@ class FolderService:
         if last:
             until = int((self.folder / "reached").read_text())
         entries = [
-            Entry(1e9 + n, "workers" if n % 2 else "primary", 0, f"[rank {n % 2}] line {n}")
+            Entry(
+                time=1e9 + n,
+                role="workers" if n % 2 else "primary",
+                replica=0,
+                text=f"[rank {n % 2}] line {n}",
+                points=(("seen", n, n / 2),) if n % 5 == 0 else (),
+            )
             for n in range(first, until)
         ]
         if first == 0 and until:
@@ -145,8 +151,8 @@ def test_lines_events_and_results_come_to_the_folder(run: Path, service: FolderS
     assert [process.label for process in status.processes] == ["rank 0", "rank 1", "workers 0"]
     events = EventFolder(run / "tensorboard")
     events.read()
-    (key,) = events.keys
-    assert list(events.points(key)["step"]) == list(range(100, LINES + 1, 100))
+    steps = events.points(Key("", "loss"))["step"]
+    assert list(steps) == list(range(100, LINES + 1, 100))
     assert (run / "results" / "index.json").read_text() == "{}"
     assert read_links(run) == {"job": "https://console.example/jobs/1"}
 
@@ -165,6 +171,9 @@ def test_a_carrier_that_is_killed_again_and_again_loses_and_repeats_nothing(
     assert kills > 1
     for rank in (0, 1):
         assert texts(run, rank) == [f"line {n}" for n in range(rank, LINES, 2)]
+    seen = scalars(run / "tensorboard")[Key("", "seen")]
+    assert list(seen["step"]) == list(range(0, LINES, 5))
+    assert list(seen["wall_time"]) == [1e9 + n for n in range(0, LINES, 5)]
     assert len((service.folder / "requests").read_text().splitlines()) == 1
 
 

@@ -162,7 +162,7 @@ def test_scalars(ask: Ask, run: Run, path: str, below: str) -> None:
     events = metrics._EventFile(run.folder / below / "train")
     for step in range(5_000):
         value = math.nan if step == 4_999 else float(step == 777)
-        events.write(metrics._event(time.time(), step, {"loss": value, "lr": 0.5}))
+        events.write(metrics.event(time.time(), step, {"loss": value, "lr": 0.5}))
     loss, lr = ask(path, points="100")["lines"]
     assert (loss["run"], loss["tag"], lr["tag"]) == ("train", "loss", "lr")
     assert len(loss["step"]) == len(loss["wall_time"]) == len(loss["value"]) == 100

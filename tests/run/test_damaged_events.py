@@ -34,8 +34,8 @@ def written(writer: str) -> bytes:
                     for tag in "abc":
                         tf.summary.scalar(tag, step / 2, step=step)
         elif writer == "log_metrics":
-            made = [metrics._event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
-            (Path(folder) / FILE).write_bytes(b"".join(map(metrics._record, made)))
+            made = [metrics.event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
+            (Path(folder) / FILE).write_bytes(b"".join(map(metrics.record, made)))
         else:
             kind: Any = {"torch": SummaryWriter, "tensorboardX": tensorboardX.SummaryWriter}[writer]
             with kind(folder) as summary:
@@ -203,7 +203,7 @@ def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Pa
 def test_a_million_tags(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    begin, end = metrics._event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
+    begin, end = metrics.event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
     with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
         for number in range(1_000_000):
             file.write(b"%b%07d%b" % (begin, number, end))
@@ -223,7 +223,7 @@ def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None
     with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
         for step in range(64):
             file.write(event)
-            file.write(metrics._event(1.0, step, {"loss": 0.5}))
+            file.write(metrics.event(1.0, step, {"loss": 0.5}))
     folder = EventFolder(tmp_path)
     tracemalloc.start()
     folder.read()

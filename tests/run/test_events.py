@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def record(step: int, **numbers: float) -> bytes:
-    return metrics._record(metrics._event(1000.0 + step, step, numbers))
+    return metrics.record(metrics.event(1000.0 + step, step, numbers))
 
 
 def steps(folder: EventFolder, tag: str, series: str = "") -> list[int]:
@@ -154,9 +154,9 @@ def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) 
 
 
 def test_a_restart_within_one_stretch(tmp_path: Path) -> None:
-    restart = metrics._event(5.0, 2, {}) + metrics._bytes_field(7, b"\x08\x01")
+    restart = metrics.event(5.0, 2, {}) + metrics._bytes_field(7, b"\x08\x01")
     data = b"".join(record(step, loss=1.0) for step in range(40))
-    data += metrics._record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
+    data += metrics.record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
     points = read_stretch(data).points["loss"]
     assert points["step"].tolist() == [0, 1, 2, 3]
     assert points["value"].tolist() == [1.0, 1.0, 0.5, 0.5]
@@ -164,7 +164,7 @@ def test_a_restart_within_one_stretch(tmp_path: Path) -> None:
 
 def test_a_record_larger_than_a_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distrain_nb.run.events.STRETCH_BYTES", 256)
-    big = metrics._record(b"\x22" + metrics._varint(5000) + bytes(5000))
+    big = metrics.record(b"\x22" + metrics._varint(5000) + bytes(5000))
     file = tmp_path / "events.out.tfevents.1"
     file.write_bytes(record(0, loss=1.0) + big + record(1, loss=0.5))
     folder = EventFolder(tmp_path)
@@ -184,7 +184,7 @@ def test_many_tags_of_one_length(tmp_path: Path) -> None:
 @settings(max_examples=300, deadline=None)
 def test_nothing_that_a_file_can_hold_raises(noise: bytes, at: int, count: int) -> None:
     valid = b"".join(record(step, loss=1.0) for step in range(count))
-    framed = metrics._record(noise)
+    framed = metrics.record(noise)
     for data in (noise, framed, valid[:at] + noise + valid[at:], valid + framed * 20 + valid):
         assert read_stretch(data).consumed <= len(data)
 

@@ -12,7 +12,7 @@ from distrain_nb.worker import metrics
 def write(folder: Path, *losses: float) -> None:
     events = metrics._EventFile(folder / "tensorboard")
     for step, loss in enumerate(losses):
-        events.write(metrics._event(1.0, step, {"loss": loss}))
+        events.write(metrics.event(1.0, step, {"loss": loss}))
 
 
 def test_it_is_kept_until_the_event_files_change(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_blocks_give_what_one_by_one_gives(values: np.ndarray, weight: float) ->
 
 def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
     noisy = [float(n % 2) for n in range(20_000)]
-    data = b"".join(metrics._record(metrics._event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
+    data = b"".join(metrics.record(metrics.event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
     (tmp_path / "events.out.tfevents.1").write_bytes(data)
     query = {"smoothing": "0.9", "points": "50", "from": "10000", "to": "10100"}
     (line,) = curves(Scalars(tmp_path), query)["lines"]

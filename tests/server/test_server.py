@@ -64,7 +64,7 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
     one, other = stored_run(store), stored_run(store, state=State.FAILED)
     events = metrics._EventFile(other.folder / "tensorboard")
     for step, loss in enumerate((3.0, 1.0, 2.0)):
-        events.write(metrics._event(1.0, step, {"loss": loss}))
+        events.write(metrics.event(1.0, step, {"loss": loss}))
     answer = client.get("distrain/runs")
     rows = {row["id"]: row for row in answer.json()["runs"]}
     assert (rows[one.id]["state"], rows[one.id]["best"]) == ("succeeded", None)

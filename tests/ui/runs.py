@@ -47,7 +47,7 @@ class RunFolder:
             self._events[series] = metrics._EventFile(self.folder / "tensorboard" / series)
         for step in range(steps):
             numbers = {tag: value + math.sin(step / 9) for tag, value in values.items()}
-            self._events[series].write(metrics._event(time.time(), step, numbers))
+            self._events[series].write(metrics.event(time.time(), step, numbers))
 
     def cancel(self) -> None:
         request_cancel(self.folder)

@@ -11,7 +11,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress
 from distrain_nb.worker.launch import RESULTS_FOLDER
 from distrain_nb.worker.log import LOG_FILE
-from distrain_nb.worker.metrics import append
+from distrain_nb.worker.metrics import event, first_event, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.image import Listener
 
 EVENTS = "tensorboard"
+POINTS_FILE = "events.out.tfevents.0000000000.log"
 PIECE = 8 << 20
 
 # How our worker names the process that a line is from.
@@ -77,11 +78,27 @@ def events(output: Output, folder: Path) -> None:
             _append(output, stored, path, have)
 
 
-def points(entries: Sequence[Entry], folder: Path) -> None:
-    """Add what was read from the log to the run's event files."""
-    for entry in entries:
-        for name, step, value in entry.points:
-            append(folder / EVENTS, step, {name: value})
+class Points:
+    """What metric definitions found in the log, as an event file that goes on as the log does."""
+
+    def __init__(self, folder: Path, journal: Journal) -> None:
+        self._journal = journal
+        self._path = folder / EVENTS / POINTS_FILE
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Append them; the journal has yet to be written."""
+        found = [(entry.time, *point) for entry in entries for point in entry.points]
+        if not found:
+            return
+        size = self._journal.points_size
+        events = [] if size else [first_event(found[0][0])]
+        events += [event(time, step, {name: value}) for time, name, step, value in found]
+        data = b"".join(map(record, events))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab") as file:
+            file.truncate(size)
+            file.write(data)
+        self._journal.points_size = size + len(data)
 
 
 def results(output: Output, folder: Path, tell: Listener) -> None:

@@ -178,7 +178,7 @@ class Carrier:
 
     def _keep(self, log: bring.Log, entries: Sequence[Entry], cursor: Cursor) -> None:
         log.add(entries)
-        bring.points(entries, self._folder)
+        bring.Points(self._folder, self._journal).add(entries)
         self._journal.cursor = cursor
         self._journal.write(self._folder)
         if len(self._journal.labels) > len(self._status.processes):

@@ -47,14 +47,15 @@ class Journal:
     """How far a run has been carried, so that another process can go on from there.
 
     `request` is there once the code has been staged, `job` once the service has taken it;
-    `cursor` is how far the service's log has been read, which makes `log_size` bytes of ours;
-    `labels` names the log's processes by their index.
+    `cursor` is how far the service's log has been read, which makes `log_size` bytes of ours and
+    `points_size` of metrics; `labels` names the log's processes by their index.
     """
 
     request: dict[str, Any] | None = None
     job: str = ""
     cursor: dict[str, Any] = field(default_factory=dict)
     log_size: int = 0
+    points_size: int = 0
     labels: list[str] = field(default_factory=list)
 
     @classmethod
