@@ -15,8 +15,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kernels import Kernel, kernel
 
-# Folders of tests that share engines and registries, and so belong into one process.
-SHARING = ("image", "rehearsal", "remote", "sagemaker", "vertex")
+# Folders of tests that share engines and registries, and so belong into one process each.
+SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"))
 
 
 class ByWhatIsShared(LoadScopeScheduling):
@@ -24,7 +24,8 @@ class ByWhatIsShared(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
-        return "engines" if file.split("/")[1] in SHARING else file
+        folder = file.split("/")[1]
+        return next((group[0] for group in SHARING if folder in group), file)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
@@ -34,7 +35,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest starts first."""
     here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in SHARING)
+    order = [folder for group in SHARING for folder in group]
+
+    def place(item: pytest.Item) -> int:
+        folder = item.path.relative_to(here).parts[0]
+        return order.index(folder) if folder in order else len(order)
+
+    items.sort(key=place)
 
 
 @pytest.fixture

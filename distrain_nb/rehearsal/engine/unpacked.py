@@ -6,7 +6,6 @@ of two programs on the same base and with the same packages, the second costs on
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -14,6 +13,7 @@ import posixpath
 import shutil
 import tarfile
 import tempfile
+import zlib
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from distrain_nb.image.reference import Reference
 from distrain_nb.image.registry import Registry, RegistryBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.image.manifest import Descriptor
 
@@ -37,6 +37,8 @@ _PLATFORM = "linux/amd64"
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _LINKS = 40
 _AT_ONCE = 1 << 20
+_GZIP = 31  # zlib's word for a header and checksums as gzip has them
+_UNREADABLE = (OSError, EOFError, tarfile.TarError, zlib.error)
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
         (draft / "etc/resolv.conf").touch()
         draft.chmod(0o755)
         draft.rename(root)
-    except OSError as wrong:
+    except _UNREADABLE as wrong:
         if not root.exists():  # nobody else has unpacked it meanwhile
             raise ImageError(f"{image.reference} can't be unpacked: {wrong}") from wrong
     finally:
@@ -91,10 +93,10 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     own: set[Path] = set()
-    pieces: IO[bytes] = io.BufferedReader(_Pieces(blob.chunks()), _AT_ONCE)
-    # tarfile by itself reads only the first of a gzip file's members
-    plain = gzip.GzipFile(fileobj=pieces) if layer.media_type.endswith("gzip") else pieces
-    with tarfile.open(fileobj=plain, mode="r|", bufsize=_AT_ONCE) as tar:
+    pieces = blob.chunks()
+    plain = gunzipped(pieces) if layer.media_type.endswith("gzip") else pieces
+    stream: IO[bytes] = io.BufferedReader(_Pieces(plain), _AT_ONCE)
+    with tarfile.open(fileobj=stream, mode="r|", bufsize=_AT_ONCE // 16) as tar:
         for entry in tar:
             folder, name = posixpath.split(posixpath.normpath("/" + entry.name))
             if name == _OPAQUE:
@@ -104,8 +106,25 @@ def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -
                 _cover(place(root, folder) / name[len(_WHITEOUT) :], own)
             elif name:
                 own.add(_extract(tar, entry, root, place(root, folder) / name))
-    while pieces.read(_AT_ONCE):
+    while stream.read(_AT_ONCE):
         pass  # the digest is of the whole blob
+
+
+def gunzipped(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """What is in all members of a gzip file. Python's own reader takes 8 KiB at a time, tarfile's
+    only the first member. Raises EOFError where the last one isn't whole, and zlib.error."""
+    member = None
+    for piece in pieces:
+        rest = piece
+        while rest := rest if member else rest.lstrip(b"\0"):
+            member = member or zlib.decompressobj(_GZIP)
+            if plain := member.decompress(rest):
+                yield plain
+            rest = member.unused_data
+            if member.eof:
+                member = None
+    if member:
+        raise EOFError("its end is missing")
 
 
 class _Pieces(io.RawIOBase):
