@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")
 ROW_PX = 220
 ONLY_ROW_PX = 260
+TITLE_PX, LEGEND_PX = 34, 26
 DOTS_UP_TO = 24
 MOST_COLUMNS = 3
 MOST_TAGS = 60
@@ -72,7 +73,7 @@ def layout(
     columns = min(most_columns, len(tags), 2 if len(tags) <= 4 else MOST_COLUMNS)
     rows = -(-len(tags) // columns)
     height = ONLY_ROW_PX if rows == 1 else rows * ROW_PX
-    top = 60 if several else 34
+    top = TITLE_PX + LEGEND_PX if several else TITLE_PX
     shape: dict[str, Any] = {
         "template": {},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -84,7 +85,8 @@ def layout(
         "hovermode": "x unified",
         "hoverlabel": {"font": {"size": 11}, "bgcolor": "#ffffff", "bordercolor": "#c0c8d0"},
         "showlegend": several,
-        "legend": {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top"},
+        # Above the titles, with as many rows as the page makes of it: plotly makes room for them.
+        "legend": {"orientation": "h", "x": 0, "y": 1 + TITLE_PX / height, "yanchor": "bottom"},
         "annotations": titles(tags, last),
     }
     for place in range(len(tags)):

@@ -61,6 +61,8 @@ class PlotFrame {
     this.ranges = {};    // of the axes as they are drawn, by name
     this.zoomed = {};    // what the reader has set of them
     this.whenDrawn = () => {};
+    this.seen = new ResizeObserver(() => this.flush());
+    this.seen.observe(place);
     this.frame = element("iframe", "dn-plot", undefined, { sandbox: "allow-scripts allow-downloads", title });
     this.heard = ({ source, data }) => { if (source && source === this.frame.contentWindow) this.take(data); };
     window.addEventListener("message", this.heard);
@@ -123,8 +125,9 @@ class PlotFrame {
     this.flush();
   }
 
+  // What is hidden has no size: plotly would take names of the legend for nothing wide.
   flush() {
-    if (!this.ready || this.busy || !this.stale) return;
+    if (!this.ready || this.busy || !this.stale || !this.place.clientWidth) return;
     this.busy = true;
     this.stale = false;
     this.tell("figure", this.figure);
@@ -136,6 +139,7 @@ class PlotFrame {
 
   close() {
     clearInterval(this.clock);
+    this.seen.disconnect();
     window.removeEventListener("message", this.heard);
     this.frame.remove();
   }
