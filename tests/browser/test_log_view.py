@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+import httpx
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
+from distrain_nb.server.doors import fingerprint
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_monitor import LOAD, badge, view_of
 
@@ -17,6 +19,11 @@ LINES = 200_000
 TO_THE_TOP = """(log) => {
     log.scrollTop = 0;
     return log.querySelector("[data-row='0']");
+}"""
+TAKE_OUT = """(view) => {
+    window.__taken = view;
+    window.__parent = view.parentElement;
+    view.remove();
 }"""
 BIG = f"""%%distrain -n 2 --name big
 import os, sys, traceback
@@ -158,3 +165,37 @@ def test_times_copy_and_download(big: OpenNotebook) -> None:
     lines = told.value.path().read_text().splitlines()
     assert len(lines) > LINES
     assert sum(line.startswith("[rank 1] step ") for line in lines) == LINES // 2
+
+
+def watch(lab: Lab, run: str) -> None:
+    """As a page does that reads this run: the kernel sends no lines then."""
+    asked = {"watching": "1", "home": fingerprint(lab.home)}
+    headers = {"Authorization": f"token {lab.token}"}
+    address = f"{lab.url}distrain/runs/{run}/facts"
+    httpx.get(address, params=asked, headers=headers).raise_for_status()
+
+
+def test_what_comes_while_the_view_is_moved_is_shown(big: OpenNotebook, lab: Lab) -> None:
+    """As where a page takes cells out of sight, or an output another's place."""
+    page, asked = big.page, re.compile(r"/distrain/runs/\d+/log\?")
+    run = str(view_of(page).get_attribute("aria-label")).removeprefix("run ")
+    held: list[Route] = []
+    page.route(asked, lambda route: held.append(route))
+    big.command("notebook:clear-all-cell-outputs")
+    expect(view_of(page)).to_have_count(0)
+    watch(lab, run)
+    big.run_cell(1)
+    expect(count(page)).to_have_text("no output yet")
+    big.wait_for_cell(1, 60)
+    while not held:
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(1000)  # the view comes to rest
+    view_of(page).evaluate(TAKE_OUT)
+    with page.expect_response(asked):
+        for route in held:
+            route.continue_()
+    page.unroute(asked)
+    page.wait_for_timeout(200)  # nothing is drawn now
+    page.evaluate("() => window.__parent.append(window.__taken)")
+    expect(count(page)).to_have_text(re.compile(r"^200,0\d\d lines"))
+    expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")

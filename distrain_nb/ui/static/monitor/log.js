@@ -41,7 +41,8 @@ class Log {
     this.view.addEventListener("keydown", (event) => this.key(event));
     this.view.addEventListener("copy", (event) => this.copied(event));
     this.resized = new ResizeObserver(() => this.draw());
-    this.resized.observe(this.view);
+    // An empty log has no size that would change when it is in the page again.
+    for (const box of [this.view, this.frame]) this.resized.observe(box);
   }
 
   labelled() {

@@ -47,7 +47,7 @@ function revive(place, model, open) {
   const view = unpark(model.get("key")) ?? open(model);
   place.after(view.root);
   Promise.resolve(view.ready?.()).then(() => { for (const part of still) part.remove(); });
-  view.refocus?.();
+  view.moved?.();
   return () => { view.end(); view.root.replaceWith(...still); };
 }
 

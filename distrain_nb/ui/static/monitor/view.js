@@ -61,5 +61,7 @@ function open(model) {
   source.listeners.push(() => toolbar.labelled());
   const ends = [receiveBatches(toolbar.log, source), look(toolbar.log, source), headOver, stopOver];
   const refocus = keepFocus(root);
-  return { root, refocus, end: () => { for (const end of ends) end(); toolbar.close(); source.close(); } };
+  // What came while it stood nowhere is not drawn yet.
+  const moved = () => { toolbar.log.draw(); refocus(); };
+  return { root, moved, end: () => { for (const end of ends) end(); toolbar.close(); source.close(); } };
 }

@@ -4,8 +4,8 @@ function openRuns(model) {
   const root = element("section", "distrain", undefined, { role: "region", "aria-label": "runs" });
   const source = new RunsSource(model);
   const table = new Table(root, source);
-  const refocus = keepFocus(root);
-  return { root, refocus, end: () => { table.close(); source.close(); } };
+  const moved = keepFocus(root);
+  return { root, moved, end: () => { table.close(); source.close(); } };
 }
 
 export default { initialize: standsWhereMarked(openRuns) };
