@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CELL = """\
 from helpers import scaled
-print("result", scaled(numbers, factor), double(4), numpy.array([1, 2]).sum())
+print(f"result {scaled(numbers, factor)} {double(4)} {numpy.array([1, 2]).sum()}")
 raise RuntimeError("on purpose")
 """
 
