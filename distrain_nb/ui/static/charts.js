@@ -29,6 +29,7 @@ class Charts {
       near: tools,
       changed: (change) => this.zoomed(change),
       toggled: (hidden) => { this.hidden = new Set(hidden); },
+      rested: () => { if (this.newer) this.arrived(); },
     });
     this.settled = quiet(SETTLED_MS, () => this.average());
     this.heard = () => this.arrived();
@@ -67,6 +68,8 @@ class Charts {
   // ---- Drawing -----------------------------------------------------------------------------
 
   arrived() {
+    this.newer = this.plot.resting;
+    if (this.newer) return;
     this.draw();
     const now = Date.now();
     for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);

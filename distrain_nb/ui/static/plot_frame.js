@@ -33,6 +33,8 @@ say("open");
 <\/script></html>`;
 const NEAR_PX = 1500;   // to what is in sight
 const LOOK_EVERY_MS = 300;
+const RESTS = 2;             // times as long as the last drawing took
+const LONGEST_REST_MS = 1000;
 
 // The packed code of plotly, which all charts of a kernel share, from a widget of its own.
 async function plotlyCode(model) {
@@ -47,13 +49,15 @@ function isNear(place) {
 }
 
 class PlotFrame {
-  // `code` gives the packed code. Calls `changed` with what the reader has changed of the axes, and
-  // `toggled` with the groups of the legend that are hidden. Draws once `near` comes near to being
-  // seen; without it at once.
-  constructor(place, title, code, { near = null, changed = () => {}, toggled = () => {} } = {}) {
+  // `code` gives the packed code. Calls `changed` with what the reader has changed of the axes,
+  // `toggled` with the groups of the legend that are hidden, and `rested` a while after a drawing:
+  // who draws whatever comes should wait for it, since the machine has other things to do. Draws once
+  // `near` comes near to being seen; without it at once.
+  constructor(place, title, code, { near = null, changed = () => {}, toggled = () => {}, rested = () => {} } = {}) {
     this.place = place;
     this.code = code;
-    this.acts = { changed, toggled };
+    this.acts = { changed, toggled, rested };
+    this.rests = 0;      // the clock of a rest
     this.ready = false;
     this.busy = false;   // one drawing at a time: of what comes meanwhile only the newest counts
     this.stale = false;
@@ -101,8 +105,17 @@ class PlotFrame {
     this.acts.changed(change);
   }
 
+  get resting() { return this.busy || this.rests !== 0; }
+
+  rest(spent) {
+    clearTimeout(this.rests);
+    const rested = () => { this.rests = 0; this.acts.rested(); };
+    this.rests = setTimeout(rested, Math.min(LONGEST_REST_MS, RESTS * spent));
+  }
+
   drawn() {
     this.busy = false;
+    this.rest(performance.now() - this.began);
     this.place.dataset.drawn = "";
     this.whenDrawn();
     if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
@@ -130,6 +143,7 @@ class PlotFrame {
     if (!this.ready || this.busy || !this.stale || !this.place.clientWidth) return;
     this.busy = true;
     this.stale = false;
+    this.began = performance.now();
     this.tell("figure", this.figure);
   }
 
@@ -139,6 +153,7 @@ class PlotFrame {
 
   close() {
     clearInterval(this.clock);
+    clearTimeout(this.rests);
     this.seen.disconnect();
     window.removeEventListener("message", this.heard);
     this.frame.remove();
