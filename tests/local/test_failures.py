@@ -39,10 +39,9 @@ def ranks_of(run: api.Run) -> list[psutil.Process]:
     return [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
 
 
-def failed_soon(run: api.Run) -> bool:
-    """Long before a collective gives up, which takes minutes; a second where nothing else runs."""
+def failed_within_five_seconds(run: api.Run) -> bool:
     times = run.status.times
-    return times["failed"] - times["running"] < 20
+    return times["failed"] - times["running"] < 5.3  # the deed is done after 0.3 s
 
 
 def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> None:
@@ -54,7 +53,7 @@ def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> No
     assert 'raise ValueError("boom")' in outcome.traceback
     assert outcome.traceback.count("rank 0:") == 1
     assert "distrain_nb" not in outcome.traceback, "our own frames say nothing to a user"
-    assert failed_soon(run)
+    assert failed_within_five_seconds(run)
     assert not ranks_of(run)
 
 
@@ -69,7 +68,7 @@ def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> No
 def test_a_rank_that_is_killed(nb: Kernel) -> None:
     outcome = nb.run(IN_A_COLLECTIVE.format(deed="os.kill(os.getpid(), 9)"))
     assert "rank 1 failed first: was killed by SIGKILL" in outcome.traceback
-    assert failed_soon(api.attach())
+    assert failed_within_five_seconds(api.attach())
     assert not ranks_of(api.attach())
 
 
@@ -86,7 +85,7 @@ def test_a_rank_out_of_memory(nb: Kernel) -> None:
     deed = f"{limit}; hog = bytearray(8 << 30)"
     outcome = nb.run(IN_A_COLLECTIVE.format(deed=deed))
     assert "rank 1 failed first: MemoryError" in outcome.traceback
-    assert failed_soon(api.attach())
+    assert failed_within_five_seconds(api.attach())
 
 
 @pytest.fixture
