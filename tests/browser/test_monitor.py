@@ -46,10 +46,11 @@ SAME_COUNTS = """() => {
     const [, one, other] = [...document.querySelectorAll(".dn-count")].map((it) => it.textContent);
     return one === other && one.endsWith(" lines");
 }"""
-# From the click until the page shows another state than `running`.
+# What the button says then, and from the click until the page shows another state than `running`.
 TIME_THE_ANSWER = """(view) => {
     let clicked = 0;
     view.addEventListener("click", () => { clicked = performance.now(); }, { capture: true });
+    view.addEventListener("click", (event) => { window.__said = event.target.textContent; });
     new MutationObserver((_, observer) => {
         if (!clicked || view.querySelector(".dn-badge").textContent.includes("running")) return;
         window.__answered = performance.now() - clicked;
@@ -130,6 +131,7 @@ def test_filter_and_stop_answer_while_another_cell_computes(notebook: OPEN) -> N
         view.evaluate(TIME_THE_ANSWER)
         stop.click()
         expect(badge(page)).to_contain_text("cancelled")
+        assert page.evaluate("() => window.__said") == "Stopping…"
         print(f"\nStop was answered after {page.evaluate('() => window.__answered'):.0f} ms")
         assert not page.evaluate(f"({opened.IDLE})()")
         opened.command("notebook:interrupt-kernel")

@@ -12,6 +12,7 @@ import pytest
 
 from distrain_nb.worker import tf_config, values
 from distrain_nb.worker.launch import Launch
+from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.worker.hosts import NAMES, Hosts, finish, network, terminate
 
 if TYPE_CHECKING:
@@ -141,6 +142,17 @@ def test_a_stranger_starts_nothing(tmp_path: Path) -> None:
     finally:
         waiting.kill()
         waiting.wait()
+
+
+def test_each_host_has_a_worker_and_a_parameter_server(hosts: Hosts) -> None:
+    hosts.job(PARAMETER_SERVERS)
+    told = {"DISTRAIN_LAUNCHER": "parameter-server", "DISTRAIN_PRELOAD": "tensorflow.compat.v1"}
+    for number, ended in enumerate(hosts.run(**told)):
+        assert ended.status == 0, ended
+        config = json.dumps(tf_config.parameter_servers(NAMES, number, "chief"))
+        assert f"[rank {number}] TF_CONFIG {config}" in ended.lines
+        assert f"[rank {number}] learned True in 200 steps of all" in ended.lines
+        assert f"[ps {number}]" in ended.error
 
 
 def test_tf_config_is_what_the_containers_write() -> None:
