@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HPARAMS = "hparams"
 LONGEST_TEXT = 20_000
-STEPS, BINS = 100, 40
+STEPS, BINS = 50, 40
 
 
 def index(shelf: Shelf) -> dict[str, Any]:

@@ -130,6 +130,7 @@ def _axes(place: int, columns: int, rows: int, height: int) -> dict[str, Any]:
     tall = (1 - gap * (rows - 1)) / rows
     left, bottom = column * (width + _GAP_X), 1 - row * (tall + gap) - tall
     common = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": False}
+    common |= {"ticklabeloverflow": "allow"}  # to look for labels beyond the edge takes long
     x = {**common, "anchor": _axis("y", place), "showgrid": False, "nticks": 6}
     x |= {"domain": [left, min(1.0, left + width)], "showline": True, "linecolor": _GREY}
     y = {**common, "anchor": _axis("x", place), "nticks": 5}

@@ -28,7 +28,7 @@ class MediaWidget(anywidget.AnyWidget):
     `index` is that of `run.media`, `key` marks where the widget may stand in a document.
     """
 
-    _esm = module("monitor/page", "monitor/ask", "monitor/places", "plot_frame", "media")
+    _esm = module("monitor/page", "monitor/ask", "monitor/places", "plot_frame", "ridges", "media")
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
@@ -48,11 +48,14 @@ class LiveMedia:
         self._due = 0.0
         self.widget: Any = None
 
-    def refresh(self) -> None:
-        """Show what is new, once a second at most. Reads no files: the charts do."""
+    def refresh(self, *, last: bool = False) -> None:
+        """Show what is new, once a second at most, and the `last` time at once.
+
+        Reads no files: the charts do.
+        """
         now = time.monotonic()
         shelf = self._metrics.shelf
-        if now < self._due or shelf.seen == self._seen:
+        if shelf.seen == self._seen or (now < self._due and not last):
             return
         self._due, self._seen = now + LOOK_EVERY_S, shelf.seen
         if self.widget is None:

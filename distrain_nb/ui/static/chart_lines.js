@@ -1,8 +1,9 @@
-// The numbers of a chart: from the kernel's bytes to what plotly draws.
+// The numbers of a chart: from the kernel's bytes to what plotly draws. They stay in typed arrays,
+// which go to the frame as they are: plain ones are taken apart and put together number by number.
 
 function numbers(view, Kind) {
   // A copy, since bytes that arrive together need not begin where such numbers may.
-  return Array.from(new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength)));
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
 function unpacked(line) {
@@ -10,7 +11,7 @@ function unpacked(line) {
   return {
     step: numbers(line.step, line.wide ? Float64Array : Float32Array),
     value: numbers(line.value, Float32Array),
-    wall: seconds.map((passed) => line.began + passed),
+    wall: Float64Array.from(seconds, (passed) => line.began + passed),
   };
 }
 
@@ -53,7 +54,7 @@ function refined(coarse, fine) {
 function across(line, mode, start) {
   if (mode === "step") return line.step;
   if (mode === "relative") return line.wall.map((seconds) => seconds - start);
-  return line.wall.map((seconds) => localTime(seconds));
+  return Array.from(line.wall, localTime);
 }
 
 // Plotly takes a date as it is written, in no time zone: the reader's is meant.

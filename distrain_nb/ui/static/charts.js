@@ -213,7 +213,7 @@ class Charts {
 
   async saveTable() {
     this.note.textContent = "collecting the points…";
-    const steps = this.lines.flatMap((line) => line.step);
+    const steps = this.lines.flatMap((line) => [...line.step]);
     const lines = await this.wholeLines(steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b)));
     if (!lines) return;
     this.note.textContent = "";

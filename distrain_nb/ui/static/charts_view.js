@@ -7,8 +7,11 @@ function openCharts(model) {
   const code = () => plotlyCode(model);
   const place = model.get("title") ? folded(root, model.get("title")) : root;
   const charts = new Charts(model, place, source, code);
-  // Up to then the drawing of the document stays. A frame that is moved has to draw anew.
-  const ready = () => new Promise((resolve) => { if (place === root) charts.plot.whenDrawn = resolve; else resolve(); });
+  // Up to then the drawing of the document stays. A frame that was not kept has to draw anew.
+  const ready = (kept) => new Promise((resolve) => {
+    if (place !== root || (kept && charts.plot.isDrawn)) resolve();
+    else charts.plot.whenDrawn = resolve;
+  });
   return { root, ready, end: () => { charts.close(); source.close(); } };
 }
 
@@ -20,10 +23,6 @@ function folded(root, title) {
   return inside;
 }
 
-function render({ model, el }) {
-  const view = unpark(model.get("key")) ?? openCharts(lastingModel(model));
-  el.append(view.root);
-  return () => park(model.get("key"), view);
-}
+const render = ({ model, el }) => stand(model, el, openCharts);
 
 export default { initialize: standsWhereMarked(openCharts), render };

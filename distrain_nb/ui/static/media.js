@@ -1,11 +1,6 @@
 // What event files have besides scalars: histograms, images, texts and hyperparameters, each folded.
 
 const MEDIA = [["histogram", "Histograms"], ["image", "Images"], ["text", "Texts"]];
-const HEATMAP = {
-  height: 280, margin: { l: 60, r: 16, t: 10, b: 40 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-  xaxis: { title: { text: "step" }, zeroline: false }, yaxis: { title: { text: "value" }, zeroline: false },
-};
-
 function fold(title) {
   const box = element("details", "dn-folded");
   const inside = element("div", "dn-media");
@@ -86,19 +81,18 @@ class Shown {
     this.place.replaceChildren(element("pre", "dn-media-text", text));
   }
 
-  histogram({ steps, edges, counts, notes }) {
-    this.told.textContent = notes.join("; ");
+  histogram(told) {
+    this.told.textContent = told.notes.join("; ");
     if (!this.frame) {
       this.figure = element("div", "dn-figure");
       this.place.replaceChildren(this.figure);
       this.frame = this.plot(this.figure, "Histograms");
     }
-    const y = edges.slice(1).map((edge, at) => (edge + edges[at]) / 2);
-    const z = y.map((_, bin) => counts.map((row) => row[bin]));
-    const colour = getComputedStyle(this.figure).getPropertyValue("--jp-ui-font-color1").trim() || "#1f2328";
-    const layout = { ...HEATMAP, width: this.place.clientWidth, font: { color: colour, size: 11 } };
-    const hovertemplate = "step %{x}<br>value %{y:.4g}<br>%{z:.4g} values<extra></extra>";
-    this.frame.draw([{ type: "heatmap", x: steps, y, z, colorscale: "Blues", reversescale: true, hovertemplate }], layout, { displaylogo: false });
+    const style = getComputedStyle(this.figure);
+    const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+    const text = colour("--jp-ui-font-color1", "#1f2328");
+    const ground = colour("--jp-layout-color0", "#fff");
+    this.frame.draw(...ridges(told, { width: this.place.clientWidth, text, ground }), { displaylogo: false });
   }
 
   close() {
@@ -143,10 +137,6 @@ function openMedia(model) {
   return { root, end: () => { model.off("change:index", change); for (const each of shown) each.close(); source.close(); } };
 }
 
-function render({ model, el }) {
-  const view = unpark(model.get("key")) ?? openMedia(lastingModel(model));
-  el.append(view.root);
-  return () => park(model.get("key"), view);
-}
+const render = ({ model, el }) => stand(model, el, openMedia);
 
 export default { initialize: standsWhereMarked(openMedia), render };

@@ -105,6 +105,8 @@ class PlotFrame {
     this.acts.changed(change);
   }
 
+  get isDrawn() { return "drawn" in this.place.dataset; }
+
   get resting() { return this.busy || this.rests !== 0; }
 
   rest(spent) {

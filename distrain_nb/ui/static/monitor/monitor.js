@@ -15,10 +15,9 @@ function sketch(root, model) {
 }
 
 function render({ model, el }) {
-  const view = open(lastingModel(model));
-  el.append(view.root);
-  const sketched = sketch(view.root, model);
-  return () => { sketched(); park(model.get("key"), view); };
+  const over = stand(model, el, open);
+  const sketched = sketch(el.firstElementChild, model);
+  return () => { sketched(); over(); };
 }
 
 export default { initialize: standsWhereMarked(open), render };

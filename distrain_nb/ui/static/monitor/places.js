@@ -2,7 +2,8 @@
 
 const FIND_EVERY_MS = 250;
 const PARKED_MS = 5000;
-const PARKED = new Map();    // views that lost their place a moment ago, by key
+const STANDING = new Map();  // views in the output of their cell, by key
+const PARKED = new Map();    // those that lost their place a moment ago
 const WIDGETS = new Map();   // by key: the widget's model, and what finds new places for its view
 
 // What is moved in a page loses the focus. Gives what gives it back to whoever had it.
@@ -15,6 +16,19 @@ function keepFocus(root) {
   return () => {
     const now = document.activeElement;
     if (kept && (now === document.body || now.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+
+// What an output shows of a widget: its view, up to the end of the output.
+function stand(model, el, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  el.append(view.root);
+  STANDING.set(key, view);
+  return () => {
+    if (STANDING.get(key) !== view) return;
+    STANDING.delete(key);
+    park(key, view);
   };
 }
 
@@ -40,13 +54,30 @@ function unpark(key) {
 // What `render` is given hears nothing more once its output is gone; a view may outlive that.
 function lastingModel(model) { return WIDGETS.get(model.get("key"))?.model ?? model; }
 
+// A view that its output still shows, taken from there.
+function taken(key) {
+  const view = STANDING.get(key);
+  STANDING.delete(key);
+  return view;
+}
+
+// Gives whether frames within it are still loaded, as browsers keep them that can move an element
+// without taking it out of the page.
+function moveAfter(place, moved) {
+  const kept = moved.isConnected && "moveBefore" in place.parentElement;
+  if (kept) place.parentElement.moveBefore(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+
 // A document that needs neither kernel nor scripts marks where the live view stands instead of it,
 // as long as somebody answers.
 function revive(place, model, open) {
   const still = [...place.parentElement.querySelectorAll(":scope > .distrain")];
-  const view = unpark(model.get("key")) ?? open(model);
-  place.after(view.root);
-  Promise.resolve(view.ready?.()).then(() => { for (const part of still) part.remove(); });
+  const key = model.get("key");
+  const view = unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => { for (const part of still) part.remove(); });
   view.moved?.();
   return () => { view.end(); view.root.replaceWith(...still); };
 }
@@ -64,10 +95,13 @@ function standsWhereMarked(open) {
         if (!revived.has(place)) revived.set(place, revive(place, model, open));
       }
     };
+    const told = ({ kind }) => { if (kind === "marked") find(); };
     WIDGETS.set(key, { model, find });
+    model.on("msg:custom", told);
     const clock = setInterval(find, FIND_EVERY_MS);
     return () => {
       clearInterval(clock);
+      model.off("msg:custom", told);
       WIDGETS.delete(key);
       unpark(key)?.end();
       for (const end of revived.values()) end();
