@@ -119,6 +119,7 @@ def supervise(folder: Path) -> None:
     """Be the supervisor of that run: does not return."""
     try:
         os.setsid()
+        system.give_way()
         system.name_process("distrain run")
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)

@@ -60,6 +60,19 @@ def test_nothing_is_left_of_the_run_before(
     assert after["main"] == before["main"]
 
 
+def test_ranks_give_way_to_other_programs(home: Path) -> None:
+    look = """
+import os
+from pathlib import Path
+nice = os.nice(0)
+shared = Path("/proc/self/autogroup")
+group = shared.read_text().split()[-1] if shared.exists() else str(nice)
+"""
+    found = api.submit(look, wait=True, result=("nice", "group")).result
+    assert found["nice"] == os.nice(0) + 3
+    assert int(found["group"]) == 3
+
+
 def test_random_numbers_are_those_of_a_fresh_process(home: Path) -> None:
     code = LOOK + "\nprint(*state['draws'])"
     one, two = (api.submit(code, wait=True, ranks_per_replica=2) for _ in range(2))
