@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
-BYTES_A_SECOND = 1_000_000
+BYTES_A_SECOND = 500_000
 BYTES_A_POINT = 12
 POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
@@ -79,13 +79,13 @@ class LiveCharts:
         self._came = 0.0
         self.widget: Any = None
 
-    def refresh(self) -> bool:
+    def refresh(self, *, last: bool = False) -> bool:
         """Read what is new; draw it, 10 times a second at most and a fifth of the time at most.
 
-        Says whether there was anything.
+        The `last` time it is drawn at once. Says whether there was anything.
         """
         now = time.monotonic()
-        if now < self._due:
+        if now < self._due and not last:
             return False
         stale = self._metrics.read()
         if stale:
@@ -141,19 +141,27 @@ class RunCharts:
         shown = (self._of_metrics, self._media, self._of_resources)
         return tuple(each.widget for each in shown if each.widget)
 
-    def refresh(self) -> None:
-        """Charts that fail must not fail the cell, nor hide how the run goes on."""
+    def refresh(self, *, last: bool = False) -> None:
+        """Draw what is new, the `last` time without waiting for a pause.
+
+        Charts that fail must not fail the cell, nor hide how the run goes on.
+        """
         if self._failed:
             return
         try:
-            if self._of_metrics.refresh() and self._of_metrics.arriving:
+            if self._of_metrics.refresh(last=last) and self._of_metrics.arriving:
                 self._sketch(drawing.charts(self._metrics))
-            self._media.refresh()
-            self._of_resources.refresh()
+            self._media.refresh(last=last)
+            self._of_resources.refresh(last=last)
         except Exception as error:
             self._failed = True
             words = html.escape(f"the charts can't be drawn: {error!r}")
             self._sketch(f'<div class="dn-note">{words}</div>')
+
+    def move(self) -> None:
+        """To where a document that the page has now marks their places."""
+        for widget in self.widgets:
+            widget.send({"kind": "marked"})
 
     def still(self) -> dict[str, str]:
         """What stays in a document, by MIME type, with marks of where the live charts may stand."""

@@ -106,6 +106,6 @@ def _follow(run: Run, charts: RunCharts) -> None:
         while not run.state.final:
             time.sleep(REFRESH_EVERY_S)
             charts.refresh()
-        charts.refresh()
+        charts.refresh(last=True)
     except FileNotFoundError:  # the run has been deleted
         return

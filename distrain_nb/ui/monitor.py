@@ -139,6 +139,8 @@ class Monitor:
         return {"application/vnd.jupyter.widget-view+json": widget, "text/plain": text}
 
     def _leave_document(self) -> None:
+        if self._live:
+            self._live.charts.refresh(last=True)
         self._metrics.read()
         bundle = document.run_bundle(self._facts, self._tail, self._metrics)
         if self._live is None:
@@ -148,8 +150,10 @@ class Monitor:
             self._places[1].update(document.chart_bundle(self._metrics, resources), raw=True)
             return
         bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
-        self._places[0].update(bundle, raw=True)
+        # The live charts move over while they still stand below the log, and so stay as they are.
         self._places[1].update(self._live.charts.still(), raw=True)
+        self._live.charts.move()
+        self._places[0].update(bundle, raw=True)
         self._live.end()
 
 
