@@ -42,10 +42,15 @@ async function plotlyCode(model) {
   return carrier.get("code");
 }
 
+// What is folded away may have a size, though nobody sees it.
+function isOpen(place) {
+  return place.clientWidth > 0 && !place.closest("details:not([open])");
+}
+
 // An IntersectionObserver's margin ends at the first box that scrolls, which a notebook is.
 function isNear(place) {
-  const { top, bottom, width } = place.getBoundingClientRect();
-  return width > 0 && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
+  const { top, bottom } = place.getBoundingClientRect();
+  return isOpen(place) && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
 }
 
 class PlotFrame {
@@ -67,6 +72,7 @@ class PlotFrame {
     this.whenDrawn = () => {};
     this.seen = new ResizeObserver(() => this.flush());
     this.seen.observe(place);
+    place.closest("details")?.addEventListener("toggle", () => this.flush());
     this.frame = element("iframe", "dn-plot", undefined, { sandbox: "allow-scripts allow-downloads", title });
     this.heard = ({ source, data }) => { if (source && source === this.frame.contentWindow) this.take(data); };
     window.addEventListener("message", this.heard);
@@ -140,9 +146,9 @@ class PlotFrame {
     this.flush();
   }
 
-  // What is hidden has no size: plotly would take names of the legend for nothing wide.
+  // What has no size waits: plotly would take names of the legend for nothing wide.
   flush() {
-    if (!this.ready || this.busy || !this.stale || !this.place.clientWidth) return;
+    if (!this.ready || this.busy || !this.stale || !isOpen(this.place)) return;
     this.busy = true;
     this.stale = false;
     this.began = performance.now();

@@ -91,7 +91,7 @@ class Toolbar {
   counted() {
     const { total, count, filtered, exact } = this.log.rows;
     const some = filtered && exact ? `${count.toLocaleString("en")} of ` : "";
-    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output yet";
+    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output";
   }
 
   // ---- Actions -------------------------------------------------------------------------------
