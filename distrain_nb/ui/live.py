@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -18,6 +17,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.server.watching import is_watched
 from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.widgets import STATIC, module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,18 +27,12 @@ if TYPE_CHECKING:
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch, Tail
 
-STATIC = Path(__file__).parent / "static"
 WHOLE_EVERY_S = 2.0
 ALWAYS_WHOLE_UP_TO = 200
 # One after the other they are a widget's module: what a part names stands in one before it.
 VIEW_PARTS = (
     "page", "ansi", "ask", "rows", "folds", "log", "search", "toolbar", "head", "places", "view",
 )  # fmt: skip
-
-
-def module(*names: str) -> str:
-    """The JavaScript of these files of `static`, as one module."""
-    return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names)
 
 
 def view_module(*names: str) -> str:

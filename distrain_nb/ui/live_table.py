@@ -21,7 +21,8 @@ from distrain_nb.server import table
 from distrain_nb.server.doors import fingerprint, open_run
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.lines import Metrics
-from distrain_nb.ui.live import STATIC, view_module
+from distrain_nb.ui.live import view_module
+from distrain_nb.ui.widgets import STATIC
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run

@@ -224,15 +224,18 @@ def test_narrow_and_dark(charts: Charts) -> None:
 
 def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     page = charts.page
+    charts.frame.evaluate("window.stays = true")
     charts.stop.touch()
     charts.opened.wait_for_cell(1, 60)
     expect(page.locator("section.distrain .dn-badge")).to_contain_text("succeeded")
     expect(page.locator(".dn-figure[data-drawn]").first).to_be_visible(timeout=60_000)
     expect(page.locator(".dn-charts")).to_have_count(0)
+    assert charts.frame.evaluate("window.stays")  # moved, and not loaded anew
     page.get_by_role("slider", name="Smoothing").first.press("End")
     charts.wait(f"{DATA}.length === 8 && {DATA}[1].x.length === 500")
-    page.get_by_text("Resources by rank").click()
     folded = page.locator("details.dn-folded").filter(has_text="Resources by rank")
+    expect(folded.locator("iframe")).to_have_count(0)
+    page.get_by_text("Resources by rank").click()
     resources = folded.frame_locator("iframe").locator("#plot.js-plotly-plot")
     titled = resources.locator(".annotation").first
     expect(titled).to_contain_text("cpu %", timeout=60_000)

@@ -9,8 +9,10 @@ from tensorboardX import SummaryWriter
 
 from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.ui import document, figure
+from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.worker import metrics
+from tests.ui.runs import RunFolder
 
 
 def metrics_of(folder: Path, below: str = METRICS_FOLDER) -> Metrics:
@@ -38,6 +40,22 @@ def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
     assert bundle["text/html"].count("<svg") == figure.MOST_TAGS
     assert "the first 60 of 1,000 metrics; run.metrics() has all" in bundle["text/html"]
     assert len(many.tags) == 1_000
+
+
+def test_the_last_points_are_drawn_however_short_a_time_ago_others_were(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / "7")
+    charts = RunCharts(Metrics(run.folder), lambda _: None)
+
+    def counts() -> list[int]:
+        return [len(line["step"]) // 4 for widget in charts.widgets for line in widget.lines]
+
+    run.report(3, loss=1.0)
+    charts.refresh()
+    run.report(2, loss=1.0)
+    charts.refresh()
+    assert counts() == [3]
+    charts.refresh(last=True)
+    assert counts() == [5]
 
 
 def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 const FIND_EVERY_MS = 250;
 const PARKED_MS = 5000;
-const STANDING = new Map();  // views in the output of their cell, by key
+const STANDING = new Map();  // the newest view in an output of its cell, by key
 const PARKED = new Map();    // those that lost their place a moment ago
 const WIDGETS = new Map();   // by key: the widget's model, and what finds new places for its view
 
@@ -23,18 +23,31 @@ function keepFocus(root) {
 function stand(model, el, open) {
   const key = model.get("key");
   const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
   el.append(view.root);
-  STANDING.set(key, view);
+  STANDING.set(key, standing);
   return () => {
-    if (STANDING.get(key) !== view) return;
-    STANDING.delete(key);
-    park(key, view);
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
   };
+}
+
+// A view that its output still shows, taken from there.
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return undefined;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
 }
 
 // A view that loses its place may get another: it waits, as it was, with what the reader looks at.
 function park(key, view) {
-  const timer = setTimeout(() => { PARKED.delete(key); view.end(); }, PARKED_MS);
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
   PARKED.set(key, { view, timer });
   const find = () => {
     if (!PARKED.has(key)) return;
@@ -53,13 +66,6 @@ function unpark(key) {
 
 // What `render` is given hears nothing more once its output is gone; a view may outlive that.
 function lastingModel(model) { return WIDGETS.get(model.get("key"))?.model ?? model; }
-
-// A view that its output still shows, taken from there.
-function taken(key) {
-  const view = STANDING.get(key);
-  STANDING.delete(key);
-  return view;
-}
 
 // Gives whether frames within it are still loaded, as browsers keep them that can move an element
 // without taking it out of the page.
