@@ -44,7 +44,7 @@ class Comparison:
     @property
     def titles(self) -> tuple[str, ...]:
         """`night #3` for each run."""
-        return tuple(f"{run.name} #{run.id}" for run in self.runs)
+        return tuple(map(title, self.runs))
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -58,6 +58,16 @@ class Comparison:
         ]
         made: pd.DataFrame = pd.DataFrame(rows).set_index("run")
         return made
+
+
+def title(run: Run) -> str:
+    """What tells a run from others."""
+    return f"{run.name} #{run.id}"
+
+
+def line_name(title: str, series: str) -> str:
+    """What a series of one of several runs is called: `night #3/rank-0`."""
+    return "/".join(filter(None, (title, series)))
 
 
 def compare(runs: Iterable[Run]) -> Comparison:
@@ -77,11 +87,12 @@ def compare(runs: Iterable[Run]) -> Comparison:
 def differences(compared: Comparison) -> list[tuple[str, ...]]:
     """(name, value for each run, …): settings first, then how they ended, then metrics."""
     told = [{n: brief(v) for n, v in metrics.items()} for metrics in compared.metrics]
-    return [
+    found = [
         (name, *(str(row.get(name, "")) for row in rows))
         for rows in (compared.settings, compared.outcome, told)
         for name in differing(rows)
     ]
+    return [row for row in found if len(set(row[1:])) > 1]  # "" is as good as nothing
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -41,6 +41,9 @@ class _Handler(APIHandler):
         except OptionError as wrong:
             raise web.HTTPError(400, str(wrong)) from None
 
+    def query(self) -> dict[str, str]:
+        return {name: self.get_query_argument(name) for name in self.request.query_arguments}
+
     async def run(self, number: str) -> Run:
         found: Run = await self.in_thread(
             open_run, Store(), number, self.get_query_argument("home", "")
@@ -72,6 +75,15 @@ class CompareHandler(_Handler):
         store, numbers = Store(), self.get_query_argument("runs", "")
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
         self.finish(await self.in_thread(table.side_by_side, store, numbers))
+
+
+class CurvesHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        store, query = Store(), self.query()
+        await self.in_thread(check_home, store, query.get("home", ""))
+        self.finish(await self.in_thread(table.curves, store, query.get("runs", ""), query))
 
 
 class RunHandler(_Handler):
@@ -113,7 +125,7 @@ class AnswerHandler(_Handler):
     @web.authenticated
     @authorized
     async def get(self, number: str, path: str) -> None:
-        query = {name: self.get_query_argument(name) for name in self.request.query_arguments}
+        query = self.query()
         run = await self.run(number)
         if "watching" in query:
             await self.in_thread(note_watched, run.folder)
@@ -128,6 +140,7 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("version", VersionHandler),
             ("runs", RunsHandler),
             ("compare", CompareHandler),
+            ("curves", CurvesHandler),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", CancelHandler),
             ("runs/([^/]+)/download", DownloadHandler),

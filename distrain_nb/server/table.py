@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.compare import compare, differences
+from distrain_nb.run.answers import answer
+from distrain_nb.run.compare import compare, differences, line_name, title
 from distrain_nb.run.listing import Listing
 from distrain_nb.server.doors import open_run, own_runs
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run, Store
+    from distrain_nb.run.query import Query
 
 MOST_COMPARED = 20
 
@@ -27,9 +29,29 @@ def side_by_side(store: Store, numbers: str) -> dict[str, Any]:
 
     Raises OptionError for fewer than two, RunNotFound.
     """
-    chosen = numbers.split(",")[:MOST_COMPARED]
-    compared = compare(open_run(store, number) for number in filter(None, chosen))
+    compared = compare(chosen(store, numbers))
     return {"titles": compared.titles, "rows": differences(compared)}
+
+
+def curves(store: Store, numbers: str, query: Query) -> dict[str, Any]:
+    """The metrics of the runs of these numbers, with their titles in the names of the lines.
+
+    For the query see `run.curves`. Raises OptionError, RunNotFound.
+    """
+    told = [(title(run), answer(run, "metrics", query)) for run in chosen(store, numbers)]
+    return {
+        "lines": [
+            {**line, "run": line_name(name, line["run"])}
+            for name, answered in told
+            for line in answered["lines"]
+        ],
+        "notes": [note for _, answered in told for note in answered["notes"]],
+    }
+
+
+def chosen(store: Store, numbers: str) -> list[Run]:
+    """The runs of these numbers, as in `3,5`. Raises RunNotFound."""
+    return [open_run(store, each) for each in numbers.split(",")[:MOST_COMPARED] if each]
 
 
 def delete(store: Store, run: Run) -> bool:

@@ -6,9 +6,12 @@ Everything that a reader changes (smoothing, axes, zoom, what is shown) is done 
 
 from __future__ import annotations
 
+import contextvars
 import html
+import threading
 import time
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
 import anywidget
@@ -19,12 +22,13 @@ from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.media import LiveMedia
-from distrain_nb.ui.widgets import STATIC, answers, module, plotly
+from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from distrain_nb.run import Run
     from distrain_nb.ui.lines import ChartLine
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
@@ -38,8 +42,9 @@ ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
 class ChartsWidget(anywidget.AnyWidget):
     """Charts in one figure, and the tools above it.
 
-    `path` is what the page asks for finer points, `key` marks where it may stand in a document, and
-    with a `title` it is folded.
+    They are those of one `run`, or of `runs` that are compared, as in `3,5`. `path` is what the
+    page asks for finer points, `key` marks where it may stand in a document, and with a `title` it
+    is folded.
     """
 
     _esm = module(
@@ -54,6 +59,7 @@ class ChartsWidget(anywidget.AnyWidget):
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
+    runs = traitlets.Unicode().tag(sync=True)
     home = traitlets.Unicode().tag(sync=True)
     key = traitlets.Unicode().tag(sync=True)
     path = traitlets.Unicode().tag(sync=True)
@@ -65,15 +71,11 @@ class ChartsWidget(anywidget.AnyWidget):
 
 
 class LiveCharts:
-    """Draws what `metrics` has, in a widget that exists from its first line on.
+    """Draws what `metrics` has, in a widget that is created with its first line."""
 
-    `path` and `title` are the widget's.
-    """
-
-    def __init__(self, metrics: Metrics, path: str = "metrics", title: str = "") -> None:
+    def __init__(self, metrics: Metrics, create: Callable[[], ChartsWidget]) -> None:
         self._metrics = metrics
-        self._path = path
-        self._title = title
+        self._create = create
         self._lines: dict[Any, ChartLine] = {}
         self._due = 0.0
         self._came = 0.0
@@ -112,7 +114,7 @@ class LiveCharts:
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
         if self.widget is None:
-            self.widget = _widget(self._metrics.folder, self._path, self._title)
+            self.widget = self._create()
             self._came = time.monotonic()
         with self.widget.hold_sync():
             self.widget.shape = _shape(self._metrics, self._lines)
@@ -130,10 +132,13 @@ class RunCharts:
         self._sketch = sketch
         self._failed = False
         self._metrics = metrics
-        self._resources = Metrics(metrics.folder, RESOURCES_FOLDER)
-        self._of_metrics = LiveCharts(metrics)
+        folder, title = metrics.folder, document.RESOURCES_TITLE
+        self._resources = Metrics(folder, RESOURCES_FOLDER)
+        self._of_metrics = LiveCharts(metrics, lambda: _widget(folder, "metrics"))
         self._media = LiveMedia(metrics)
-        self._of_resources = LiveCharts(self._resources, "resources", document.RESOURCES_TITLE)
+        self._of_resources = LiveCharts(
+            self._resources, lambda: _widget(folder, "resources", title)
+        )
 
     @property
     def widgets(self) -> tuple[Any, ...]:
@@ -177,7 +182,31 @@ class RunCharts:
         }
 
 
-def _widget(folder: Path, path: str, title: str) -> ChartsWidget:
+class Refreshed(Protocol):
+    """Charts that can be brought up to date."""
+
+    def refresh(self, *, last: bool = False) -> None: ...
+
+
+def follow(runs: Sequence[Run], charts: Refreshed) -> None:
+    """Keep the charts current from a thread until all the runs have ended."""
+
+    def refresh() -> None:
+        try:
+            while not all(run.state.final for run in runs):
+                time.sleep(SHORTEST_WAIT_S)
+                charts.refresh()
+            charts.refresh(last=True)
+        except FileNotFoundError:  # a run has been deleted
+            return
+
+    # In the context of the cell or message, so that what the thread sends has a parent.
+    name = f"distrain-charts-{'-'.join(str(run.id) for run in runs)}"
+    target = partial(contextvars.copy_context().run, refresh)
+    threading.Thread(target=target, name=name, daemon=True).start()
+
+
+def _widget(folder: Path, path: str, title: str = "") -> ChartsWidget:
     widget = ChartsWidget(
         run=int(folder.name),
         home=fingerprint(folder.parents[1]),
@@ -186,7 +215,7 @@ def _widget(folder: Path, path: str, title: str) -> ChartsWidget:
         title=title,
         plotly=plotly().model_id,
     )
-    answers(widget, folder)
+    answers(widget, about_run(folder))
     return widget
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.compare import Comparison, differences
+from distrain_nb.run.compare import Comparison, differences, line_name, title
 from distrain_nb.run.events import Key
 from distrain_nb.run.shelf import Shelf
 from distrain_nb.ui import document
 from distrain_nb.ui.lines import ChartLine, Metrics
+from distrain_nb.ui.monitor import Frontend, frontend
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,9 +46,14 @@ class ComparisonView:
         )
 
     def charts(self) -> dict[str, Any]:
-        """All metrics with a line for each run, by MIME type."""
-        runs = zip(self.compared.titles, self.compared.runs, strict=True)
-        return document.chart_bundle(OverlaidMetrics({title: run.folder for title, run in runs}))
+        """All metrics with a line for each run, by MIME type; live charts where a page can be."""
+        if frontend() is Frontend.WIDGETS:
+            from distrain_nb.ui.compare_charts import live_charts
+
+            return live_charts(self.compared)
+        metrics = OverlaidMetrics.of(self.compared)
+        metrics.read()
+        return document.chart_bundle(metrics)
 
 
 class OverlaidMetrics(Metrics):
@@ -55,13 +61,24 @@ class OverlaidMetrics(Metrics):
 
     def __init__(self, folders: dict[str, Path]) -> None:
         self._runs = {title: Metrics(folder) for title, folder in folders.items()}
-        for metrics in self._runs.values():
-            metrics.read()
+        self._places: dict[Key, tuple[Metrics, Key]] = {}
+
+    @classmethod
+    def of(cls, compared: Comparison) -> OverlaidMetrics:
+        return cls({title(run): run.folder for run in compared.runs})
+
+    def read(self) -> tuple[Key, ...]:
+        stale = tuple(
+            Key(line_name(name, key.series), key.tag)
+            for name, metrics in self._runs.items()
+            for key in metrics.read()
+        )
         self._places = {
-            Key("/".join(filter(None, (title, key.series))), key.tag): (metrics, key)
-            for title, metrics in self._runs.items()
+            Key(line_name(name, key.series), key.tag): (metrics, key)
+            for name, metrics in self._runs.items()
             for key in metrics.keys
         }
+        return stale
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -85,10 +102,8 @@ class OverlaidMetrics(Metrics):
         return metrics.line(own, points)
 
     def last(self) -> dict[str, float]:
-        found: dict[str, float] = {}
-        for metrics in self._runs.values():
-            found = {**metrics.last(), **found}
-        return found
+        """Nothing: what is newest in one run is not what is newest in all."""
+        return {}
 
 
 def _row_html(row: tuple[str, ...]) -> str:

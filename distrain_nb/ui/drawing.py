@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,8 @@ def charts(metrics: Metrics) -> str:
     figures = []
     for tag in tags_of(drawn):
         lines = {key: metrics.line(key, points) for key in drawn if key.tag == tag}
-        title = f"{html.escape(tag)} &nbsp;{brief(last.get(tag, math.nan))}"
+        newest = f" &nbsp;{brief(last[tag])}" if tag in last else ""
+        title = f"{html.escape(tag)}{newest}"
         figures.append(
             f"<figure><figcaption>{title}</figcaption>{_svg(tag, lines, series)}</figure>"
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -95,12 +94,12 @@ def layout(
 
 
 def title(tag: str, last: dict[str, float]) -> str:
-    """What stands above a subplot: its metric and the newest value."""
-    return f"<b>{html.escape(tag)}</b>  {brief(last.get(tag, math.nan))}"
+    """What stands above a subplot: its metric and, where there is one, the newest value."""
+    return f"<b>{html.escape(tag)}</b>  {brief(last[tag]) if tag in last else ''}".rstrip()
 
 
 def titles(tags: Sequence[str], last: dict[str, float]) -> list[dict[str, Any]]:
-    """Above each subplot, its metric and the newest value."""
+    """Above each subplot its title."""
     return [
         {
             "text": title(tag, last),

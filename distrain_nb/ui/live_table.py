@@ -5,10 +5,7 @@ It also draws the charts of a run that the reader attaches to, which needs the k
 
 from __future__ import annotations
 
-import contextvars
-import threading
-import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import anywidget
@@ -17,17 +14,15 @@ import traitlets
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Store
 from distrain_nb.run.answers import answer
+from distrain_nb.run.compare import compare
 from distrain_nb.server import table
 from distrain_nb.server.doors import fingerprint, open_run
-from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.charts import RunCharts, follow
+from distrain_nb.ui.compare_charts import ComparisonCharts
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.live import view_module
 from distrain_nb.ui.widgets import STATIC
 
-if TYPE_CHECKING:
-    from distrain_nb.run import Run
-
-REFRESH_EVERY_S = 0.1
 RUN_PARTS = ("source", "columns", "row", "panels", "table", "runs")
 
 
@@ -49,7 +44,7 @@ class LiveTable:
 
     def __init__(self) -> None:
         self._store = Store()
-        self._charts: dict[int, RunCharts] = {}
+        self._charts: dict[str, RunCharts | ComparisonCharts] = {}
         self.widget = RunsWidget(home=fingerprint(self._store.folder), key=uuid4().hex)
         self.widget.on_msg(self._heard)
 
@@ -76,37 +71,28 @@ class LiveTable:
             return table.rows(self._store)
         if path == "compare":
             return table.side_by_side(self._store, query.get("runs", ""))
+        if path == "charts":
+            return {"charts": self._drawn(query.get("runs", ""))}
         run = open_run(self._store, query.pop("run", ""))
         if path == "cancel":
             run.cancel()
         elif path == "delete":
             if not table.delete(self._store, run):
                 raise OptionError(f"run {run.id} has not ended: stop it first")
-        elif path == "charts":
-            return {"charts": self._drawn(run)}
         else:
             return answer(run, path, query)
         return {}
 
-    def _drawn(self, run: Run) -> list[str]:
-        """By which the page finds the charts of the run; none where it has no metrics yet."""
-        if run.id not in self._charts:
-            self._charts[run.id] = charts = RunCharts(Metrics(run.folder), lambda _: None)
+    def _drawn(self, numbers: str) -> list[str]:
+        """By which the page finds the charts of the runs; none where there are no metrics yet."""
+        if numbers not in self._charts:
+            runs = table.chosen(self._store, numbers)
+            charts = (
+                RunCharts(Metrics(runs[0].folder), lambda _: None)
+                if len(runs) == 1
+                else ComparisonCharts(compare(runs))
+            )
             charts.refresh()
-            # In the context of the message, so that what the thread sends has a parent.
-            context = contextvars.copy_context()
-            name = f"distrain-charts-{run.id}"
-            threading.Thread(
-                target=context.run, args=(_follow, run, charts), name=name, daemon=True
-            ).start()
-        return [widget.model_id for widget in self._charts[run.id].widgets]
-
-
-def _follow(run: Run, charts: RunCharts) -> None:
-    try:
-        while not run.state.final:
-            time.sleep(REFRESH_EVERY_S)
-            charts.refresh()
-        charts.refresh(last=True)
-    except FileNotFoundError:  # the run has been deleted
-        return
+            follow(runs, charts)
+            self._charts[numbers] = charts
+        return [widget.model_id for widget in self._charts[numbers].widgets]

@@ -14,7 +14,7 @@ import traitlets
 
 from distrain_nb.run.media import index
 from distrain_nb.server.doors import fingerprint
-from distrain_nb.ui.widgets import STATIC, answers, module, plotly
+from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.ui.lines import Metrics
@@ -76,5 +76,5 @@ def _widget(metrics: Metrics) -> MediaWidget:
         key=uuid4().hex,
         plotly=plotly().model_id,
     )
-    answers(widget, folder)
+    answers(widget, about_run(folder))
     return widget

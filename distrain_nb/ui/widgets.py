@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
 STATIC = Path(__file__).parent / "static"
+Answer = Callable[[str, dict[str, str]], dict[str, Any]]  # of a path and a query
 
 
 def module(*parts: str) -> str:
@@ -40,20 +42,29 @@ def plotly() -> PlotlyCode:
     return PlotlyCode(code=gzip.compress(code, compresslevel=1))
 
 
-def answers(widget: Any, folder: Path) -> None:
-    """Let the kernel answer what the page asks about the run of this folder."""
+def answers(widget: Any, answer: Answer) -> None:
+    """Let the kernel answer what the page asks of this widget."""
 
     def asked(_: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "ask":
-            widget.send({"kind": "answer", "id": message["id"], **_answered(folder, message)})
+            query = {name: str(value) for name, value in message.get("query", {}).items()}
+            told = _told(answer, str(message.get("path")), query)
+            widget.send({"kind": "answer", "id": message["id"], **told})
 
     widget.on_msg(asked)
 
 
-def _answered(folder: Path, message: dict[str, Any]) -> dict[str, Any]:
+def about_run(folder: Path) -> Answer:
+    """What answers questions about the run of this folder."""
+
+    def answered(path: str, query: dict[str, str]) -> dict[str, Any]:
+        return answer(Run(Store(folder.parents[1]).get(folder.name)), path, query)
+
+    return answered
+
+
+def _told(answer: Answer, path: str, query: dict[str, str]) -> dict[str, Any]:
     try:
-        run = Run(Store(folder.parents[1]).get(folder.name))
-        query = {name: str(value) for name, value in message.get("query", {}).items()}
-        return {"body": answer(run, str(message.get("path")), query)}
+        return {"body": answer(path, query)}
     except (OptionError, RunNotFound) as error:
         return {"error": str(error)}

@@ -105,6 +105,7 @@ def test_the_table_answers_while_the_kernel_is_busy(
     page.get_by_role("button", name="Compare 2").click()
     compared = page.locator(".dn-panel", has_text="what differs")
     expect(compared.locator("tr", has_text="state")).to_contain_text("failed")
+    expect(compared.get_by_role("note")).to_contain_text("The kernel is busy")
 
     row(page, 4).get_by_role("button", name="Log").click()
     log = page.locator(".dn-panel", has_text="run 4: log")
@@ -166,6 +167,12 @@ def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, page: 
     attached = page.locator(".dn-panel", has_text="run 3: log and charts")
     expect(attached).to_contain_text("30 lines")
     expect(attached.locator(".dn-figure").first).to_be_attached()
+    for number in (2, 3):
+        row(page, number).get_by_role("checkbox").check()
+    page.get_by_role("button", name="Compare 2").click()
+    compared = page.locator(".dn-panel", has_text="what differs")
+    charts = compared.frame_locator("iframe").locator(".scatterlayer .trace")
+    expect(charts).to_have_count(2)
     row(page, 1).get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Yes, delete run 1").click()
     expect(row(page, 1)).to_have_count(0)

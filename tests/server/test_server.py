@@ -78,6 +78,12 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
     assert ["state", "succeeded", "failed"] in told["rows"]
     assert client.get("distrain/compare", params={"runs": f"{one.id}"}).status_code == 400
     assert client.get("distrain/compare", params={"runs": "../1,2"}).status_code == 404
+    both = {"runs": f"{other.id},{one.id}", "from": "1"}
+    curves = client.get("distrain/curves", params=both).json()
+    assert [(line["run"], line["step"]) for line in curves["lines"]] == [
+        (f"stored #{other.id}", [1, 2])
+    ]
+    assert client.get("distrain/curves", params={"runs": "1,../2"}).status_code == 404
     other_home = {"home": fingerprint(store.folder.parent)}
     assert client.get("distrain/runs", params=other_home).status_code == 404
 
@@ -100,6 +106,7 @@ def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client)
         ("GET", "version"),
         ("GET", "runs"),
         ("GET", "compare?runs=1,2"),
+        ("GET", "curves?runs=1,2"),
         ("GET", "runs/1/facts"),
         ("GET", "runs/1/log"),
         ("GET", "runs/1/download"),

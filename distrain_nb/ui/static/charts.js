@@ -25,7 +25,7 @@ class Charts {
     this.figure = element("div", "dn-figure");
     const tools = this.tools();
     root.append(tools, this.figure);
-    this.plot = new PlotFrame(this.figure, `Charts of run ${model.get("run")}`, code, {
+    this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
       near: tools,
       changed: (change) => this.zoomed(change),
       toggled: (hidden) => { this.hidden = new Set(hidden); },
@@ -202,8 +202,13 @@ class Charts {
 
   // ---- Saving ------------------------------------------------------------------------------
 
+  get subject() {
+    const runs = this.model.get("runs");
+    return runs ? `runs ${runs.replaceAll(",", ", ")}` : `run ${this.model.get("run")}`;
+  }
+
   get fileName() {
-    return `run-${this.model.get("run")}-${this.model.get("path")}`;
+    return `${this.subject} ${this.model.get("path")}`.replace(/[ ,]+/g, "-");
   }
 
   savePicture() {

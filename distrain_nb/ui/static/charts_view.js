@@ -1,9 +1,19 @@
 // Where charts stand: below the view of their run, and instead of the drawing that a document has.
 
+// Asking about several runs at once.
+class ComparedSource extends Source {
+  get opening() { return "compare"; }
+
+  address(path, query = {}) {
+    const words = new URLSearchParams({ ...query, runs: this.model.get("runs"), home: this.model.get("home") });
+    return `distrain/${path}?${words}`;
+  }
+}
+
 // Charts with a title of their own are closed until the reader opens them.
 function openCharts(model) {
   const root = element("div", "distrain-charts");
-  const source = new Source(model);
+  const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const code = () => plotlyCode(model);
   const place = model.get("title") ? folded(root, model.get("title")) : root;
   const charts = new Charts(model, place, source, code);

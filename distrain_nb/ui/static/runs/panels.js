@@ -39,7 +39,7 @@ class Panels {
 
   attach(run) {
     const body = this.watch(run, `run ${run.id}: log and charts`);
-    if (body) this.charts(run, body).catch((error) => this.note(body, `The charts can't be shown: ${error.message}`));
+    if (body) this.charts(String(run.id), body).catch((error) => this.note(body, `The charts can't be shown: ${error.message}`));
   }
 
   watch(run, title) {
@@ -53,11 +53,11 @@ class Panels {
   }
 
   // The kernel draws charts, and it may be busy.
-  async charts(run, body) {
+  async charts(runs, body) {
     const wait = setTimeout(() => this.note(body, "The kernel is busy: the charts come when it is free."), 1500);
-    const { charts } = await this.source.askKernel("charts", { run: run.id });
+    const { charts } = await this.source.askKernel("charts", { runs });
     clearTimeout(wait);
-    this.note(body, charts.length ? "" : "There are no metrics yet: close this and attach again when there are.");
+    this.note(body, charts.length ? "" : "There are no metrics yet: close this and open it again when there are.");
     const manager = this.source.model.widget_manager;
     for (const id of charts) {
       const view = await manager.create_view(await manager.get_model(id));
@@ -77,7 +77,7 @@ class Panels {
     if (!body) return;
     try {
       body.append(differences(await this.source.ask("compare", { runs: runs.join(",") })));
-      body.append(element("div", "dn-soft dn-hint", `With charts: %distrain compare ${runs.join(" ")}`));
+      await this.charts(runs.join(","), body);
     } catch (error) {
       this.note(body, error.message);
     }

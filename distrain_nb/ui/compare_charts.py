@@ -1,0 +1,63 @@
+"""The charts of a comparison where a page can keep them current."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from distrain_nb.run import Store
+from distrain_nb.server import table
+from distrain_nb.server.doors import fingerprint
+from distrain_nb.ui import document
+from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow
+from distrain_nb.ui.compare import OverlaidMetrics
+from distrain_nb.ui.widgets import answers, plotly
+
+if TYPE_CHECKING:
+    from distrain_nb.run.compare import Comparison
+
+
+def live_charts(compared: Comparison) -> dict[str, str]:
+    """Charts that stay current until all runs have ended: what a document has of them."""
+    charts = ComparisonCharts(compared)
+    charts.refresh(last=True)
+    follow(compared.runs, charts)
+    return charts.still()
+
+
+class ComparisonCharts:
+    """The metrics of several runs in one set of charts, with a line for each run."""
+
+    def __init__(self, compared: Comparison) -> None:
+        self._store = Store(compared.runs[0].folder.parents[1])
+        self._numbers = ",".join(str(run.id) for run in compared.runs)
+        self._metrics = OverlaidMetrics.of(compared)
+        self._live = LiveCharts(self._metrics, self._widget)
+
+    @property
+    def widgets(self) -> tuple[Any, ...]:
+        """None while there are no metrics."""
+        return (self._live.widget,) if self._live.widget else ()
+
+    def refresh(self, *, last: bool = False) -> None:
+        """Draw what is new, the `last` time without waiting for a pause."""
+        self._live.refresh(last=last)
+
+    def still(self) -> dict[str, str]:
+        """What stays in a document, by MIME type, with a mark of where they may stand."""
+        drawn = f"<div>{self._live.mark}{document.still_charts(self._metrics)}</div>"
+        return {
+            "text/html": f"{document.style()}{drawn}",
+            "text/plain": document.chart_text(self._metrics),
+        }
+
+    def _widget(self) -> ChartsWidget:
+        widget = ChartsWidget(
+            runs=self._numbers,
+            home=fingerprint(self._store.folder),
+            key=uuid4().hex,
+            path="curves",
+            plotly=plotly().model_id,
+        )
+        answers(widget, lambda _, query: table.curves(self._store, self._numbers, query))
+        return widget

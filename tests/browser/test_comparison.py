@@ -1,0 +1,77 @@
+"""Runs laid over each other: charts that grow, and their tools, with and without the server."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from distrain_nb.run import Run, Store
+from distrain_nb.worker import metrics
+from distrain_nb.worker.status import Owner, State, Status
+from tests.browser.jupyter import Lab, OpenNotebook, serve
+from tests.server.stored import stored_run
+
+STEPS = 3_000
+TRACES = "plot.data.map(({ name, x }) => [name, x.length, x[x.length - 1]])"
+
+
+@pytest.fixture(params=["server", "kernel"])
+def answering(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
+    """A server that tells of runs, and one whose pages ask the kernel."""
+    with serve(tmp_path, bare=request.param == "kernel") as running:
+        yield running
+
+
+def report(run: Run, steps: range, rate: float) -> None:
+    events = metrics._EventFile(run.folder / "tensorboard")
+    for step in steps:
+        values = {"loss": math.exp(-rate * step / STEPS), "rate": rate}
+        events.write(metrics.event(time.time(), step, values))
+
+
+def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_path: Path) -> None:
+    store = Store(answering.home)
+    slow, fast = stored_run(store), stored_run(store, state=State.RUNNING)
+    report(slow, range(STEPS), 2.0)
+    report(fast, range(STEPS // 2), 8.0)
+    Status(State.RUNNING, supervisor=Owner.of(os.getpid())).write(fast.folder)
+    cells = ("%load_ext distrain_nb", "%distrain compare 1 2")
+    opened = OpenNotebook(page, answering, answering.write("compared", *cells))
+    opened.run_cells(2)
+    opened.wait_for_cell(1, 60)
+    charts = page.locator(".distrain-charts")
+    traces = charts.frame_locator("iframe.dn-plot").locator(".scatterlayer .trace")
+    expect(traces).to_have_count(4)
+    frame = charts.locator("iframe").element_handle().content_frame()
+    assert frame
+    told = frame.evaluate(TRACES)
+    assert [name for name, _, _ in told] == ["stored #1", "stored #1", "stored #2", "stored #2"]
+    assert [last for _, _, last in told] == [STEPS - 1] * 2 + [STEPS // 2 - 1] * 2
+
+    report(fast, range(STEPS // 2, STEPS), 8.0)
+    Status(State.SUCCEEDED).write(fast.folder)
+    grown = f"{TRACES}.every(([, , last]) => last === {STEPS - 1})"
+    frame.wait_for_function(grown, polling=200)
+    page.get_by_role("slider", name="Smoothing").press("End")
+    averaged = "plot.data.length === 8 && plot.data[1].x.length === 500"
+    frame.wait_for_function(averaged, polling=200)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").click()
+    assert download.value.suggested_filename == "runs-1-2-curves.csv"
+    download.value.save_as(tmp_path / "all.csv")
+    rows = list(csv.DictReader((tmp_path / "all.csv").open()))
+    assert {row["run"] for row in rows} == {"stored #1", "stored #2"}
+    assert len(rows) == 4 * STEPS
+
+    page.evaluate("window.jupyterapp.shell.collapseLeft()")
+    page.screenshot(path=tmp_path / "compared.png")
+    saved = opened.save()["cells"][1]["outputs"]
+    assert not any("widget-view" in mime for output in saved for mime in output["data"])
+    assert "<polyline" in "".join(saved[0]["data"]["text/html"])
