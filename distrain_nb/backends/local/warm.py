@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
-_PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_")
+_PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
 _PASSING_NAMES = frozenset(
     ["_", "COLUMNS", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "GIT_PAGER", "LINES", "OLDPWD",
      "PAGER", "PWD", "SHLVL", "WINDOWID"]
