@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from distrain_nb.run.run import Run
 
+MOST_COMPARED = 50
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -60,6 +62,14 @@ class Comparison:
         return made
 
 
+def check_count(runs: int) -> None:
+    """Raises OptionError where so many are no comparison, or one that no page could show."""
+    if runs < 2:
+        raise OptionError(f"compare needs two runs or more, not {runs}")
+    if runs > MOST_COMPARED:
+        raise OptionError(f"compare takes {MOST_COMPARED} runs at most, not {runs}")
+
+
 def title(run: Run) -> str:
     """What tells a run from others."""
     return f"{run.name} #{run.id}"
@@ -71,10 +81,9 @@ def line_name(title: str, series: str) -> str:
 
 
 def compare(runs: Iterable[Run]) -> Comparison:
-    """The runs side by side, in the order given. Raises OptionError for fewer than two."""
+    """The runs side by side, in the order given. Raises OptionError for too few or too many."""
     given = tuple({run.id: run for run in runs}.values())
-    if len(given) < 2:
-        raise OptionError(f"compare needs two runs or more, not {len(given)}")
+    check_count(len(given))
     summaries = Listing().read(given)
     return Comparison(
         given,

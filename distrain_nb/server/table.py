@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.answers import answer
-from distrain_nb.run.compare import compare, differences, line_name, title
+from distrain_nb.run.compare import check_count, compare, differences, line_name, title
 from distrain_nb.run.listing import Listing
 from distrain_nb.server.doors import open_run, own_runs
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.run import Run, Store
     from distrain_nb.run.query import Query
-
-MOST_COMPARED = 20
 
 
 def rows(store: Store) -> dict[str, Any]:
@@ -50,8 +48,11 @@ def curves(store: Store, numbers: str, query: Query) -> dict[str, Any]:
 
 
 def chosen(store: Store, numbers: str) -> list[Run]:
-    """The runs of these numbers, as in `3,5`. Raises RunNotFound."""
-    return [open_run(store, each) for each in numbers.split(",")[:MOST_COMPARED] if each]
+    """The runs of these numbers, as in `3,5`. Raises OptionError for too many, RunNotFound."""
+    given = [each for each in numbers.split(",") if each]
+    if len(given) > 1:
+        check_count(len(given))
+    return [open_run(store, each) for each in given]
 
 
 def delete(store: Store, run: Run) -> bool:

@@ -70,8 +70,6 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
     assert {row["run"] for row in rows} == {"stored #1", "stored #2"}
     assert len(rows) == 4 * STEPS
 
-    page.evaluate("window.jupyterapp.shell.collapseLeft()")
-    page.screenshot(path=tmp_path / "compared.png")
     saved = opened.save()["cells"][1]["outputs"]
     assert not any("widget-view" in mime for output in saved for mime in output["data"])
     assert "<polyline" in "".join(saved[0]["data"]["text/html"])

@@ -66,11 +66,14 @@ import os
 from pathlib import Path
 nice = os.nice(0)
 shared = Path("/proc/self/autogroup")
-group = shared.read_text().split()[-1] if shared.exists() else str(nice)
+group = shared.read_text().split()[-1] if shared.exists() else None
 """
     found = api.submit(look, wait=True, result=("nice", "group")).result
     assert found["nice"] == os.nice(0) + 3
-    assert int(found["group"]) == 3
+    assert found["group"] in (
+        "3",
+        None,
+    )  # where CPUs aren't shared by session there is no such file
 
 
 def test_random_numbers_are_those_of_a_fresh_process(home: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.run.compare import differing
+from distrain_nb.run.compare import check_count, differing
 from distrain_nb.run.judged import best
 
 TRAIN = """
@@ -71,6 +71,11 @@ def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
 
 def test_no_runs_are_an_empty_frame(home: Path) -> None:
     assert api.runs().frame.empty
+
+
+def test_no_page_shows_hundreds() -> None:
+    with pytest.raises(OptionError, match="50 runs at most, not 51"):
+        check_count(51)
 
 
 def test_one_run_can_t_be_compared(two: list[int]) -> None:

@@ -84,6 +84,8 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
         (f"stored #{other.id}", [1, 2])
     ]
     assert client.get("distrain/curves", params={"runs": "1,../2"}).status_code == 404
+    many = {"runs": ",".join(["1"] * 51)}
+    assert client.get("distrain/curves", params=many).status_code == 400
     other_home = {"home": fingerprint(store.folder.parent)}
     assert client.get("distrain/runs", params=other_home).status_code == 404
 
