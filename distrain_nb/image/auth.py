@@ -3,6 +3,9 @@
 Registries answer 401 and say what they want: Basic, or a token from another server. The token is
 asked for once with every scope of the build, because mounting a blob from one repository into
 another needs both repositories in the same token.
+
+Credentials go to the registry, and to the token server that the registry itself has named. Where a
+registry sends a request elsewhere, as to a storage host, what is answered there is no challenge.
 """
 
 from __future__ import annotations
@@ -52,7 +55,7 @@ class RegistryAuth(httpx.Auth):
             return
         used = self._sign(request)
         response = yield request
-        if response.status_code == httpx.codes.UNAUTHORIZED:
+        if response.status_code == httpx.codes.UNAUTHORIZED and self._is_registry(response.url):
             self._learn(response.headers.get("WWW-Authenticate", ""), used)
             self._sign(request)
             yield request
@@ -93,12 +96,7 @@ class RegistryAuth(httpx.Auth):
     def _token(
         self, challenge: dict[str, str], known: credentials.Credentials | None
     ) -> tuple[str, float]:
-        realm = httpx.URL(challenge.get("realm", ""))
-        if realm.scheme != "https" and not is_loopback(realm.host):
-            raise AuthenticationError(
-                f"{self._registry} sends logins to {realm.host or 'nowhere'} without encryption; "
-                "that is not allowed."
-            )
+        realm = self._realm(challenge)
         request = _token_request(realm, challenge.get("service", ""), self._scopes, known)
         try:
             with httpx.Client(verify=encryption(), timeout=60) as http:
@@ -108,6 +106,20 @@ class RegistryAuth(httpx.Auth):
         if answer.status_code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
             raise self._refused(known)
         return _read_token(answer, realm.host)
+
+    def _realm(self, challenge: dict[str, str]) -> httpx.URL:
+        """Where tokens are given; only a registry of this machine may have it without TLS."""
+        named = challenge.get("realm", "")
+        try:
+            realm = httpx.URL(named)
+        except httpx.InvalidURL:
+            realm = httpx.URL()
+        here = self._origin.scheme == "http" and is_loopback(realm.host)
+        if not realm.host or (realm.scheme != "https" and not here):
+            raise AuthenticationError(
+                f"{self._registry} sends logins to {named!r}: expected an https address."
+            )
+        return realm
 
     def _refused(self, known: credentials.Credentials | None) -> AuthenticationError:
         who = "an anonymous user" if known is None else f"the user {known.username!r}"

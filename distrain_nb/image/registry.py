@@ -72,6 +72,7 @@ class Registry:
             limits=_CONNECTIONS,
             follow_redirects=True,
             trust_env=not plain,
+            event_hooks={} if plain else {"request": [_refuse_plain]},
         )
 
     def close(self) -> None:
@@ -271,6 +272,13 @@ class _Body(httpx.SyncByteStream):
             self._meter.sent(len(data))
 
 
+def _refuse_plain(request: httpx.Request) -> None:
+    """What a registry with TLS sends elsewhere stays encrypted."""
+    if request.url.scheme != "https":
+        where = f"{request.url.scheme}://{request.url.netloc.decode()}"
+        raise RegistryError(f"the registry sends on to {where}, without encryption")
+
+
 def _location(response: httpx.Response) -> str:
     place = response.headers.get("Location")
     if not place:
@@ -284,6 +292,12 @@ def _check(response: httpx.Response, what: str, allowed: tuple[int, ...], regist
     check_busy(response, what)
     response.read()
     if response.status_code in (401, 403):
+        host = response.url.netloc.decode()
+        if response.history and host != response.history[0].url.netloc.decode():
+            raise AuthenticationError(
+                f"{what}: {host}, where {registry} sends it, doesn't allow it "
+                f"({_reason(response)})."
+            )
         raise AuthenticationError(
             f"{what}: {registry} doesn't allow it ({_reason(response)}). {advice(registry)}"
         )
