@@ -135,6 +135,13 @@ def encryption() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+def refuse_plain(request: httpx.Request) -> None:
+    """For a client of a registry with TLS, wherever that sends a request. Raises RegistryError."""
+    if request.url.scheme != "https":
+        where = f"{request.url.scheme}://{request.url.netloc.decode()}"
+        raise RegistryError(f"the registry sends on to {where}, without encryption")
+
+
 def _token_request(
     realm: httpx.URL,
     service: str,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
-from distrain_nb.image.auth import AuthenticationError, RegistryAuth, encryption
+from distrain_nb.image.auth import AuthenticationError, RegistryAuth, encryption, refuse_plain
 from distrain_nb.image.credentials import advice
 from distrain_nb.image.manifest import ACCEPT, digest_of
 from distrain_nb.image.patience import (
@@ -72,7 +72,7 @@ class Registry:
             limits=_CONNECTIONS,
             follow_redirects=True,
             trust_env=not plain,
-            event_hooks={} if plain else {"request": [_refuse_plain]},
+            event_hooks={} if plain else {"request": [refuse_plain]},
         )
 
     def close(self) -> None:
@@ -270,13 +270,6 @@ class _Body(httpx.SyncByteStream):
             yield data
             self.given += len(data)
             self._meter.sent(len(data))
-
-
-def _refuse_plain(request: httpx.Request) -> None:
-    """What a registry with TLS sends elsewhere stays encrypted."""
-    if request.url.scheme != "https":
-        where = f"{request.url.scheme}://{request.url.netloc.decode()}"
-        raise RegistryError(f"the registry sends on to {where}, without encryption")
 
 
 def _location(response: httpx.Response) -> str:

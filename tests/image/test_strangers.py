@@ -36,6 +36,7 @@ BLOB = b"a layer"
 DIGEST = digest_of(BLOB)
 PATH = f"/v2/team/job/blobs/{DIGEST}"
 STRANGER = "127.0.0.2"
+REFUSAL = Answer(401, {"WWW-Authenticate": 'Basic realm="r"'})
 
 
 def logged_in(registry: str) -> None:
@@ -56,68 +57,74 @@ def moved(to: Host) -> Answer:
 
 
 def basic(_: str, login: str, then: Callable[[], Answer]) -> Answer:
-    return then() if login == LOGIN else Answer(401, {"WWW-Authenticate": 'Basic realm="r"'})
+    return then() if login == LOGIN else REFUSAL
+
+
+def bearer(realm: str) -> Answer:
+    return Answer(401, {"WWW-Authenticate": f'Bearer realm="{realm}",service="s"'})
+
+
+def upload(to: Host) -> None:
+    with closing(Registry(to.address, ["repository:team/job:push"])) as client:
+        client.upload("team/job", _Blob(), Meter(None, ""))
 
 
 @pytest.mark.parametrize("challenge", ["Bearer", "Basic"])
 def test_a_storage_host_that_asks_for_a_login_gets_none(challenge: str) -> None:
-    storage = Host()
-
     def ask(asked: str, login: str) -> Answer:
         if "/token" in asked:
             return Answer(200, {}, b'{"token": "of-the-stranger"}')
         realm = f'{challenge} realm="http://{storage.address}/token",service="s"'
         return Answer(401, {"WWW-Authenticate": realm})
 
-    with host(ask, STRANGER) as storage, host(lambda *_: moved(storage)) as registry:
-        with pytest.raises(AuthenticationError) as caught:
-            read_blob(registry)
+    with (
+        host(ask, STRANGER) as storage,
+        host(lambda *_: moved(storage)) as registry,
+        pytest.raises(AuthenticationError) as caught,
+    ):
+        read_blob(registry)
     assert storage.heard
     assert not storage.logins
     assert not registry.logins
-    assert f"{storage.address}, where {registry.address} sends it, doesn't allow it" in str(
-        caught.value
-    )
+    told = f"{storage.address}, where {registry.address} sends it, doesn't allow it"
+    assert told in str(caught.value)
 
 
 def test_the_login_stays_behind_when_the_registry_sends_elsewhere() -> None:
-    with host(lambda *_: Answer(200, {}, BLOB), STRANGER) as storage:
-        with host(lambda *a: basic(*a, lambda: moved(storage))) as registry:
-            assert read_blob(registry) == BLOB
+    with (
+        host(lambda *_: Answer(200, {}, BLOB), STRANGER) as storage,
+        host(lambda *a: basic(*a, lambda: moved(storage))) as registry,
+    ):
+        assert read_blob(registry) == BLOB
     assert registry.logins == {LOGIN}
     assert not storage.logins
 
 
 def test_another_port_of_the_same_host_is_another_host() -> None:
-    refusal = Answer(401, {"WWW-Authenticate": 'Basic realm="r"'})
-    with host(lambda *_: refusal) as storage:
-        with host(lambda *a: basic(*a, lambda: moved(storage))) as registry:
-            with pytest.raises(AuthenticationError):
-                read_blob(registry)
+    with (
+        host(lambda *_: REFUSAL) as storage,
+        host(lambda *a: basic(*a, lambda: moved(storage))) as registry,
+        pytest.raises(AuthenticationError),
+    ):
+        read_blob(registry)
     assert storage.heard
     assert not storage.logins
 
 
 def test_an_upload_goes_on_elsewhere_without_the_login() -> None:
-    def store(asked: str, _: str) -> Answer:
-        return Answer(401, {"WWW-Authenticate": 'Basic realm="r"'})
-
-    with host(store, STRANGER) as storage:
+    with host(lambda *_: REFUSAL, STRANGER) as storage:
         begun = Answer(202, {"Location": f"http://{storage.address}/upload/1"})
         with host(lambda *a: basic(*a, lambda: begun)) as registry:
             logged_in(registry.address)
-            with closing(Registry(registry.address, ["repository:team/job:push"])) as client:
-                with pytest.raises(AuthenticationError):
-                    client.upload("team/job", _Blob(), Meter(None, ""))
+            with pytest.raises(AuthenticationError):
+                upload(registry)
     assert storage.heard
     assert not storage.logins
 
 
 def test_the_token_server_that_the_registry_names_gets_the_login() -> None:
     with host(lambda *_: Answer(200, {}, b'{"token": "t"}'), STRANGER) as tokens:
-        realm = f'Bearer realm="http://{tokens.address}/token",service="s"'
-        refusal = Answer(401, {"WWW-Authenticate": realm})
-        good = Answer(200, {}, BLOB)
+        refusal, good = bearer(f"http://{tokens.address}/token"), Answer(200, {}, BLOB)
         with host(lambda _, login: good if login == "Bearer t" else refusal) as registry:
             assert read_blob(registry) == BLOB
     assert tokens.logins == {LOGIN}
@@ -125,21 +132,23 @@ def test_the_token_server_that_the_registry_names_gets_the_login() -> None:
 
 
 def test_a_token_server_that_sends_elsewhere_is_not_followed() -> None:
-    with host(lambda *_: Answer(200, {}, b'{"token": "t"}'), STRANGER) as other:
-        with host(lambda *_: moved(other)) as tokens:
-            realm = f'Bearer realm="http://{tokens.address}/token",service="s"'
-            with host(lambda *_: Answer(401, {"WWW-Authenticate": realm})) as registry:
-                with pytest.raises(AuthenticationError, match="answered 307"):
-                    read_blob(registry)
+    with (
+        host(lambda *_: Answer(200, {}, b'{"token": "t"}'), STRANGER) as other,
+        host(lambda *_: moved(other)) as tokens,
+        host(lambda *_: bearer(f"http://{tokens.address}/token")) as registry,
+        pytest.raises(AuthenticationError, match="answered 307"),
+    ):
+        read_blob(registry)
     assert not other.heard
 
 
 @pytest.mark.parametrize("realm", ["", "nowhere", "http://[", "http://registry.example.com/token"])
 def test_a_realm_that_gets_no_login(realm: str) -> None:
-    challenge = {"WWW-Authenticate": f'Bearer realm="{realm}",service="s"'}
-    with host(lambda *_: Answer(401, challenge)) as registry:
-        with pytest.raises(AuthenticationError, match="sends logins to .*expected an https"):
-            read_blob(registry)
+    with (
+        host(lambda *_: bearer(realm)) as registry,
+        pytest.raises(AuthenticationError, match=r"sends logins to .*expected an https"),
+    ):
+        read_blob(registry)
 
 
 @pytest.fixture
@@ -183,22 +192,23 @@ def _certificate(key: ec.EllipticCurvePrivateKey) -> bytes:
 def test_a_registry_with_tls_can_not_send_the_login_to_a_port_of_this_machine(
     tls: ssl.SSLContext,
 ) -> None:
-    with host(lambda *_: Answer(200, {}, b'{"token": "t"}')) as listener:
-        realm = f'Bearer realm="http://{listener.address}/token",service="s"'
-        refusal = Answer(401, {"WWW-Authenticate": realm})
-        with host(lambda *_: refusal, "0.0.0.0", tls) as registry:
-            with pytest.raises(AuthenticationError, match="expected an https address"):
-                read_blob(registry)
+    with (
+        host(lambda *_: Answer(200, {}, b'{"token": "t"}')) as listener,
+        host(lambda *_: bearer(f"http://{listener.address}/token"), "0.0.0.0", tls) as registry,
+        pytest.raises(AuthenticationError, match="expected an https address"),
+    ):
+        read_blob(registry)
     assert not listener.heard
 
 
 def test_a_registry_with_tls_can_not_send_a_layer_away_without_it(tls: ssl.SSLContext) -> None:
     with host(lambda *_: Answer(201), STRANGER) as plain:
         begun = Answer(202, {"Location": f"http://{plain.address}/upload/1"})
-        with host(lambda *_: begun, "0.0.0.0", tls) as registry:
-            with closing(Registry(registry.address, ["repository:team/job:push"])) as client:
-                with pytest.raises(RegistryError, match="without encryption"):
-                    client.upload("team/job", _Blob(), Meter(None, ""))
+        with (
+            host(lambda *_: begun, "0.0.0.0", tls) as registry,
+            pytest.raises(RegistryError, match="without encryption"),
+        ):
+            upload(registry)
     assert not plain.heard
 
 

@@ -59,7 +59,7 @@ def host(
             self.end_headers()
             self.wfile.write(b"" if self.command == "HEAD" else given.body)
 
-        do_HEAD = do_POST = do_PUT = do_GET
+        do_HEAD = do_POST = do_PUT = do_GET  # noqa: N815
 
         def log_message(self, *_: object) -> None:
             pass
