@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from distrain_nb.findings import Finding
-    from distrain_nb.layout import Layout
 
 MIB = 1 << 20
 
@@ -81,9 +80,10 @@ def prepare(code: Any, **options: Any) -> Prepared:
         backend_options=job_options.cloud,
     )
     plan = backend.plan(job)
-    advice = findings_in(program.main, program.segments) if _is_distributed(layout) else ()
+    several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
+    advice = findings_in(program.main, program.segments) if several else ()
     findings = (*program.findings, *check_layout(layout), *plan.findings, *advice)
-    return Prepared(job, backend, plan, job_options, findings)
+    return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
 
 
 def submit(code: Any, **options: Any) -> Run:
@@ -168,11 +168,6 @@ def _source(code: Any) -> Source:
         return Source(*of_function(code))
     here = current_notebook() if current_notebook else Notebook({}, (), Path.cwd())
     return Source(Cell("submit()", str(code)), here)
-
-
-def _is_distributed(layout: Layout) -> bool:
-    """Whether several ranks were asked for: the code of one rank needs no advice."""
-    return layout.size > 1 or (layout.ranks_per_replica or 1) > 1
 
 
 def _program(source: Source, options: JobOptions, backend: Backend) -> Program:

@@ -53,6 +53,10 @@ class Plan(Protocol):
     @property
     def findings(self) -> Sequence[Finding]: ...
 
+    @property
+    def ranks_per_replica(self) -> int:
+        """How many processes each training replica runs."""
+
     def __str__(self) -> str: ...
 
 

@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from distrain_nb.cluster.launchers import choose
+from distrain_nb.cluster.launchers import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.cluster.ranks import Rank, ranks, replica_environment
 from distrain_nb.cluster.spec import Cluster
 
-__all__ = ["Cluster", "Rank", "choose", "ranks", "replica_environment"]
+__all__ = [
+    "PER_GPU",
+    "Cluster",
+    "Rank",
+    "about_processes",
+    "choose",
+    "ranks",
+    "ranks_per_replica",
+    "replica_environment",
+]

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.layout import Role
+from distrain_nb.program.advice import one_process
+
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Iterator
+
+    from distrain_nb.layout import Layout
+    from distrain_nb.program import Program
 
 # The first of these that a program imports decides; Horovod rides on the others' frameworks.
 _WANTED_BY = (
@@ -20,9 +27,45 @@ _WANTED_BY = (
 )
 
 
-def choose(imports: Collection[str]) -> tuple[str, str]:
-    """The launcher for a program that imports these modules, and why."""
+# These start a process for each GPU of a replica.
+PER_GPU = ("torchrun", "mpi")
+
+
+def choose(program: Program) -> tuple[str, str]:
+    """The launcher for a program, and why."""
     for module, launcher in _WANTED_BY:
-        if module in imports:
+        if module in program.imports:
+            if launcher == "torchrun" and _whole(program):
+                return "python", "the program uses all GPUs of a machine from one process"
             return launcher, f"the program imports {module}"
     return "python", "the program imports no distributed framework"
+
+
+def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
+    """As chosen, else one for each of a replica's `gpus`, if the program wants so many."""
+    if layout.ranks_per_replica:
+        return layout.ranks_per_replica
+    return 1 if _whole(program) else max(1, gpus)
+
+
+def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> Iterator[Finding]:
+    """What to know of a program that uses all GPUs of a machine from one process.
+
+    `ranks` and `gpus` are those of a replica.
+    """
+    found = _whole(program)
+    training = layout.replicas(Role.PRIMARY) + layout.replicas(Role.WORKERS)
+    processes = ranks * training
+    if gpus > 1:
+        yield from found
+    if found and processes > 1:
+        message = (
+            f"{processes} processes each train the whole model by themselves and save it to the "
+            "same places: use DistributedDataParallel, or one replica with one process"
+        )
+        where = "workers" if ranks == 1 else "ranks_per_replica"
+        yield Finding("launcher.one-process", Severity.WARNING, where, message)
+
+
+def _whole(program: Program) -> tuple[Finding, ...]:
+    return one_process(program.main, program.segments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from distrain_nb.cluster import Cluster, choose, ranks
+from distrain_nb.cluster import Cluster, ranks
 from distrain_nb.layout import Role
 
 EXAMPLE = Cluster(
@@ -89,11 +89,3 @@ def test_ranks_are_what_torchrun_would_set() -> None:
     assert {e["MASTER_ADDR"] for e in world} == {"cmle-training-workerpool0-ab-0"}
     assert {e["MASTER_PORT"] for e in world} == {"2222"}
     assert all("RANK" not in rank.environment for rank in told if rank.rank is None)
-
-
-def test_the_launcher_is_what_the_program_imports() -> None:
-    assert choose({"torch", "numpy"})[0] == "torchrun"
-    assert choose({"tensorflow"})[0] == "tensorflow"
-    assert choose({"mpi4py", "numpy"})[0] == "mpi"
-    assert choose({"horovod", "torch"}) == ("mpi", "the program imports horovod")
-    assert choose({"json"})[0] == "python"

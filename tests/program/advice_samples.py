@@ -220,6 +220,23 @@ STRATEGY_CHANGES = [
     ("data = ", "other = tf.distribute.MirroredStrategy()\ndata = ", "tensorflow.one-strategy"),
 ]
 
+ALONE = """\
+import torch
+from transformers import AutoModel
+
+model = torch.nn.Sequential(AutoModel.from_pretrained("gpt2"), torch.nn.Linear(768, 2)).cuda()
+optimizer = torch.optim.AdamW(model.parameters())
+for x, y in batches:
+    loss_of(model(x), y).backward()
+    optimizer.step()
+torch.save(model.state_dict(), "model.pt")
+"""
+ALONE_CHANGES = [
+    ("optimizer =", "model = torch.nn.DataParallel(model)\noptimizer =", "one-process"),
+    ('"gpt2")', '"gpt2", device_map="auto")', "one-process"),
+    (").cuda()", ').to("cuda:0")\nhead = torch.nn.Linear(2, 1).to("cuda:1")', "one-process"),
+]
+
 COMPLETE = {
     "horovod torch": (HOROVOD_TORCH, HOROVOD_TORCH_CHANGES),
     "horovod keras": (HOROVOD_KERAS, HOROVOD_KERAS_CHANGES),
@@ -227,5 +244,6 @@ COMPLETE = {
     "horovod tf2": (HOROVOD_TF2, HOROVOD_TF2_CHANGES),
     "ddp": (DDP, DDP_CHANGES),
     "fsdp": (FSDP, FSDP_CHANGES),
+    "alone": (ALONE, ALONE_CHANGES),
     "strategy": (STRATEGY, STRATEGY_CHANGES),
 }

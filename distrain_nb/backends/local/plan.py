@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.cluster import Cluster, choose, ranks
+from distrain_nb.cluster import (
+    PER_GPU,
+    Cluster,
+    about_processes,
+    choose,
+    ranks,
+    ranks_per_replica,
+)
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
@@ -42,6 +49,7 @@ class LocalPlan:
 
     job: Job
     launcher: str
+    ranks_per_replica: int
     launch: Launch
     environment: dict[str, str]
     findings: tuple[Finding, ...]
@@ -61,10 +69,14 @@ class LocalPlan:
 
 def plan(job: Job) -> LocalPlan:
     """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`. Raises OptionError."""
-    wanted, reason = choose(job.program.imports)
+    wanted, reason = choose(job.program)
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
-    per_replica = job.layout.ranks_per_replica or _default_ranks(launcher)
-    findings = list(_findings(job, launcher, per_replica))
+    gpus = _gpus()
+    per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
+    findings = [
+        *_findings(job, launcher, per_replica),
+        *about_processes(job.program, job.layout, per_replica, gpus),
+    ]
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
@@ -83,7 +95,7 @@ def plan(job: Job) -> LocalPlan:
         grace=job.config.grace,
         timeout=job.layout.timeout,
     )
-    return LocalPlan(job, launcher, launch, _threads(len(processes)), tuple(findings))
+    return LocalPlan(job, launcher, per_replica, launch, _threads(len(processes)), tuple(findings))
 
 
 def _cluster(job: Job) -> Cluster:
@@ -108,14 +120,12 @@ def _folders() -> dict[str, str]:
     return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
-def _default_ranks(launcher: str) -> int:
-    """A rank for each GPU of this machine where the launcher can use them; else one."""
-    if launcher not in ("torchrun", "mpi"):
-        return 1
+def _gpus() -> int:
+    """How many GPUs of this machine a process sees."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        return max(1, len([device for device in visible.split(",") if device.strip()]))
-    return max(1, len(list(Path("/dev").glob("nvidia[0-9]*"))))
+        return len([device for device in visible.split(",") if device.strip()])
+    return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
 def _mpirun(job: Job, processes: int) -> tuple[str, ...]:

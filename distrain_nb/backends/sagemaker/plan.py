@@ -21,7 +21,7 @@ from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.backends.sagemaker.place import place_of, wrong
 from distrain_nb.backends.sagemaker.request import Start, Way, request_of
-from distrain_nb.cluster import choose
+from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.layout.exchange.sagemaker import groups, hosts
 
 if TYPE_CHECKING:
@@ -112,6 +112,7 @@ def plan(job: Job) -> SageMakerPlan:
     found = (
         *wrong(place, rehearsed=job.rehearse is not None),
         *findings(job, start, base),
+        *about_processes(job.program, job.layout, start.ranks, devices(job.layout)),
         *beyond(request),
     )
     return SageMakerPlan(job, place, start, base, request, found)
@@ -131,7 +132,7 @@ def _launcher(job: Job) -> str:
     chosen = job.layout.launcher
     if chosen != "auto":
         return chosen
-    return "python" if job.layout.distribution else choose(job.program.imports)[0]
+    return "python" if job.layout.distribution else choose(job.program)[0]
 
 
 def _start(job: Job, base: str) -> Start:
@@ -158,11 +159,9 @@ def _base(job: Job, place: Place) -> str:
 
 
 def _ranks(job: Job) -> int:
-    """As chosen, else one for each device of a host where the launcher starts so many."""
-    if job.layout.ranks_per_replica:
-        return job.layout.ranks_per_replica
-    several = job.layout.launcher in ("torchrun", "mpi") or job.layout.distribution
-    return max(1, devices(job.layout)) if several else 1
+    layout = job.layout
+    several = layout.launcher in PER_GPU or layout.distribution
+    return ranks_per_replica(job.program, layout, devices(layout) if several else 1)
 
 
 def _in_shell(text: str) -> str:

@@ -36,7 +36,7 @@ _CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 def launcher_of(job: Job) -> str:
     """As chosen, else what the program's imports ask for."""
     chosen = job.layout.launcher
-    return chosen if chosen != "auto" else choose(job.program.imports)[0]
+    return chosen if chosen != "auto" else choose(job.program)[0]
 
 
 def findings(job: Job, place: Place, base: str) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from distrain_nb.backends.vertex import request
 from distrain_nb.backends.vertex.base import base_of
 from distrain_nb.backends.vertex.checks import findings, launcher_of
 from distrain_nb.backends.vertex.place import missing, place_of
+from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.exchange.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
 
@@ -99,20 +100,21 @@ class VertexPlan:
 def plan(job: Job) -> VertexPlan:
     """Pure but for the environment and gcloud's files, which say where. Raises OptionError."""
     place, base = place_of(job), base_of(job)
-    ranks = _ranks(job)
-    found = (*missing(place), *findings(job, place, base))
+    gpus = _gpus(job)
+    started = gpus if launcher_of(job) in PER_GPU else 1
+    ranks = ranks_per_replica(job.program, job.layout, started)
+    found = (
+        *missing(place),
+        *findings(job, place, base),
+        *about_processes(job.program, job.layout, ranks, gpus),
+    )
     return VertexPlan(job, place, base, ranks, request.custom_job(job, place, ranks, base), found)
 
 
-def _ranks(job: Job) -> int:
-    """As chosen, else one for each GPU of the primary where the launcher starts so many."""
-    layout = job.layout
-    if layout.ranks_per_replica:
-        return layout.ranks_per_replica
-    primary = layout.primary
-    if primary is None or primary.topology or launcher_of(job) not in ("torchrun", "mpi"):
-        return 1
-    return max(1, primary.accelerator_count)
+def _gpus(job: Job) -> int:
+    """GPUs of the primary; the chips of a TPU slice are one process's."""
+    primary = job.layout.primary
+    return 0 if primary is None or primary.topology else primary.accelerator_count
 
 
 def _short(name: str) -> str:

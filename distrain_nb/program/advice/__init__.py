@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
+from distrain_nb.program.advice import devices
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
@@ -17,9 +18,11 @@ from distrain_nb.program.ipython_syntax import plain
 from distrain_nb.worker.program import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["findings", "findings_in"]
+    from distrain_nb.program.advice.training import Note
+
+__all__ = ["findings", "findings_in", "one_process"]
 
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
@@ -37,11 +40,22 @@ def findings_in(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
 
     `main` is the text of main.py and `segments` say which cell's lines it has.
     """
+    return _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process))
+
+
+def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
+    """Why a program wants one process on a machine, however many GPUs that has; else empty."""
+    return _found(main, segments, (devices.one_process,))
+
+
+def _found(
+    main: str, segments: Sequence[Segment], checks: Sequence[Callable[[Code], Iterator[Note]]]
+) -> tuple[Finding, ...]:
     tree = plain(main).tree
     if tree is None:
         return ()
     code = Code(tree)
-    notes = {note for check in (horovod, pytorch, tensorflow) for note in check(code)}
+    notes = {note for check in checks for note in check(code)}
     return tuple(
         Finding(note.code, note.severity, _place(note.line, segments), note.message)
         for note in sorted(notes, key=lambda note: (note.line, note.code))
