@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,7 +158,12 @@ def attach(run: str | int = "last") -> Run:
 
 def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
     """By which runs are compared. Not `env`: its values may be secrets."""
-    told = {"param": options.param, "data": options.data, "require": options.require}
+    told = {
+        "args": (shlex.join(options.args),) if options.args else (),
+        "param": options.param,
+        "data": options.data,
+        "require": options.require,
+    }
     return {name: values for name, values in told.items() if values}
 
 
@@ -171,7 +177,7 @@ def _source(code: Any) -> Source:
 
 
 def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
-    return capture(
+    program = capture(
         source.cell,
         source.first_line,
         replace(source.notebook, given=options.given(backend.data)),
@@ -180,6 +186,7 @@ def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
         limit=int(Config.load().carry_limit * MIB),
         results=options.results,
     )
+    return replace(program, arguments=options.args)
 
 
 def delete(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
-def _option(form: str, what: str, default: Any) -> Any:
-    return field(default=default, metadata={"form": form, "help": what})
+def _option(form: str, what: str, default: Any, **more: Any) -> Any:
+    return field(default=default, metadata={"form": form, "help": what, **more})
 
 
 def _cloud(form: str, what: str, default: Any) -> Any:
     """An option that only a cloud has a use for."""
-    return field(default=default, metadata={"form": form, "help": what, "cloud": True})
+    return _option(form, what, default, cloud=True)
+
+
+def words(text: str) -> tuple[str, ...]:
+    """A command line's words, as a shell splits them. Raises OptionError for an open quote."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as wrong:
+        raise OptionError(f"invalid --args {text!r}: {wrong}") from None
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,9 @@ class JobOptions:
     experiment: str = _option("NAME", "what to file the run under", "")
     result: tuple[str, ...] = _option("NAME,…", "names of rank 0 to bring back", ())
     param: tuple[str, ...] = _option("NAME=VALUE", "give a name of the notebook another value", ())
+    args: tuple[str, ...] = _option(
+        "TEXT", "arguments of the program, its sys.argv[1:]; or write them after --", (), read=words
+    )
     data: tuple[str, ...] = _option("NAME=URI", "a name for data that the cell reads itself", ())
     include: tuple[str, ...] = _option("PATH", "a file or folder that is to travel along", ())
     require: tuple[str, ...] = _option("NAME[==VERSION]", "a package that the program needs", ())
@@ -71,8 +83,10 @@ class JobOptions:
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> JobOptions:
         """From options by name; a single text will do where a list is meant."""
-        lists = [each.name for each in fields(cls) if each.default == ()]
-        given: dict[str, Any] = {n: _listed(v) if n in lists else v for n, v in options.items()}
+        lists = {f.name: f.metadata.get("read", _single) for f in fields(cls) if f.default == ()}
+        given: dict[str, Any] = {
+            n: _listed(v, lists[n]) if n in lists else v for n, v in options.items()
+        }
         return cls(**given)
 
     @property
@@ -114,8 +128,12 @@ def _refuse_unknown(options: Iterable[str], known: set[str]) -> None:
             raise OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
 
 
-def _listed(value: Any) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _listed(value: Any, read: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
+    return read(value) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _single(text: str) -> tuple[str, ...]:
+    return (text,)
 
 
 def _pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:

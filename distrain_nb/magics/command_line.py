@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from dataclasses import fields
 from typing import Any, NoReturn
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.advice import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
+from distrain_nb.options import words as split_words
 
 EXAMPLES = """\
 examples:
   %%distrain -n 2                             two ranks on this machine
   %%distrain -n 2 --result model,history      … and bring two names of rank 0 back
   %%distrain --workers 2 --servers 1          a cluster of four replicas on this machine
+  %%distrain -n 2 -- --epochs 3               the program's own arguments, its sys.argv[1:]
   %%distrain --no-wait --name night           go on working while it runs
   %%distrain image --base … --target …        build an image of the cell: %%distrain image --help
 """
@@ -31,6 +34,19 @@ RUN_VERBS = {
 }
 
 
+# What other launchers call these options.
+RANKS, REPLICAS = "-n N", "--workers N, which counts the replicas besides the primary"
+ELSEWHERE = {
+    "-np": RANKS,
+    "--np": RANKS,
+    "--nproc": RANKS,
+    "--nproc-per-node": RANKS,
+    "--num-processes": RANKS,
+    "--nnodes": REPLICAS,
+    "--num-machines": REPLICAS,
+}
+
+
 class HelpShown(Exception):
     """`--help` was asked for and has been printed."""
 
@@ -38,11 +54,31 @@ class HelpShown(Exception):
 class Parser(argparse.ArgumentParser):
     """Raises OptionError where argparse would end the process."""
 
+    def read(self, words: list[str]) -> argparse.Namespace:
+        """The options. Raises OptionError, which names the option that seems to be meant."""
+        for flag in map(_flag, words):  # first: argparse would read `-np 2` as `-n p`
+            if flag in ELSEWHERE:
+                self.error(f"no option {flag}; here it is {ELSEWHERE[flag]}")
+        found, unknown = self.parse_known_args(words)
+        if unknown:
+            self._refuse(unknown[0])
+        return found
+
+    def _refuse(self, word: str) -> NoReturn:
+        if not word.startswith("-"):
+            self.error(f"unexpected {word!r}: options are written --NAME VALUE")
+        close = difflib.get_close_matches(_flag(word), self._option_string_actions, n=1)
+        self.error(f"no option {word}" + (f"; did you mean {close[0]}?" if close else ""))
+
     def error(self, message: str) -> NoReturn:
         raise OptionError(f"{message}\nsee {self.prog} --help")
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:  # noqa: ARG002
         raise HelpShown
+
+
+def _flag(word: str) -> str:
+    return word.partition("=")[0].replace("_", "-")
 
 
 def cell_parser() -> Parser:
@@ -74,11 +110,18 @@ def cell_parser() -> Parser:
 
 
 def cell_options(words: list[str]) -> dict[str, Any] | None:
-    """The options by name; None when help was asked for. Raises OptionError."""
+    """The options by name; None when help was asked for. Raises OptionError.
+
+    What stands behind `--` are arguments of the program.
+    """
+    end = words.index("--") if "--" in words else len(words)
     try:
-        return vars(cell_parser().parse_args(words))
+        options: dict[str, Any] = vars(cell_parser().read(words[:end]))
     except HelpShown:
         return None
+    args = [word for text in options.pop("args", ()) for word in split_words(text)]
+    args += words[end + 1 :]
+    return {**options, "args": args} if args else options
 
 
 def image_parser() -> Parser:
@@ -108,7 +151,7 @@ def image_parser() -> Parser:
 def image_options(words: list[str]) -> argparse.Namespace | None:
     """The options of an image; None when help was asked for. Raises OptionError."""
     try:
-        return image_parser().parse_args(words)
+        return image_parser().read(words)
     except HelpShown:
         return None
 
@@ -163,7 +206,7 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
 def line_options(words: list[str]) -> argparse.Namespace | None:
     """The verb and its options; None when help was asked for. Raises OptionError."""
     try:
-        return line_parser().parse_args(words)
+        return line_parser().read(words)
     except HelpShown:
         return None
 

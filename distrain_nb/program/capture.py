@@ -28,7 +28,7 @@ from distrain_nb.program.program import (
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.resolve import Import, Literal, Source, Value
 from distrain_nb.program.telling import Meter, MeteredMemory
-from distrain_nb.worker.program import MAIN, SOURCE_MAP
+from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -204,7 +204,7 @@ def _files(
             findings.append(Finding("capture.missing-file", Severity.ERROR, "--include", message))
             continue
         files.update(included(path))
-    for own in (MAIN, SOURCE_MAP):
+    for own in (MAIN, SOURCE_MAP, ARGUMENTS):
         if own in files:
             message = (
                 f"{files[own]!s} would take the place of the program's own {own}: rename it,"

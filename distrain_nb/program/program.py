@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.telling import Meter, tell, write_file
 from distrain_nb.worker import values
-from distrain_nb.worker.program import MAIN, SOURCE_MAP, Segment, source_map
+from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +66,8 @@ class Program:
     `main` is the text of main.py, `segments` say which of its lines are which lines of which
     cell. `files` go beside it, by their path. `requirements` are `name==version` of what is
     imported and installed; `imports` the top-level names of all imported modules, those of the
-    standard library and local ones included. Errors among `findings` mean that it can't run.
+    standard library and local ones included; `arguments` are its `sys.argv[1:]`. Errors among
+    `findings` mean that it can't run.
     """
 
     label: str
@@ -77,6 +80,7 @@ class Program:
     imports: frozenset[str]
     findings: tuple[Finding, ...]
     data: Data | None = field(default=None, repr=False)
+    arguments: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write main.py, its source map, the values and the files to a folder."""
@@ -91,6 +95,9 @@ class Program:
                 shutil.copyfile(content, target)
         if self.data is not None:
             self.data.write(folder / values.CARRIED)
+        if self.arguments:
+            text = json.dumps(self.arguments)
+            (folder / ARGUMENTS).write_text(text, encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         (folder / MAIN).write_text(self.main, encoding="utf-8")
 
@@ -100,6 +107,7 @@ class Program:
             *(str(f) for f in self.findings),
             *_section("Definitions from the notebook", map(_source_line, self.sources)),
             *_section("Values from the notebook", map(_value_line, self.values)),
+            *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Files", sorted(self.files)),
             *_section("Requirements", self.requirements),
             f"{MAIN}:",

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-MAIN, SOURCE_MAP = "main.py", "main.json"
+MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 _SPAWNED = "distrain_nb.worker.spawned"
 _OWN_FRAMES = os.path.dirname(os.path.abspath(__file__))
@@ -60,6 +60,14 @@ def read_source_map(folder: Path) -> List[Segment]:
     """The segments of a program folder."""
     text = (folder / SOURCE_MAP).read_text(encoding="utf-8")
     return [Segment(**fields) for fields in json.loads(text)]
+
+
+def arguments(folder: Path) -> List[str]:
+    """The program's own `sys.argv[1:]`; a folder without the file has none."""
+    try:
+        return [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
 
 
 def run(folder: Path) -> Dict[str, Any]:
@@ -164,7 +172,7 @@ def _fresh_main(folder: Path) -> ModuleType:
     main.__spec__ = ModuleSpec(_SPAWNED, None)  # what processes import that the program spawns
     os.environ[FOLDER_VARIABLE] = str(folder)
     sys.modules["__main__"] = main
-    sys.argv = [main.__file__]
+    sys.argv = [main.__file__, *arguments(folder)]
     if sys.path[:1] != [str(folder)]:
         sys.path.insert(0, str(folder))
     return main

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,49 @@ def test_a_result_that_cannot_be_saved_says_why(home: Path) -> None:
         run.result["lock"]
     with pytest.raises(KeyError, match="brought back good"):
         run.result["other"]
+
+
+def test_a_cell_gets_arguments_as_a_script_does(nb: Kernel) -> None:
+    cell = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--epochs', type=int)\n"
+    nb.run(f"%%distrain -n 2 -- --epochs 3\n{cell}print(p.parse_args().epochs)")
+    assert sorted(api.attach().logs().splitlines()) == ["[rank 0] 3", "[rank 1] 3"]
+    nb.run("%%distrain --args '--title \"a b\"' -- last\nimport sys; print(sys.argv[1:])")
+    assert api.attach().logs() == "[rank 0] ['--title', 'a b', 'last']"
+    assert "Arguments:\n  --title 'a b'" in nb.run(
+        "%%distrain --dry-run -- --title 'a b'\nimport sys; print(sys.argv)"
+    ).text
+
+
+@pytest.mark.parametrize("args", ["--lr 0.1", ["--lr", "0.1"], ("--lr", 0.1)])
+def test_arguments_from_python(home: Path, args: object) -> None:
+    run = api.submit("import sys; print(sys.argv[1:])", wait=True, args=args)
+    assert run.logs() == "[rank 0] ['--lr', '0.1']"
+
+
+def test_spawned_children_have_the_arguments_too(home: Path) -> None:
+    code = (
+        "import multiprocessing, sys\ndef tell(): print(sys.argv[1:])\n"
+        "if __name__ == '__main__':\n"
+        "    p = multiprocessing.get_context('spawn').Process(target=tell); p.start(); p.join()"
+    )
+    assert api.submit(code, wait=True, args="--lr 0.1").logs() == "[rank 0] ['--lr', '0.1']"
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("-np 2", "here it is -n N"),
+        ("--nproc 2", "here it is -n N"),
+        ("--nproc_per_node=2", "here it is -n N"),
+        ("--nnodes 2", "here it is --workers N"),
+        ("--resutl x", "did you mean --result?"),
+        ("train.py", "unexpected 'train.py'"),
+        ("--args 'a", "No closing quotation"),
+    ],
+)
+def test_options_of_other_launchers_are_named(words: str, meant: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(meant)):
+        cell_options(words.split(" "))
 
 
 def test_param_and_data_give_names_other_values(nb: Kernel, notebook_folder: Path) -> None:
