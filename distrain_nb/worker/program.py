@@ -27,7 +27,6 @@ FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns 
 _SPAWNED = "distrain_nb.worker.spawned"
 _OWN_FRAMES = os.path.dirname(os.path.abspath(__file__))
 _labels: Set[str] = set()  # file names of the program's own code in tracebacks
-_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 class Segment(NamedTuple):
@@ -74,29 +73,10 @@ def run(folder: Path) -> Dict[str, Any]:
     """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
     folder = folder.absolute()
     main = _fresh_main(folder)
-    pieces, flags = _read(folder)
+    pieces, flags = read_pieces(folder)
     for piece in pieces:
-        _execute(compile(piece.text, piece.label, "exec", flags, dont_inherit=True), vars(main))
+        execute(compile(piece.text, piece.label, "exec", flags, dont_inherit=True), vars(main))
     return vars(main)
-
-
-def define(folder: Path, namespace: Dict[str, Any]) -> None:
-    """Give a namespace what the program defines, without running the cell's actions.
-
-    For processes that the program spawns: they need its functions and classes, not its training.
-    """
-    namespace["__file__"] = str(folder / MAIN)
-    pieces, flags = _read(folder)
-    for piece in pieces:
-        tree = ast.parse(piece.text, piece.label)
-        body = [s for s in tree.body if not piece.is_cell or _only_defines(s)]
-        for statement in body:
-            module = ast.Module([statement], [])
-            try:
-                exec(compile(module, piece.label, "exec", flags, dont_inherit=True), namespace)
-            except NameError:
-                if not piece.is_cell:
-                    raise  # a definition of the cell may build on what its actions make
 
 
 def format_exception(error: BaseException) -> str:
@@ -109,7 +89,8 @@ def format_exception(error: BaseException) -> str:
 # -- reading and compiling ------------------------------------------------------------------------
 
 
-def _read(folder: Path) -> Tuple[List[Piece], int]:
+def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
+    """The program's code in its order, and the compiler's flags for its `__future__` imports."""
     main = folder / MAIN
     lines = main.read_text(encoding="utf-8").split("\n")
     pieces = _pieces(str(main), lines, read_source_map(folder))
@@ -143,7 +124,8 @@ def _flags(statements: Iterable[ast.stmt]) -> int:
     return flags
 
 
-def _execute(code: CodeType, namespace: Dict[str, Any]) -> None:
+def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
+    """Run code in a namespace; code that awaits at its top level, in a loop of its own."""
     if code.co_flags & inspect.CO_COROUTINE:
         asyncio.run(eval(code, namespace))
     else:
@@ -176,29 +158,6 @@ def _fresh_main(folder: Path) -> ModuleType:
     if sys.path[:1] != [str(folder)]:
         sys.path.insert(0, str(folder))
     return main
-
-
-def _only_defines(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return node.value is not None and _is_constant(node.value)
-    if isinstance(node, ast.If):
-        return _is_main_guard(node) is False and all(map(_only_defines, node.body + node.orelse))
-    if isinstance(node, ast.Try):
-        handled = [s for handler in node.handlers for s in handler.body]
-        return all(map(_only_defines, node.body + handled + node.orelse + node.finalbody))
-    return isinstance(node, (*_DEFINITIONS, ast.Pass))
-
-
-def _is_main_guard(node: ast.If) -> bool:
-    return any(isinstance(n, ast.Name) and n.id == "__name__" for n in ast.walk(node.test))
-
-
-def _is_constant(node: ast.expr) -> bool:
-    try:
-        ast.literal_eval(node)
-    except ValueError:
-        return False
-    return True
 
 
 # -- tracebacks -----------------------------------------------------------------------------------

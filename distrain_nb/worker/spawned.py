@@ -1,8 +1,5 @@
-"""The main module of processes that a program spawns: what it defines, without what it does."""
+"""The main module of processes that a program spawns."""
 
-import os
-from pathlib import Path
+from distrain_nb.worker.child import become, program_folder
 
-from distrain_nb.worker.program import FOLDER_VARIABLE, define
-
-define(Path(os.environ[FOLDER_VARIABLE]), globals())
+become(program_folder(), globals())

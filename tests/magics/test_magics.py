@@ -58,9 +58,10 @@ def test_a_cell_gets_arguments_as_a_script_does(nb: Kernel) -> None:
     assert sorted(api.attach().logs().splitlines()) == ["[rank 0] 3", "[rank 1] 3"]
     nb.run("%%distrain --args '--title \"a b\"' -- last\nimport sys; print(sys.argv[1:])")
     assert api.attach().logs() == "[rank 0] ['--title', 'a b', 'last']"
-    assert "Arguments:\n  --title 'a b'" in nb.run(
-        "%%distrain --dry-run -- --title 'a b'\nimport sys; print(sys.argv)"
-    ).text
+    assert (
+        "Arguments:\n  --title 'a b'"
+        in nb.run("%%distrain --dry-run -- --title 'a b'\nimport sys; print(sys.argv)").text
+    )
 
 
 @pytest.mark.parametrize("args", ["--lr 0.1", ["--lr", "0.1"], ("--lr", 0.1)])

@@ -133,6 +133,66 @@ def test_spawned_processes_get_definitions_but_run_nothing(kernel: Kernel, place
     assert place.start(program).stdout.count("ran") == 1
 
 
+def test_spawned_processes_of_a_guarded_cell_run_it_as_a_script(
+    kernel: Kernel, place: Place
+) -> None:
+    kernel.run("BASE = 100")
+    cell = (
+        "import argparse, json, multiprocessing as mp, sys\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--n', type=int, default=2)\n"
+        "args = parser.parse_args()\nLR = 0.1 * 3\nlock = mp.Lock()\n"
+        "print('top of', __name__, flush=True)\n"
+        "def work(n):\n"
+        "    with lock:\n"
+        "        return [n, round(LR, 3), args.n, BASE, work.__module__]\n"
+        "if __name__ == '__main__':\n"
+        "    with mp.get_context('spawn').Pool(1) as pool:\n"
+        "        print('RESULT', json.dumps(pool.map(work, [1])))\n"
+        "else:\n"
+        "    LR = 7"
+    )
+    program = kernel.capture(cell)
+    assert place.results(program) == [[1, 7, 2, 100, "__mp_main__"]]
+    out = place.start(program).stdout
+    assert (out.count("top of __main__"), out.count("top of __mp_main__")) == (1, 1)
+
+
+@pytest.mark.parametrize("context", ["spawn", "forkserver"])
+def test_spawned_processes_of_a_bare_cell_get_what_their_functions_read(
+    kernel: Kernel, place: Place, context: str
+) -> None:
+    cell = (
+        "import argparse, json, threading, multiprocessing as mp\n"
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--n', type=int, default=2)\n"
+        "args = parser.parse_args()\nLR = 0.1 * 3\nlock = threading.Lock()\n"
+        "def train():\n"
+        "    print('trained', flush=True)\n    return 5\n"
+        "score = train()\n"
+        "def work(n):\n"
+        "    with lock:\n"
+        "        return [n, round(LR, 3), args.n, 'score' in globals()]\n"
+        f"with mp.get_context('{context}').Pool(1) as pool:\n"
+        "    found = pool.map(work, [1])\n"
+        "print('RESULT', json.dumps(found))"
+    )
+    program = kernel.capture(cell)
+    assert place.results(program) == [[1, 0.3, 2, False]]
+    assert place.start(program).stdout.count("trained") == 1
+
+
+def test_a_loader_with_spawned_workers(kernel: Kernel, place: Place) -> None:
+    cell = (
+        "import json, torch\nfrom torch.utils.data import DataLoader, Dataset\n"
+        "scale = torch.tensor(2.0) * 3\n"
+        "class Squares(Dataset):\n"
+        "    def __len__(self): return 4\n"
+        "    def __getitem__(self, i): return i * scale\n"
+        "loader = DataLoader(Squares(), num_workers=1, multiprocessing_context='spawn')\n"
+        "print('RESULT', json.dumps([x.item() for x in loader]))"
+    )
+    assert place.results(kernel.capture(cell)) == [0.0, 6.0, 12.0, 18.0]
+
+
 def test_the_program_is_also_a_plain_script(kernel: Kernel, place: Place) -> None:
     kernel.run("import math\nr = 2.0\ndef area(): return math.pi * r ** 2")
     program = kernel.capture("from __future__ import annotations\nout = round(area(), 3)")
