@@ -107,6 +107,18 @@ def test_mpirun(nb: Kernel) -> None:
     assert sorted(line.process for line in run.lines() if line.text == "hello of 3") == [0, 1, 2]
 
 
+def test_processes_that_mpi_spawns_have_the_program(home: Path) -> None:
+    code = """
+from mpi4py.futures import MPIPoolExecutor
+LIMIT = 10 * 2
+def small(n): return n < LIMIT
+if __name__ == "__main__":
+    with MPIPoolExecutor(max_workers=2) as pool:
+        print("small:", list(pool.map(small, [3, 23])))
+"""
+    assert api.submit(code, wait=True, launcher="mpi").logs() == "[rank 0] small: [True, False]"
+
+
 def test_a_failing_mpi_rank_is_named(nb: Kernel) -> None:
     cell = MPI + "if MPI.COMM_WORLD.rank == 2: raise ValueError('boom')\nMPI.COMM_WORLD.barrier()"
     outcome = nb.run(cell)
