@@ -14,9 +14,7 @@ import inspect
 import json
 import linecache
 import os
-import re
 import sys
-import traceback
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -25,8 +23,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 _SPAWNED = "distrain_nb.worker.spawned"
-_OWN_FRAMES = os.path.dirname(os.path.abspath(__file__))
-_labels: Set[str] = set()  # file names of the program's own code in tracebacks
+labels: Set[str] = set()  # file names of the program's own code in tracebacks
 
 
 class Segment(NamedTuple):
@@ -77,13 +74,6 @@ def run(folder: Path) -> Dict[str, Any]:
     for piece in pieces:
         execute(compile(piece.text, piece.label, "exec", flags, dont_inherit=True), vars(main))
     return vars(main)
-
-
-def format_exception(error: BaseException) -> str:
-    """The traceback without our own frames, with places such as "Cell In[7], line 12, in f"."""
-    report = traceback.TracebackException.from_exception(error)
-    _drop_own_frames(report, set())
-    return "".join(_place(chunk) for chunk in report.format())
 
 
 # -- reading and compiling ------------------------------------------------------------------------
@@ -144,7 +134,7 @@ def _tell_linecache(pieces: Iterable[Piece]) -> None:
                 known[number] = line
     for label, lines in texts.items():
         text = [line + "\n" for line in lines]
-        _labels.add(label)
+        labels.add(label)
         linecache.cache[label] = (sum(map(len, text)), None, text, label)
 
 
@@ -158,33 +148,6 @@ def _fresh_main(folder: Path) -> ModuleType:
     if sys.path[:1] != [str(folder)]:
         sys.path.insert(0, str(folder))
     return main
-
-
-# -- tracebacks -----------------------------------------------------------------------------------
-
-
-def _drop_own_frames(report: Any, seen: "set[int]") -> None:
-    if report is None or id(report) in seen:
-        return
-    seen.add(id(report))
-    cells = [n for n, frame in enumerate(report.stack) if frame.filename in _labels]
-    theirs = [f for f in report.stack[min(cells, default=0) :] if not _is_own(f.filename)]
-    report.stack = traceback.StackSummary.from_list(theirs)
-    for inner in (report.__cause__, report.__context__, *(getattr(report, "exceptions", ()) or ())):
-        _drop_own_frames(inner, seen)
-
-
-def _is_own(filename: str) -> bool:
-    return os.path.dirname(os.path.abspath(filename)) == _OWN_FRAMES
-
-
-_FRAME = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)
-
-
-def _place(chunk: str) -> str:
-    """A line of a traceback, with a cell's name as it is."""
-    found = _FRAME.match(chunk)
-    return found["margin"] + found["cell"] + chunk[found.end() :] if found else chunk
 
 
 if __name__ == "__main__":

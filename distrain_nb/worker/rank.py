@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Sequence
 
-from distrain_nb.worker import marks, program, system, values
+from distrain_nb.worker import marks, program, system, tracebacks, values
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 
@@ -76,16 +76,16 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
         status, reason = FAILED, ": %s" % (request.code,)
         print(request.code, file=sys.stderr)
     summary = "exited with status %d%s" % (status, reason)
-    text = program.format_exception(request)
+    text = tracebacks.format_exception(request)
     Failure(process, time.time(), summary, text).write(folder)
     return status
 
 
 def _fail(error: BaseException, folder: Path, process: int) -> int:
     began = time.time()
-    text = program.format_exception(error)
-    lines = text.strip().splitlines()
-    Failure(process, began, lines[-1] if lines else repr(error), text).write(folder)
+    text = tracebacks.format_exception(error)
+    shown = tracebacks.without_native_frames(text)
+    Failure(process, began, tracebacks.headline(error), shown).write(folder)
     print(text.rstrip(), file=sys.stderr, flush=True)
     return FAILED
 

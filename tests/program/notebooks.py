@@ -64,10 +64,11 @@ class Place:
         home = self.folder / f"program-{self.runs}"
         program.write(home)
         script = (
-            "import sys\nfrom pathlib import Path\nfrom distrain_nb.worker import program\n"
+            "import sys\nfrom pathlib import Path\n"
+            "from distrain_nb.worker import program, tracebacks\n"
             "try:\n    program.run(Path(sys.argv[1]))\n"
             "except BaseException as error:\n"
-            "    print(program.format_exception(error), file=sys.stderr)\n    sys.exit(1)\n"
+            "    print(tracebacks.format_exception(error), file=sys.stderr)\n    sys.exit(1)\n"
         )
         return subprocess.run(
             [sys.executable, "-c", script, str(home)],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import distrain_nb
+from distrain_nb.worker import tracebacks
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Place
@@ -232,3 +233,39 @@ def test_the_source_map_leads_back_to_the_cells(kernel: Kernel, tmp_path: Path) 
 def test_the_worker_is_python_3_8() -> None:
     for path in (Path(distrain_nb.__file__).parent / "worker").glob("*.py"):
         ast.parse(path.read_text(), feature_version=(3, 8))
+
+
+def test_the_headline_is_the_type_and_the_first_line() -> None:
+    said = {
+        ValueError("first\nsecond: x\n\nthird"): "ValueError: first",
+        ValueError("\nloss is nan"): "ValueError: loss is nan",
+        KeyError("x"): "KeyError: 'x'",
+        ValueError(): "ValueError",
+        json.JSONDecodeError(
+            "no", "{", 1
+        ): "json.decoder.JSONDecodeError: no: line 1 column 2 (char 1)",
+        SyntaxError("invalid syntax", ("net.py", 2, 1, "def f(:\n")): "SyntaxError: invalid syntax",
+    }
+    assert {error: tracebacks.headline(error) for error in said} == said
+
+
+def test_a_local_module_is_named_as_in_the_notebook(kernel: Kernel, place: Place) -> None:
+    (kernel.folder / "models").mkdir()
+    (kernel.folder / "models" / "net.py").write_text("def build():\n    raise ValueError('no')\n")
+    lines = without_marks(failure(kernel, place, "from models import net\nnet.build()"))
+    assert lines[3:5] == ['  File "models/net.py", line 2, in build', "    raise ValueError('no')"]
+
+
+def test_a_stack_of_cpp_is_one_line_of_the_report() -> None:
+    stack = "".join(f"frame #{n}: c10::f{n}() + 0x{n} (0x7f in lib.so)\n" for n in range(30))
+    text = f"RuntimeError: refused\nException raised from f at x.cpp:1:\n{stack}\nlast\n"
+    assert tracebacks.without_native_frames(text).splitlines() == [
+        "RuntimeError: refused",
+        "Exception raised from f at x.cpp:1:",
+        "  (30 frames of C++; the log has them)",
+        "",
+        "last",
+    ]
+    assert tracebacks.without_native_frames("frame #1: the user's own\n") == (
+        "frame #1: the user's own\n"
+    )
