@@ -13,10 +13,20 @@ DistrainError
 
 from __future__ import annotations
 
+from reprlib import Repr
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from distrain_nb.findings import Finding
+
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+_SHORT.maxlevel = 2
+
+
+def shown(value: object) -> str:
+    """A value as messages name it: as Python writes it, cut where it is long or deep."""
+    return _SHORT.repr(value)
 
 
 class DistrainError(Exception):

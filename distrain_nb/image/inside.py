@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import posixpath
 import re
 import tarfile
+import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.cache import cache_folder, draft_of
+from distrain_nb.image.entries import BadEntry, name_of, open_layer
 from distrain_nb.image.names import normal
 from distrain_nb.image.progress import Listener, Meter
 from distrain_nb.image.registry import Registry, RegistryBlob
@@ -33,8 +36,9 @@ _PACKAGE = re.compile(
 _PYTHON = re.compile(r"(?:.*/)?(?:bin|etc/alternatives)/python(?:3(?:\.\d+)?)?")
 _LIBC = re.compile(r"(?:.*/)?libc-2\.(\d+)\.so")
 _MUSL = re.compile(r"(?:.*/)?ld-musl-[^/]+\.so\.1")
-_WHITEOUT = ".wh."
-_OPAQUE = ".wh..wh..opq"
+_UNREADABLE = (
+    BadEntry, EOFError, OverflowError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,17 +90,22 @@ def _python_on(path: str, names: Mapping[str, str]) -> str:
 
 def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
     """Put a layer's names (with what they link to) over those below it."""
-    for name, _ in layer:
-        folder, _, last = name.rpartition("/")
-        if last == _OPAQUE:
+    own: dict[str, str] = {}
+    for text, link in layer:
+        name = name_of(text)
+        folder = name.folder.strip("/")
+        if name.opaque:
             _remove(names, folder, itself=False)
-        elif last.startswith(_WHITEOUT):
-            _remove(names, f"{folder}/{last[len(_WHITEOUT) :]}", itself=True)
-    names.update({n: link for n, link in layer if not posixpath.basename(n).startswith(_WHITEOUT)})
+        elif name.removed:
+            _remove(names, posixpath.join(folder, name.removed), itself=True)
+        elif not name.ignored:
+            own[text] = link
+    names.update(own)
 
 
 def _remove(names: dict[str, str], place: str, *, itself: bool) -> None:
-    for name in [n for n in names if n.startswith(f"{place}/") or (itself and n == place)]:
+    below = f"{place}/".lstrip("/")
+    for name in [n for n in names if n.startswith(below) or (itself and n == place)]:
         del names[name]
 
 
@@ -110,7 +119,10 @@ def _layer_names(
         raise ImageError(f"The base's layer {layer.digest} is compressed with zstd: name --python.")
     meter.expect(layer.size)
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
-    names = sorted(set(_interesting(_File(blob.chunks(), meter))))
+    try:
+        names = sorted(set(_interesting(_File(blob.chunks(), meter))))
+    except _UNREADABLE as wrong:
+        raise ImageError(f"The base's layer {layer.digest} can't be read: {wrong}") from wrong
     with draft_of(path) as draft:
         draft.write_text(json.dumps(names))
     return names
@@ -119,11 +131,12 @@ def _layer_names(
 def _interesting(file: _File) -> Iterator[tuple[str, str]]:
     """Names that tell something, with the target of those that are links."""
     buffered = io.BufferedReader(file, 1 << 18)
-    with tarfile.open(fileobj=buffered, mode="r|*") as tar:
+    with open_layer(buffered, "r|*") as tar:
         for entry in tar:
-            name = posixpath.normpath(entry.name).lstrip("/")
+            place = name_of(entry.name)
+            name = posixpath.join(place.folder, place.last).lstrip("/")
             package = _PACKAGE.match(f"{name}/")
-            if package or posixpath.basename(name).startswith(_WHITEOUT):
+            if package or place.removed or place.opaque:
                 yield (package[0] if package else name), ""
             elif _PYTHON.fullmatch(name):
                 yield name, entry.linkname

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.rehearsal.engine.unpacked import place, unpack
+from distrain_nb.rehearsal.engine.tree import place
+from distrain_nb.rehearsal.engine.unpacked import unpack
 from tests.image.services.bases import BaseImage, Blob
 
 from .conftest import Cloud, cloud_with, pool

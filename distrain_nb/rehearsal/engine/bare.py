@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, ClassVar
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
-from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
+from distrain_nb.rehearsal.engine.tree import make_folder, place
+from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
 from distrain_nb.worker.system import HeldPort
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ class BareNetwork:
         """Run our worker with the replica's program, in a copy of where that works."""
         image = unpack(replica.image)
         work = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
-        shutil.copytree(place(image.root, image.settings.get("WorkingDir") or "/tmp"), work)
+        there = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
+        shutil.copytree(there, work, symlinks=True)
         command = [sys.executable, "-m", "distrain_nb.worker"]
         environment = _environment(replica, image)
         return BareProcess(processes.start(command, environment, folder=work))

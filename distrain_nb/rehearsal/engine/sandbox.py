@@ -21,7 +21,8 @@ from distrain_nb.rehearsal.engine import namespaces, processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.namespaces import Namespaces
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
-from distrain_nb.rehearsal.engine.unpacked import Unpacked, place, unpack
+from distrain_nb.rehearsal.engine.tree import inside, make_folder
+from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
 from distrain_nb.worker.system import HeldPort, descendants
 
 if TYPE_CHECKING:
@@ -117,18 +118,22 @@ class Sandboxed:
         return Sandbox(processes.start(sandbox))
 
     def _options(self, replica: Replica, image: Unpacked) -> Iterator[str]:
+        root = image.root
         yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
         yield from ("--unshare-uts", "--hostname", replica.name)
-        yield from ("--ro-bind", str(image.root), "/", "--proc", "/proc", "--dev", "/dev")
+        yield from ("--ro-bind", str(root), "/")
+        yield from ("--proc", inside(root, "/proc"), "--dev", inside(root, "/dev"))
         for folder in _FRESH:
-            yield from ("--tmpfs", folder)
+            yield from ("--tmpfs", inside(root, folder))
+        fresh = list(_FRESH)
         for target, source in replica.mounts.items():
-            yield from ("--bind", str(source), target)
-        yield from ("--ro-bind", str(self._hosts), "/etc/hosts")
-        yield from ("--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf")
-        work = image.settings.get("WorkingDir") or "/"
+            yield from ("--bind", str(source), _mount_point(root, target, fresh))
+            fresh.append(target)
+        yield from ("--ro-bind", str(self._hosts), inside(root, "/etc/hosts"))
+        yield from ("--ro-bind", "/etc/resolv.conf", inside(root, "/etc/resolv.conf"))
+        work = inside(root, image.settings.get("WorkingDir") or "/")
         if work != "/":
-            yield from ("--bind", str(self._copied(image.root, work)), work)
+            yield from ("--bind", str(self._copied(root, work)), work)
         yield from ("--chdir", work, "--clearenv")
         environment = {"PATH": _PATH, "HOME": "/root", **image.environment, **replica.environment}
         for name, value in environment.items():
@@ -137,7 +142,7 @@ class Sandboxed:
     def _copied(self, root: Path, work: str) -> Path:
         """A program may write where it works; its neighbours and the next job don't see it."""
         copy = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
-        return Path(shutil.copytree(place(root, work), copy, symlinks=True))
+        return Path(shutil.copytree(make_folder(root, work), copy, symlinks=True))
 
     def close(self) -> None:
         """Forget what the replicas wrote, and take their network down."""
@@ -147,6 +152,12 @@ class Sandboxed:
             self._own.close()
         self._held.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
+    """Where to mount something: what the image has below other mounts isn't there any more."""
+    outer = max((each for each in mounted if target.startswith(f"{each}/")), key=len, default="")
+    return inside(root, outer) + target.removeprefix(outer) if outer else inside(root, target)
 
 
 class Sandbox(processes.Started):

@@ -1,0 +1,137 @@
+"""A folder that stands for the root of an image: every name is resolved below it.
+
+Whoever made the image chose its names, and where its links lead: no link is followed by the system
+on the way to a file that is written, removed or mounted on, only by `place`.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import shutil
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING
+
+from distrain_nb.errors import shown
+from distrain_nb.image.entries import BadEntry, Name, check_sparse
+
+if TYPE_CHECKING:
+    import tarfile
+    from collections.abc import Container
+    from pathlib import Path
+
+_LINKS = 40
+_DEEPEST = 200  # folders in each other; of what is deeper Python's own functions give up
+_AT_ONCE = 1 << 20
+_TIMES = range(1 << 33)  # seconds since the epoch that file systems can store
+
+
+def place(root: Path, name: str) -> Path:
+    """Where a path of the image is on this machine, its links followed inside `root` alone.
+
+    What isn't there yet is named as if it were. Raises BadEntry for a path without an end.
+    """
+    parts = [part for part in reversed(name.split("/")) if part]
+    found, links, depth = root, 0, 0
+    while parts:
+        part = parts.pop()
+        if part == "..":
+            found, depth = (found.parent, depth - 1) if depth else (root, 0)
+            continue
+        step = found / part
+        if part == "." or not step.is_symlink():
+            found, depth = (step, depth + 1) if part != "." else (found, depth)
+            if depth > _DEEPEST:
+                raise BadEntry(f"{shown(name)} is more than {_DEEPEST} folders deep")
+            continue
+        links += 1
+        if links > _LINKS:
+            raise BadEntry(f"{shown(name)} has too many links on its way")
+        target = str(step.readlink())
+        found, depth = (root, 0) if target.startswith("/") else (found, depth)
+        parts += [x for x in reversed(target.split("/")) if x]
+    return found
+
+
+def inside(root: Path, name: str) -> str:
+    """The same place as a path of the image without links, as a mount needs it."""
+    below = place(root, name).relative_to(root).as_posix()
+    return "/" if below == "." else f"/{below}"
+
+
+def make_folder(root: Path, name: str) -> Path:
+    """A folder of that name, which may be there, and where its links lead."""
+    folder = place(root, name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def make_file(root: Path, name: str) -> None:
+    """A file of that name, empty if none is there, and where its links lead."""
+    file = place(root, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not file.exists():
+        file.touch()
+
+
+def white_out(root: Path, name: Name, own: Container[Path]) -> None:
+    """Remove what the layers below have there; `own` are the files of the layer itself."""
+    folder = place(root, name.folder)
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir() if name.opaque else (folder / name.removed,):
+        _cover(path, own)
+
+
+def _cover(path: Path, own: Container[Path]) -> None:
+    """What is the layer's own may have come before."""
+    if path.is_dir() and not path.is_symlink():
+        for inner in path.iterdir():
+            _cover(inner, own)
+        if path not in own:
+            with suppress(OSError):  # something of its own is in it
+                path.rmdir()
+    elif path not in own:
+        path.unlink(missing_ok=True)
+
+
+def extract(tar: tarfile.TarFile, entry: tarfile.TarInfo, root: Path, name: Name) -> Path:
+    """Put the entry into the tree; devices and pipes are left out.
+
+    Of its mode what owner, group and others may do is kept: a program that takes its owner's
+    rights would lend those of whoever rehearses.
+    """
+    target = place(root, name.folder) / name.last
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if entry.isdir() and target.is_dir() and not target.is_symlink():
+        target.chmod(entry.mode & 0o777 | 0o700)
+        return target
+    _remove(target)  # never write into a file: a folder below may share it
+    if entry.isdir():
+        target.mkdir()
+        target.chmod(entry.mode & 0o777 | 0o700)
+    elif entry.issym():
+        target.symlink_to(entry.linkname)
+    elif entry.islnk():
+        folder, last = posixpath.split(posixpath.normpath(f"/{entry.linkname}"))
+        os.link(place(root, folder) / last, target, follow_symlinks=False)
+    elif entry.isfile():
+        _write(tar, entry, target)
+    return target
+
+
+def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, target: Path) -> None:
+    check_sparse(entry)
+    source: IO[bytes] = tar.extractfile(entry)  # type: ignore[assignment]
+    with target.open("wb") as file:
+        shutil.copyfileobj(source, file, _AT_ONCE)
+    target.chmod(entry.mode & 0o777 | 0o400)
+    if 0 <= entry.mtime < _TIMES.stop:
+        os.utime(target, (entry.mtime, entry.mtime))
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
