@@ -17,6 +17,7 @@ from distrain_nb.program.imports import Imported, imports_of
 from distrain_nb.program.ipython_syntax import PlainCell, plain
 from distrain_nb.program.local_modules import follow, included
 from distrain_nb.program.names import Names, futures_in, names_of
+from distrain_nb.program.own_names import own_names
 from distrain_nb.program.portable import Definitions, encode
 from distrain_nb.program.program import (
     CarriedSource,
@@ -66,7 +67,8 @@ def capture(
     """
     past = history(notebook.cells)
     code = _read(cell, first_line, late_annotations=past.late_annotations)
-    gathering = Gathering(notebook, past, limit)
+    own = own_names(code.tree, code.names, past, notebook.namespace)
+    gathering = Gathering(notebook, past, limit, own)
     gathering.want(code.names.needs.values(), cell.label)
     _want_results(results, code, gathering)
     gathering.run()
@@ -140,11 +142,11 @@ def _relative_import(where: str) -> Finding:
     )
 
 
-def star_names(module: str) -> Iterable[str]:
-    """The names that `from module import *` binds, where the module is loaded here."""
+def star_names(module: str) -> Iterable[str] | None:
+    """The names that `from module import *` binds; None where the module is not loaded here."""
     loaded = sys.modules.get(module)
     if loaded is None:
-        return ()
+        return None
     public = [name for name in vars(loaded) if not name.startswith("_")]
     return list(getattr(loaded, "__all__", public))
 

@@ -72,10 +72,12 @@ class Gathering:
     notebook: Notebook
     history: History
     limit: int
+    own: frozenset[str] = frozenset()  # what the cell sets before functions read it
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[Wanted] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
+    _missing: list[Wanted] = field(default_factory=list)  # what the notebook does not have
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.notebook.namespace)
@@ -103,6 +105,11 @@ class Gathering:
                     self.found[wanted.name] = replace(known, where=where)
             elif wanted.name not in self._settled:
                 self._settle(wanted)
+        set_inside = self._set_by_functions()
+        for wanted in self._missing:
+            if wanted.name not in set_inside:
+                self._undefined(wanted)
+        self._missing.clear()
 
     def say(self, code: str, severity: Severity, where: str, message: str) -> None:
         """Record a finding."""
@@ -120,8 +127,9 @@ class Gathering:
         elif name in _PROMPT:
             self._prompt(wanted)
         elif name not in namespace:
-            if not is_builtin(name):
-                self._undefined(wanted)
+            self._settled.add(name)
+            if not is_builtin(name) and wanted.required:
+                self._missing.append(wanted)
         elif not is_builtin(name, value):
             self._travel(wanted, value)
 
@@ -180,7 +188,11 @@ class Gathering:
             message = f"{note.message} (`{name}` comes along from there)"
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
-        uses = [use for use in names.needs.values() if use.name != name]
+        uses = [
+            use
+            for use in names.needs.values()
+            if use.name != name and (use.at_once or use.name not in self.own)
+        ]
         self.want(uses, statement.label)
         for use in uses:
             if use.at_once:
@@ -260,10 +272,18 @@ class Gathering:
 
     # -- names that the notebook doesn't have -------------------------------------------------
 
+    def _set_by_functions(self) -> set[str]:
+        """Names that definitions which come along declare `global` and set when they are called."""
+        statements = [
+            placed.statement
+            for needed in self.found.values()
+            if isinstance(needed.how, Source)
+            for placed in needed.how.chain
+        ]
+        late = self.history.late_annotations
+        return {name for s in statements for name in s.names(late).binds - s.binds}
+
     def _undefined(self, wanted: Wanted) -> None:
-        self._settled.add(wanted.name)
-        if not wanted.required:
-            return
         close = difflib.get_close_matches(
             wanted.name, {*self.notebook.namespace, *dir(builtins)}, 1, 0.75
         )

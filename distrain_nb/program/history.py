@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,12 @@ from distrain_nb.program.names import Names, futures_in, names_of
 from distrain_nb.program.scopes import bound_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.program.cells import Cell
 
 _CELL_MAGIC = re.compile(r"\s*%%([\w.]+)")
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _RUN_HERE = {"time", "timeit", "capture", "prun"}  # cell magics whose body runs in the notebook
 
 
@@ -52,11 +53,18 @@ class Statement:
 
     @property
     def is_definition(self) -> bool:
-        return isinstance(self.node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+        return isinstance(self.node, _DEFINITIONS)
 
     @property
     def is_import(self) -> bool:
         return isinstance(self.node, (ast.Import, ast.ImportFrom))
+
+    def inner_definition(self, name: str) -> Statement | None:
+        """The last `def` or `class` of a name inside a `with`, `for`, `if` or the like."""
+        if self.is_definition or name not in self.binds:
+            return None
+        found = [n for n in _inside(self.node) if isinstance(n, _DEFINITIONS) and n.name == name]
+        return replace(self, node=found[-1]) if found else None
 
     def alias(self, name: str) -> ast.alias | None:
         """The part of an import statement that binds a name."""
@@ -123,7 +131,7 @@ def _changed(node: ast.stmt) -> set[str]:
     """Names whose object the statement alters: `f.calls = 0`, `@f.register`."""
     if isinstance(node, ast.Assign):
         touched = list(node.targets)
-    elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    elif isinstance(node, _DEFINITIONS):
         touched = [getattr(d, "func", d) for d in node.decorator_list]
     else:
         return set()
@@ -168,6 +176,14 @@ def _text(node: ast.stmt, lines: list[str]) -> str:
     if node.col_offset:
         chosen[0] = chosen[0].encode()[node.col_offset :].decode()
     return "\n".join(chosen)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements that a statement holds in the same scope."""
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not isinstance(child, (*_DEFINITIONS, ast.expr)):
+            yield from _inside(child)
 
 
 def first_line(node: ast.stmt) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.reads import ExpressionWalker, Read, Use
@@ -34,11 +35,17 @@ def names_of(
     body: Sequence[ast.stmt],
     *,
     late_annotations: bool = False,
-    star: Callable[[str], Iterable[str]] = lambda _: (),
+    star: Callable[[str], Iterable[str] | None] = lambda _: (),
+    bodies: Mapping[str, Sequence[Read]] = MappingProxyType({}),
 ) -> Names:
-    """Analyse top-level statements. `star` tells which names `from module import *` binds."""
+    """Analyse top-level statements.
+
+    `star` tells which names `from module import *` binds, None where nobody knows. `bodies` are
+    what functions read that are defined before: it counts as read where they may be called.
+    """
     late = late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body)
     walker = _Walker(late_annotations=late, star=star)
+    walker.bodies.update((name, list(reads)) for name, reads in bodies.items())
     walker.block(body)
     return walker.result()
 
@@ -52,13 +59,14 @@ def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
 @dataclass
 class _Walker(ExpressionWalker, ast.NodeVisitor):
     late_annotations: bool = False
-    star: Callable[[str], Iterable[str]] = lambda _: ()
+    star: Callable[[str], Iterable[str] | None] = lambda _: ()
 
     def result(self) -> Names:
         module = self.scopes[0]
         for read in self.later:
             if read.name not in module.possibly:
-                self.need(read, at_once=False, certain=read.name not in self.bound_inside)
+                sure = read.certain and not self.guarded and read.name not in self.bound_inside
+                self.need(read, at_once=False, certain=sure)
         return Names(self.needs, frozenset(module.possibly | self.bound_inside))
 
     # -- statements ---------------------------------------------------------------------------
@@ -200,7 +208,9 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         stars = any(a.name == "*" for a in node.names)
-        for name in self.star(node.module or "") if stars else bound_names([node]):
+        names = self.star(node.module or "") if stars else bound_names([node])
+        self.guarded += names is None
+        for name in names or ():
             self.bind(name)
 
     def visit_Global(self, node: ast.Global) -> None:
@@ -241,12 +251,15 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
         self.bind(node.name)
 
     def _annotation(self, node: ast.expr) -> None:
-        if self.late_annotations:
-            self.later.extend(
-                Read(n.id, n.lineno) for n in ast.walk(node) if isinstance(n, ast.Name)
-            )
-        else:
+        if not self.late_annotations:
             self.visit(node)
+            return
+        inner = [scope for scope in self.scopes if scope.kind in ("function", "comprehension")]
+        self.later.extend(
+            Read(n.id, n.lineno, certain=False)
+            for n in ast.walk(node)
+            if isinstance(n, ast.Name) and not any(n.id in scope.local for scope in inner)
+        )
 
 
 def _catches_name_errors(handler: ast.ExceptHandler) -> bool:

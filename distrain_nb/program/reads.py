@@ -34,8 +34,11 @@ class Use:
 
 @dataclass(frozen=True)
 class Read:
+    """`certain`: code that gets there fails without the name, which an annotation need not."""
+
     name: str
     line: int
+    certain: bool = True
 
 
 @dataclass
@@ -47,7 +50,7 @@ class ExpressionWalker(ast.NodeVisitor):
     bodies: dict[str, list[Read]] = field(default_factory=dict)  # the same by function's name
     bound_inside: set[str] = field(default_factory=set)  # by functions that declare `global`
     scopes: list[Scope] = field(default_factory=lambda: [Scope("module")])
-    guarded: int = 0  # inside a try that catches NameError
+    guarded: int = 0  # inside a try that catches NameError, or behind code that may bind any name
 
     # -- reading and binding ------------------------------------------------------------------
 
@@ -74,8 +77,8 @@ class ExpressionWalker(ast.NodeVisitor):
     def read_now(self, read: Read, *, certain: bool) -> None:
         module = self.scopes[0]
         if module.alive and read.name not in module.surely:
-            sure = certain and not self.guarded and read.name not in module.possibly
-            self.need(read, at_once=True, certain=sure)
+            elsewhere = read.name in module.possibly or read.name in self.bound_inside
+            self.need(read, at_once=True, certain=certain and not self.guarded and not elsewhere)
         self.call(read.name)
 
     def call(self, name: str) -> None:
@@ -143,12 +146,22 @@ class ExpressionWalker(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
+        if _binds_any_name(node):
+            self.guarded += 1
         if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):
             self.guarded += 1
             for text in [a for a in node.args if isinstance(a, ast.Constant)]:
                 for name in _IN_QUERY.findall(str(text.value)):
                     self.read(name, node.lineno)
             self.guarded -= 1
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Store) and _is_module_dict(node.value):
+            if isinstance(node.slice, ast.Constant):
+                self.bound_inside.add(str(node.slice.value))
+            else:
+                self.guarded += 1
 
     def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
         self._comprehension(node.generators, [node.elt])
@@ -190,3 +203,24 @@ class ExpressionWalker(ast.NodeVisitor):
         for default in [*arguments.defaults, *arguments.kw_defaults]:
             if default:
                 self.visit(default)
+
+
+def _is_module_dict(node: ast.expr) -> bool:
+    """`globals()`, or `vars()` and `locals()`, which are the same at the top level."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("globals", "vars", "locals")
+        and not node.args
+    )
+
+
+def _binds_any_name(call: ast.Call) -> bool:
+    """`exec(...)` and `globals().update(...)`: what they bind can't be read off the code."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "exec" and len(call.args) == 1
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("update", "setdefault")
+        and _is_module_dict(call.func.value)
+    )

@@ -96,10 +96,16 @@ def as_data(value: Any) -> Literal | Value:
     return Literal(text) if text else Value(value)
 
 
-def by_statement(name: str, history: History, why: str = "") -> Source | None:
+_ASSIGNING = (ast.Assign, ast.AnnAssign)
+_HOLDING = (*_ASSIGNING, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If, ast.Try)
+
+
+def by_statement(
+    name: str, history: History, why: str = "", kinds: tuple[type[ast.stmt], ...] = _ASSIGNING
+) -> Source | None:
     """The statement that last bound a name, with the earlier ones that it builds on."""
     latest = next(iter(history.of(name)), None)
-    if latest is None or not isinstance(latest.statement.node, (ast.Assign, ast.AnnAssign)):
+    if latest is None or not isinstance(latest.statement.node, kinds):
         return None
     return Source(_chain(name, latest, history), why)
 
@@ -161,6 +167,10 @@ def _import_line(module: str, name: str) -> str:
 def _by_definition(name: str, value: Any, history: History) -> Source | None:
     candidates = []
     for position, placed in enumerate(history.of(name)):
+        inner = placed.statement.inner_definition(name)
+        if inner and made_by(inner, name, value):
+            candidates.append(placed)  # the whole statement: `with strategy.scope():`
+            continue
         decorated = bool(getattr(placed.statement.node, "decorator_list", ()))
         if placed.statement.is_definition and not (position and decorated):
             if made_by(placed.statement, name, value):
@@ -205,7 +215,7 @@ def _code(name: str, value: Any, history: History, definitions: Definitions) -> 
     if not definitions.owns(value) and getattr(loaded, qualname, None) is value:
         renamed = f" as {name}" if name != qualname else ""
         return Import((f"from {module} import {qualname}{renamed}",))
-    made = by_statement(name, history, "is made again by its statement")
+    made = by_statement(name, history, "is made again by its statement", _HOLDING)
     return made or (NoSource(value) if definitions.owns(value) else Value(value))
 
 

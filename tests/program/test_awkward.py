@@ -92,6 +92,41 @@ CASES = [
         2,
     ),
     Case(
+        "functions and classes made inside with and for",
+        (
+            "import contextlib\nclass Net:\n    def name(self): return 'old'",
+            "with contextlib.nullcontext() as scope:\n"
+            "    @contextlib.contextmanager\n    def plus(x): yield x + 1\n"
+            "    class Net:\n        def name(self): return 'new'\n"
+            "    twice = lambda x: 2 * x",
+            "for n in (1, 2):\n    def last(n=n): return n\n"
+            "    if n:\n        def deep(): return n",
+        ),
+        "with plus(1) as two:\n    out = [two, Net().name(), twice(4), last(), deep()]",
+        [2, "new", 8, 2, 2],
+    ),
+    Case(
+        "the cell sets what a function of the notebook reads",
+        (
+            "class Net:\n    def size(self): return width",
+            "def build():\n    return Net()\ndef train():\n    return model.size() + step",
+        ),
+        "width, step = 3, 1\nmodel = build()\nout = train()",
+        4,
+    ),
+    Case(
+        "the cell's own value stands for the notebook's where it is set before the call",
+        ("width = 1", "def size(): return width", "indirect = size"),
+        "width = 5\nout = [size(), indirect()]",
+        [5, 5],
+    ),
+    Case(
+        "the notebook's value stands where the cell sets its own after the call",
+        ("width = 1", "def size(): return width", "indirect = size"),
+        "out = [indirect()]\nwidth = 5\nout.append(size())",
+        [1, 5],
+    ),
+    Case(
         "decorator of the notebook",
         (
             "import functools\ncalls = []",

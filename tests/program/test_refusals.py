@@ -95,6 +95,27 @@ def test_undefined_names(kernel: Kernel) -> None:
     assert "did you mean `print`?" in program.findings[1].message
 
 
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "model = opt = 1\ntrain()",  # read by a function of the notebook
+        "def setup():\n    global rank\n    rank = 1\nsetup()\nprint(rank)",
+        "begin()\nprint(world, show())",  # set by a function of the notebook
+        "from schedules_of_mine import *\nprint(cosine)",
+        "exec('size = 1')\nprint(size)",
+        "globals()['size'] = 1\nprint(size)\nglobals().update(depth=2)\nprint(depth)",
+        "from __future__ import annotations\n\ndef f():\n    class A: pass\n"
+        "    def g(a: A, b: NotYet) -> A: return a\n    return g\nf()",
+        "if __name__ == '__main__':\n    def helper(): return later\n    later = 1\n    helper()",
+    ],
+)
+def test_what_the_cell_defines_before_the_call_is_not_undefined(kernel: Kernel, cell: str) -> None:
+    kernel.run("def train():\n    return model + opt")
+    kernel.run("def begin():\n    global world\n    world = 2\ndef show(): return world")
+    codes = {f.code for f in kernel.capture(cell).findings}
+    assert codes <= {"capture.unknown-module"}
+
+
 @pytest.mark.parametrize("name", ["In", "Out", "get_ipython"])
 def test_what_belongs_to_the_prompt(kernel: Kernel, name: str) -> None:
     kernel.namespace[name] = {}
