@@ -172,6 +172,7 @@ DDP_CHANGES = [
      "sampler = Sampler()\nloader = DataLoader(train_set, batch_size=32, shuffle=True)\n",
      "ddp.sampler"),
     ("sampler.set_epoch(epoch)", "pass", "ddp.set-epoch"),
+    ("loader =", "train_set = wds.WebDataset(urls)\nloader =", "ddp.iterable"),
     ("if dist.get_rank() == 0:", "if loss < 1:", "ddp.checkpoint"),
 ]  # fmt: skip
 
@@ -202,6 +203,12 @@ FSDP_CHANGES = [
     ("    state = model.state_dict()\n    if rank == 0:\n        torch.save(state,",
      "    if rank == 0:\n        torch.save(model.state_dict(),", "fsdp.state-dict"),
     ("    if rank == 0:\n        torch", "    if x is not None:\n        torch", "ddp.checkpoint"),
+    ("    state = model.state_dict()\n    if rank == 0:\n        torch.save(state,",
+     "    torch.save(model.state_dict(),", "fsdp.state-dict"),
+    ("    model = FullyShardedDataParallel(Net().to(device))\n"
+     "    optimizer = torch.optim.AdamW(model.parameters())\n",
+     "    model = Net().to(device)\n    optimizer = torch.optim.AdamW(model.parameters())\n"
+     "    model = FullyShardedDataParallel(model)\n", "fsdp.optimizer"),
 ]  # fmt: skip
 
 STRATEGY = """\

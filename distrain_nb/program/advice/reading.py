@@ -18,6 +18,7 @@ _CUSTOMARY = {
     "tf": "tensorflow",
     "keras": "tensorflow.keras",
     "dist": "torch.distributed",
+    "wds": "webdataset",
     "DDP": "torch.nn.parallel.DistributedDataParallel",
     "FSDP": "torch.distributed.fsdp.FullyShardedDataParallel",
 }
