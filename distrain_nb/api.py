@@ -185,6 +185,7 @@ def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
         require=options.require,
         limit=int(Config.load().carry_limit * MIB),
         results=options.results,
+        for_image=backend.has_image,
     )
     return replace(program, arguments=options.args)
 

@@ -61,10 +61,14 @@ class Plan(Protocol):
 
 
 class Backend(Protocol):
-    """A place where jobs run. A handle is whatever finds a run again, as JSON values."""
+    """A place where jobs run. A handle is whatever finds a run again, as JSON values.
+
+    `has_image` says whether ranks have the packages of an image, rather than those of the notebook.
+    """
 
     name: str
     waits_by_default: bool
+    has_image: bool
 
     def data(self, name: str, uri: str) -> str:
         """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""

@@ -58,12 +58,14 @@ def capture(
     require: Sequence[str] = (),
     limit: int = LIMIT,
     results: Sequence[str] = (),
+    for_image: bool = False,
 ) -> Program:
     """Make a program of a cell, from line `first_line` (1-based) on.
 
     `include` are paths to carry along, relative to the notebook's folder or absolute; `require`
     are further requirements; `limit` is how many bytes of values may travel; `results` are names
-    that the cell must leave behind. What is wrong is among the program's findings.
+    that the cell must leave behind; `for_image` says that the program will have the packages of an
+    image, rather than those that are installed here. What is wrong is among the program's findings.
     """
     past = history(notebook.cells)
     code = _read(cell, first_line, late_annotations=past.late_annotations)
@@ -82,7 +84,7 @@ def capture(
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, pieces, body)
-    unknown = _unknown(local.unknown, imported, cell.label)
+    unknown = _unknown(local.unknown, imported, cell.label, for_image=for_image)
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -216,15 +218,17 @@ def _files(
     return files, findings
 
 
-def _unknown(roots: Iterable[str], imports: Iterable[Imported], label: str) -> list[Finding]:
+def _unknown(
+    roots: Iterable[str], imports: Iterable[Imported], label: str, *, for_image: bool
+) -> list[Finding]:
     lines = {i.root: i.line for i in reversed(list(imports))}
+    way = "unless the image has it, name what brings it with --require" if for_image else ""
     return [
         Finding(
             "capture.unknown-module",
             Severity.WARNING,
             f"{label}, line {lines[root]}" if lines.get(root) else label,
-            f"`{root}` is not installed here: unless the image has it, name what brings it"
-            " with --require",
+            f"`{root}` is not installed here: {way or '%pip install what brings it'}",
         )
         for root in roots
     ]
@@ -260,7 +264,8 @@ def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Findin
             largest[0].where[0],
             f"the values that the cell needs take {readable_size(total)} of the"
             f" {readable_size(limit)} that may travel with it; the largest: {', '.join(named)}."
-            " Put large data in a file or bucket and name it with --data NAME=URI",
+            " Put large data in a file or bucket and name it with --data NAME=URI, or let more"
+            " travel: %distrain config carry_limit=MIB",
         )
     ]
 

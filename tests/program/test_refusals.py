@@ -145,6 +145,7 @@ def test_too_large_names_the_largest_and_the_way_out(kernel: Kernel) -> None:
     assert "2.297 MiB of the 2 MiB" in finding.message
     assert "`X` (ndarray, 2.289 MiB), `z` (ndarray, " in finding.message
     assert "--data" in finding.message
+    assert "%distrain config carry_limit=MIB" in finding.message
 
 
 def test_a_huge_list_is_not_pickled_to_its_end(kernel: Kernel) -> None:

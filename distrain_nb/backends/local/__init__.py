@@ -20,6 +20,7 @@ class LocalBackend:
 
     name = "local"
     waits_by_default = True
+    has_image = False
 
     def data(self, name: str, uri: str) -> str:
         path = Path(uri.removeprefix("file://")).expanduser()

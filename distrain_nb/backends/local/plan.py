@@ -6,8 +6,11 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import InvalidRequirement, Requirement
 
 from distrain_nb.cluster import (
     PER_GPU,
@@ -25,7 +28,7 @@ from distrain_nb.worker.mpi import custom_options, mpirun
 from distrain_nb.worker.status import Owner
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.backends.base import Job
 
@@ -75,6 +78,7 @@ def plan(job: Job) -> LocalPlan:
     per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     findings = [
         *_findings(job, launcher, per_replica),
+        *_about_packages(job.program.requirements),
         *about_processes(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
@@ -170,6 +174,29 @@ def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
         yield _error("local.elsewhere", name, message)
     if sys.platform != "linux":
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
+
+
+def _about_packages(requirements: Iterable[str]) -> Iterator[Finding]:
+    """What ranks will not find as it was asked for: they run with the notebook's packages."""
+    for text in requirements:
+        found = _unlike(text)
+        if found:
+            message = f"ranks run with the packages of this machine, {found}: %pip install {text!r}"
+            yield Finding("local.require", Severity.WARNING, f"--require {text}", message)
+
+
+def _unlike(requirement: str) -> str:
+    """How what is installed differs from that; empty where it doesn't."""
+    try:
+        wanted = Requirement(requirement)
+        if wanted.marker is not None and not wanted.marker.evaluate():
+            return ""
+        installed = version(wanted.name)
+    except (InvalidRequirement, PackageNotFoundError):
+        return "where it is not known to be installed"
+    if wanted.specifier.contains(installed, prereleases=True):
+        return ""
+    return f"where {wanted.name} {installed} is installed"
 
 
 def _error(code: str, where: str, message: str) -> Finding:

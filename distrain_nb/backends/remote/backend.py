@@ -49,6 +49,7 @@ class RemoteBackend:
 
     name: str
     waits_by_default = False
+    has_image = True
 
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> Service:
         """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
