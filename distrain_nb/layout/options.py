@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.layout import LAUNCHERS, PLACES, Layout
 from distrain_nb.layout.pool import POOL_FORM, Pool
 
@@ -124,7 +124,7 @@ def split(text: str) -> dict[str, object]:
             found["spot"] = True
             continue
         if name not in _BY_FLAG:
-            raise OptionError(f"{word!r} is not a layout option; allowed are {_names()}")
+            raise OptionError(f"{shown(word)} is not a layout option; allowed are {_names()}")
         option = _BY_FLAG[name]
         value = value if equals else next(words, "")
         if not value:
@@ -168,7 +168,7 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as wrong:
-        raise OptionError(f"can't read the options {text!r}: {wrong}") from None
+        raise OptionError(f"can't read the options {shown(text)}: {wrong}") from None
 
 
 def _names() -> str:
@@ -178,7 +178,9 @@ def _names() -> str:
 def _value(field: str, value: object) -> Any:
     option = _BY_FIELD.get(field)
     if option is None:
-        raise OptionError(f"no layout option {field!r}; allowed are {', '.join(_BY_FIELD)}, spot")
+        raise OptionError(
+            f"no layout option {shown(field)}; allowed are {', '.join(_BY_FIELD)}, spot"
+        )
     if isinstance(value, Pool):
         return value
     try:
@@ -186,7 +188,7 @@ def _value(field: str, value: object) -> Any:
     except OptionError as wrong:
         raise OptionError(f"{option.name}: {wrong}") from None
     except ValueError:
-        raise OptionError(f"{option.name} can't be {value!r}; write {option.form}") from None
+        raise OptionError(f"{option.name} can't be {shown(value)}; write {option.form}") from None
 
 
 def _with_reducers(layout: Layout) -> Layout:

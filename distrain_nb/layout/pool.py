@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import accelerator_name, short_name
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Pool:
         """Reads what `str` of a pool gives. Raises OptionError with the form that is allowed."""
         found = _POOL.fullmatch(text.strip())
         if not found:
-            raise OptionError(f"{text!r} is not a pool; write {POOL_FORM}, {_EXAMPLE}")
+            raise OptionError(f"{shown(text)} is not a pool; write {POOL_FORM}, {_EXAMPLE}")
         fields = dict(_extras(found["extras"]))
         if found["bare"]:
             return cls(int(found["bare"]), **fields)
@@ -130,7 +130,9 @@ def _extras(text: str) -> Iterator[tuple[str, Any]]:
         elif name in ("topology", "image"):
             yield name, value
         else:
-            raise OptionError(f"no pool setting {name!r}; allowed are disk, topology and image")
+            raise OptionError(
+                f"no pool setting {shown(name)}; allowed are disk, topology and image"
+            )
 
 
 def _disk(text: str) -> Iterator[tuple[str, Any]]:

@@ -3,19 +3,72 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MOST_CHARACTERS = 100_000
+_DEEPEST = 50
+
 
 def yaml_texts(text: str) -> Any:
-    """What the text holds, with every scalar as text. Raises OptionError if it is not YAML."""
+    """What the text holds, with every scalar as text.
+
+    Raises OptionError if it is not YAML, or if it is far more than any layout: with what aliases
+    stand for written out, over 100,000 characters or more than 50 levels.
+    """
     import yaml
 
+    check_length(text)
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
-        return yaml.load(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as wrong:
+        _check_size(yaml.parse(text, Loader=loader))
+        return yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError) as wrong:
         raise OptionError(f"not YAML: {wrong}") from None
+
+
+def check_length(text: str) -> None:
+    """Raise OptionError for a text that is far longer than any layout."""
+    if len(text) > MOST_CHARACTERS:
+        raise OptionError(
+            f"the text is {len(text):,} characters long; layouts are read up to {MOST_CHARACTERS:,}"
+        )
+
+
+def _check_size(events: Iterable[Any]) -> None:
+    """Raise OptionError where the aliases of a document make it too large, or endless."""
+    import yaml
+
+    sizes: dict[str, int] = {}
+    open_: list[tuple[str | None, int]] = []  # the anchors of what is open, and its size so far
+    size = 0
+    for event in events:
+        anchor = getattr(event, "anchor", None)
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_.append((anchor, size))
+            size = 1
+            if len(open_) > _DEEPEST:
+                raise OptionError(f"the YAML is more than {_DEEPEST} levels deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_.pop()
+            sizes |= {anchor: size} if anchor else {}
+            size += before
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes |= {anchor: 1 + len(event.value)} if anchor else {}
+            size += 1 + len(event.value)
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == each for each, _ in open_):
+                raise OptionError(f"the YAML's alias *{anchor} stands for something it is in")
+            size += sizes.get(anchor or "", 1)
+        if size > MOST_CHARACTERS:
+            raise OptionError(
+                f"the YAML has more than {MOST_CHARACTERS:,} characters once its aliases are "
+                "written out"
+            )
 
 
 def plain_yaml(texts: dict[str, str]) -> str:

@@ -32,6 +32,7 @@ class Statement:
     text: str
     binds: frozenset[str]
     notes: tuple[Note, ...]  # IPython's syntax inside
+    imported: frozenset[str]  # names that its cell imports: calls of theirs are compiled otherwise
 
     @property
     def line(self) -> int:
@@ -145,7 +146,14 @@ def statements_of(label: str, source: str) -> tuple[Statement, ...]:
     cell = plain(_body(source))
     lines = cell.text.split("\n")
     nodes = cell.tree.body if cell.tree else []
-    return tuple(_statement(label, node, lines, cell.notes) for node in nodes)
+    imported = frozenset(name for node in nodes for name in _imported_names(node))
+    return tuple(_statement(label, node, lines, cell.notes, imported) for node in nodes)
+
+
+def _imported_names(node: ast.stmt) -> Iterator[str]:
+    for inner in (node, *_inside(node)):
+        if isinstance(inner, (ast.Import, ast.ImportFrom)):
+            yield from bound_names(inner.names)
 
 
 def _body(source: str) -> str:
@@ -160,9 +168,16 @@ def _body(source: str) -> str:
     return "\n" * blank + body
 
 
-def _statement(label: str, node: ast.stmt, lines: list[str], notes: tuple[Note, ...]) -> Statement:
+def _statement(
+    label: str,
+    node: ast.stmt,
+    lines: list[str],
+    notes: tuple[Note, ...],
+    imported: frozenset[str],
+) -> Statement:
     inside = tuple(n for n in notes if first_line(node) <= n.line <= (node.end_lineno or 0))
-    return Statement(label, node, _text(node, lines), frozenset(bound_names([node])), inside)
+    binds = frozenset(bound_names([node]))
+    return Statement(label, node, _text(node, lines), binds, inside, imported)
 
 
 def _text(node: ast.stmt, lines: list[str]) -> str:

@@ -5,6 +5,7 @@ import __future__
 
 import ast
 import inspect
+import itertools
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -54,22 +55,34 @@ def changed_methods(statement: Statement, obj: Any) -> list[str]:
     }
     return [
         code.co_name
-        for code in _nested(_code(statement, 0))
+        for code in _nested(_code(statement, 0, alone=True))
         if code.co_name in plain
         and isinstance(vars(obj).get(code.co_name), FunctionType)
-        and not same_code(vars(obj)[code.co_name].__code__, code)
+        and not _is_one_of(vars(obj)[code.co_name].__code__, code.co_name, statement)
     ]
 
 
+def _is_one_of(code: CodeType, name: str, statement: Statement) -> bool:
+    """Whether a class statement gives its method of that name that code."""
+    made = (_code(statement, 0, alone=alone) for alone in (True, False))
+    return any(c.co_name == name and same_code(code, c) for each in made for c in _nested(each))
+
+
 def _matches(code: CodeType, statement: Statement) -> bool:
-    flags = (0, __future__.annotations.compiler_flag)
-    return any(same_code(code, _code(statement, flag)) for flag in flags)
+    ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
+    return any(same_code(code, _code(statement, flag, alone=alone)) for flag, alone in ways)
 
 
 @lru_cache(maxsize=4096)
-def _code(statement: Statement, flags: int) -> CodeType:
-    """The code of the function or class that a statement defines."""
-    module = ast.Module([statement.node], [])
+def _code(statement: Statement, flags: int, *, alone: bool) -> CodeType:
+    """The code of the function or class that a statement defines.
+
+    IPython compiles each statement alone; in a script, calls of what the module imports become
+    other code.
+    """
+    beside = [ast.Import([ast.alias(name)]) for name in sorted(statement.imported)]
+    body = [statement.node] if alone else [*beside, statement.node]
+    module = ast.fix_missing_locations(ast.Module(body, []))
     flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     name = getattr(statement.node, "name", "")
     codes = _nested(compile(module, statement.label, "exec", flags, dont_inherit=True))

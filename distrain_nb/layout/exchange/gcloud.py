@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.exchange.ai_platform import from_training_input, training_input
 from distrain_nb.layout.exchange.pieces import Imported, chosen, whole
@@ -24,7 +25,7 @@ VERTEX = "gcloud ai custom-jobs create"
 AI_PLATFORM = "gcloud ai-platform jobs submit training"
 
 _FILE = "config.yaml"
-_HEREDOC = re.compile(r"<<\s*'?(\w+)'?\n(.*?)\n\1\s*(?:\n|$)", re.DOTALL)
+_HEREDOC = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[ \t]*$""")
 _PACKAGE = ("--package-path $APP_PACKAGE_PATH", "--module-name $MAIN_APP_MODULE")
 _FLAGS = {
     Role.PRIMARY: "master",
@@ -139,14 +140,34 @@ def from_command(text: str) -> Imported:
 
     Raises OptionError naming what can't be read.
     """
-    files = _HEREDOC.search(text)
-    config = yaml_texts(files[2]) if files else None
-    command = _HEREDOC.sub("", text)
+    command, files = _apart(text)
+    config = yaml_texts(files[0]) if files else None
     if "custom-jobs create" in command:
         return _from_custom_job(_words(command), config)
     if "jobs submit training" in command:
         return _from_training(_words(command), config)
     raise OptionError(f"only `{VERTEX}` and `{AI_PLATFORM}` can be read")
+
+
+def _apart(text: str) -> tuple[str, list[str]]:
+    """The command without its here-documents, and these. Raises OptionError for one left open."""
+    lines = text.split("\n")
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        ends.setdefault(line.rstrip(), []).append(number)
+    command, files, at = [], [], 0
+    while at < len(lines):
+        found = _HEREDOC.search(lines[at])
+        command.append(lines[at][: found.start()] if found else lines[at])
+        if found:
+            closing = ends.get(found[1], [])
+            first = bisect.bisect_right(closing, at)
+            if first == len(closing):
+                raise OptionError(f"the file that begins with {shown(found[0])} has no end")
+            files.append("\n".join(lines[at + 1 : closing[first]]))
+            at = closing[first]
+        at += 1
+    return "\n".join(command), files
 
 
 def _words(command: str) -> list[str]:
@@ -248,7 +269,7 @@ def _with_flag(layout: Layout, role: Role, field: str, value: str) -> Layout:
         parts = dict(part.partition("=")[::2] for part in value.split(","))
         pool = replace(
             pool,
-            accelerator=parts.get("type"),
+            accelerator=parts.get("type") or None,
             accelerator_count=whole(parts.get("count", 1), f"--{_FLAGS[role]}-accelerator"),
         )
     return layout.edited({role.value: pool})

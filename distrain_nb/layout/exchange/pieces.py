@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
@@ -34,7 +34,7 @@ class Given:
     def of(cls, value: object, path: str) -> Given:
         """Raises OptionError, naming the path, if the value is no mapping."""
         if not isinstance(value, dict):
-            raise OptionError(f"{path or 'the text'} is {value!r}; it has to be a mapping")
+            raise OptionError(f"{path or 'the text'} is {shown(value)}; it has to be a mapping")
         return cls(dict(value), path)
 
     def text(self, key: str) -> str | None:
@@ -76,7 +76,7 @@ def whole(value: object, path: str) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise OptionError(f"{path} is {value!r}; it has to be a whole number") from None
+        raise OptionError(f"{path} is {shown(value)}; it has to be a whole number") from None
 
 
 def seconds_of(value: str | None, path: str) -> int | None:

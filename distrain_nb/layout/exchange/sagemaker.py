@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.exchange.pieces import Given, Imported, present, whole
 from distrain_nb.layout.layout import Layout
@@ -31,6 +32,7 @@ _OLD_NAMES = {
     "image_name": "image_uri",
 }
 _NOT_OURS = ("entry_point", "source_dir", "role", "hyperparameters", "base_job_name", "model_dir")
+_MOST_PARTS = 10_000
 _SMP = "smdistributed.modelparallel"
 
 
@@ -154,8 +156,10 @@ def from_training_job(value: object) -> Imported:
 
 def _pools(machines: Given) -> tuple[Pool | None, Pool]:
     """The primary, where it is an instance group of its own, and the workers."""
-    listed = machines.values.pop("InstanceGroups", None) or ()
+    listed = machines.values.pop("InstanceGroups", None) or []
     path = machines.at("InstanceGroups")
+    if not isinstance(listed, list):
+        raise OptionError(f"{path} is {shown(listed)}; it has to be a list")
     apart = [_pool(Given.of(each, path)) for each in listed]
     if not apart:
         return None, _pool(machines)
@@ -181,19 +185,42 @@ def from_python(text: str) -> Imported:
     estimator.
     """
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about the text's escapes and literals
+            tree = ast.parse(text)
+        return _estimator(tree)
     except SyntaxError as wrong:
         raise OptionError(f"not Python: {wrong.msg} in line {wrong.lineno}") from None
+    except (ValueError, RecursionError, MemoryError) as wrong:
+        raise OptionError(
+            f"this Python can't be read: {wrong or 'it is nested too deeply'}"
+        ) from None
+
+
+def _estimator(tree: ast.Module) -> Imported:
     names: dict[str, Any] = {}
+    sizes: dict[str, int] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            names[statement.targets[0].id] = _value(statement.value, names)
+            name = statement.targets[0].id
+            sizes[name] = _size(statement.value, sizes)
+            names[name] = _value(statement.value, names)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _is_estimator(node):
+            _size(node, sizes)
             given = {_OLD_NAMES.get(k.arg, k.arg): _value(k.value, names)
                      for k in node.keywords if k.arg}  # fmt: skip
             return _from_arguments(_called(node), given)
     raise OptionError("there is no call with the arguments instance_type and instance_count")
+
+
+def _size(node: ast.expr, names: dict[str, int]) -> int:
+    """How much it is, with what names stand for. Raises OptionError if that is too much."""
+    parts = list(ast.walk(node))
+    size = len(parts) + sum(names.get(each.id, 0) for each in parts if isinstance(each, ast.Name))
+    if size > _MOST_PARTS:
+        raise OptionError(f"line {node.lineno} stands for more than {_MOST_PARTS:,} values")
+    return size
 
 
 def _is_estimator(node: ast.Call) -> bool:
@@ -211,19 +238,22 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         return names.get(node.id)
     if isinstance(node, ast.Dict):
         return {
-            _value(key, names): _value(value, names)
+            key.value: _value(value, names)
             for key, value in zip(node.keys, node.values, strict=True)
-            if key
+            if isinstance(key, ast.Constant)
         }
     if isinstance(node, ast.List):
         return [_value(each, names) for each in node.elts]
     if isinstance(node, ast.Call) and _called(node) == InstanceGroup.__name__:
         given = dict(zip(InstanceGroup._fields, node.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        return InstanceGroup(**{name: _value(each, names) for name, each in given.items()})
+        told = {name: _value(each, names) for name, each in given.items()}
+        if set(told) != set(InstanceGroup._fields):
+            raise OptionError(f"an InstanceGroup has {', '.join(InstanceGroup._fields)}")
+        return InstanceGroup(**told)
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return None
 
 
@@ -250,14 +280,16 @@ def _from_arguments(name: str, given: dict[str, Any]) -> Imported:
 
 def _machines(given: dict[str, Any]) -> Given:
     """The instances of an estimator's arguments, in the request's words."""
-    listed = given.pop("instance_groups", None)
-    if listed and not all(isinstance(each, InstanceGroup) for each in listed):
-        raise OptionError(f"instance_groups has to be a list of InstanceGroup(…), not {listed!r}")
+    listed = given.pop("instance_groups", None) or []
+    if not isinstance(listed, list) or not all(isinstance(x, InstanceGroup) for x in listed):
+        raise OptionError(
+            f"instance_groups has to be a list of InstanceGroup(…), not {shown(listed)}"
+        )
     single = present(
         InstanceType=given.pop("instance_type", None),
         InstanceCount=given.pop("instance_count", None),
     )
-    return Given({**single, "InstanceGroups": [_told(each) for each in listed or ()]})
+    return Given({**single, "InstanceGroups": [_told(each) for each in listed]})
 
 
 def _told(group: InstanceGroup) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from distrain_nb.layout.exchange.sagemaker import from_python, from_training_job
 from distrain_nb.layout.exchange.vertex import from_specs
 from distrain_nb.layout.files import read
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.yamls import yaml_texts
+from distrain_nb.layout.yamls import check_length, yaml_texts
 
 FORMS = (
     "workerPoolSpecs in JSON or YAML, `gcloud ai custom-jobs create`, AI Platform's config.yaml, "
@@ -22,9 +22,10 @@ FORMS = (
     "CreateTrainingJob request in JSON, a layout's own YAML, or the options of %%distrain"
 )
 
-_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*')
+# None of them looks twice at what can't match: an open string ends with the text.
+_STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"?|//[^\n]*', re.DOTALL)
 _ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count|groups)\s*=")
-_COMMAND = re.compile(r"^\s*[!$]?\s*gcloud\s", re.MULTILINE)
+_COMMAND = re.compile(r"^[ \t]*(?:[!$][ \t]*)?gcloud\s", re.MULTILINE)
 _OPTIONS = re.compile(r"%%distrain|--\w")
 
 
@@ -33,6 +34,7 @@ def read_any(text: str) -> Imported:
 
     Raises OptionError naming what is wrong, or the forms that can be read.
     """
+    check_length(text)
     text = text.strip()
     if _COMMAND.search(text):
         return from_command(text)
@@ -50,6 +52,8 @@ def _from_json(text: str) -> Imported:
         value = json.loads(_tidied(text))
     except ValueError as wrong:
         raise OptionError(f"not JSON: {wrong}") from None
+    except RecursionError:
+        raise OptionError("not JSON of a layout: it is nested too deeply") from None
     return _from_mapping(value, text)
 
 

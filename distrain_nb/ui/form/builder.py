@@ -192,7 +192,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
                 _DONE[message["do"]](self, message)
             except OptionError as wrong:
                 self._tell(str(wrong), "bad")
-            self.widget.heard = [message["page"], message["number"]]
+            except Exception as wrong:
+                self._tell(f"that failed: {type(wrong).__name__}: {wrong}", "bad")
+                raise
+            finally:  # the page waits for it
+                self.widget.heard = [message["page"], message["number"]]
 
     def _ask_to_save(self, name: str) -> None:
         """Save, but ask once before another layout's file is replaced."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout import OPTIONS, PLACES, Layout, Pool, Role
 from distrain_nb.layout.catalog import short_name
 from distrain_nb.layout.choices import roles
@@ -122,7 +122,7 @@ def with_text(layout: Layout, path: str, text: str) -> Layout:
     try:
         value = option.read(text) if text else getattr(Layout, name)
     except ValueError:
-        raise OptionError(f"{text!r} can't be read; write {option.form}.") from None
+        raise OptionError(f"{shown(text)} can't be read; write {option.form}.") from None
     return replace(layout, **{name: value})
 
 
@@ -131,7 +131,7 @@ def bytes_of(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     size = round(float(found["number"]) * _BYTES[found["unit"].upper()]) if found else 0
     if size < 1:
-        raise OptionError(f"{text!r} is no size of a gradient; write it as 400 MB or 1.3 GB.")
+        raise OptionError(f"{shown(text)} is no size of a gradient; write it as 400 MB or 1.3 GB.")
     return size
 
 
@@ -147,7 +147,7 @@ def _pool_value(field: str, text: str) -> Any:
     except OptionError:
         readable = False
     if not readable:
-        raise OptionError(f"{text!r} can't be the {field.replace('_', ' ')} of a pool.")
+        raise OptionError(f"{shown(text)} can't be the {field.replace('_', ' ')} of a pool.")
     return text
 
 
@@ -155,7 +155,7 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise OptionError(f"{text!r} is not a whole number.") from None
+        raise OptionError(f"{shown(text)} is not a whole number.") from None
 
 
 def _nothing(field: str) -> int | None:

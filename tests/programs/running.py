@@ -1,0 +1,164 @@
+"""A program as its author starts it, and as a cell: whole, spread over cells, as a function.
+
+A program is a script whose docstring has two indented lines: the options of `%%distrain`, and the
+command that its author would type. `# %%` parts it into the cells of a notebook, of which the last
+is the training cell. What it prints behind `RESULT ` is what has to agree.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+FOLDERS = ("pytorch", "libraries", "mpi", "tensorflow")
+WITHIN_S = 240
+
+_RESULT = re.compile(r"^(?:\[[^\]]*\] ?)?RESULT (?P<value>.*)$", re.M)
+
+# What starts a command as torchrun's own script does, with this environment's interpreter.
+COMMANDS = {
+    "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone"],
+    "mpirun": ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
+    "python": [],
+}
+
+# The end of a script that submits its function from Python.
+SUBMIT = """
+
+if __name__ == "__main__":
+    import distrain_nb
+
+    run = distrain_nb.submit(job, wait=True, **{options!r})
+    print(run.logs())
+    for finding in distrain_nb.check(job, **{options!r}):
+        if str(finding.severity) != "info":
+            print("FINDING", finding)
+"""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program of one of the folders."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.path.parent.name}/{self.path.stem}"
+
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def docstring(self) -> str:
+        return ast.get_docstring(ast.parse(self.text)) or ""
+
+    @property
+    def title(self) -> str:
+        return self.docstring.partition("\n")[0].rstrip(".")
+
+    @property
+    def options(self) -> str:
+        """What stands behind `%%distrain`."""
+        return self._line("%%distrain").removeprefix("%%distrain").strip()
+
+    @property
+    def command(self) -> str:
+        """What its author types, without the script's name: `torchrun --nproc-per-node 2`."""
+        return next(line for word in (*COMMANDS, "TF_CONFIG") if (line := self._line(word)))
+
+    @property
+    def cells(self) -> list[str]:
+        """Its parts; the last is the training cell."""
+        return [part.strip("\n") for part in re.split(r"^# %%.*$", self.text, flags=re.M)]
+
+    def _line(self, begin: str) -> str:
+        lines = (line.strip() for line in self.docstring.splitlines())
+        return next((line for line in lines if line.startswith(begin)), "")
+
+
+def programs() -> list[Program]:
+    return [Program(path) for folder in FOLDERS for path in sorted((HERE / folder).glob("*.py"))]
+
+
+def results(printed: str) -> list[Any]:
+    """What was printed as a result, in an order that doesn't depend on who was first."""
+    found = [json.loads(line["value"]) for line in _RESULT.finditer(printed)]
+    return sorted(found, key=lambda value: json.dumps(value, sort_keys=True))
+
+
+def as_its_author_does(program: Program, folder: Path) -> list[Any]:
+    """Run the script by its own command; gives its results."""
+    script = folder / program.path.name
+    script.write_text(program.text, encoding="utf-8")
+    word, *rest = shlex.split(program.command)
+    if word == "TF_CONFIG":
+        return results(_with_tf_config(script, int(rest[0])))
+    script_command = [str(script)] if word == "torchrun" else [sys.executable, str(script)]
+    return results(_printed([*COMMANDS[word], *rest, *script_command], folder))
+
+
+def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
+    """Submit it from a Python script, as a function; gives its results and findings."""
+    from distrain_nb.magics.command_line import cell_options
+
+    *before, last = program.cells
+    options = cell_options(shlex.split(program.options)) or {}
+    body = textwrap.indent(last, "    ")
+    text = "\n\n".join([*before, f"def job():\n{body}"]) + SUBMIT.format(options=options)
+    script = folder / f"submit_{program.path.name}"
+    script.write_text(text, encoding="utf-8")
+    printed = _printed([sys.executable, str(script)], folder)
+    return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
+
+
+def _printed(command: list[str], folder: Path, **variables: str) -> str:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_S,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-8000:]
+    return done.stdout
+
+
+def _with_tf_config(script: Path, workers: int) -> str:
+    """TensorFlow's way: a process each worker, told its place by a variable."""
+    addresses = [f"127.0.0.1:{_free_port()}" for _ in range(workers)]
+    started = []
+    for index in range(workers):
+        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        started.append(
+            subprocess.Popen(
+                [sys.executable, str(script)],
+                cwd=script.parent,
+                env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+    printed = [process.communicate(timeout=WITHIN_S)[0] for process in started]
+    assert not any(process.returncode for process in started), "\n".join(printed)
+    return "\n".join(printed)
+
+
+def _free_port() -> int:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        return int(held.getsockname()[1])
