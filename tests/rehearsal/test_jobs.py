@@ -130,16 +130,22 @@ def test_the_job_ends_with_its_primary(cloud: Cloud) -> None:
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
 
 
-def test_the_reduction_server_is_left_out(cloud: Cloud) -> None:
+def test_the_reduction_server_is_left_out_of_what_ranks_are_told(cloud: Cloud) -> None:
     gpu = {"accelerator_type": "NVIDIA_TESLA_V100", "accelerator_count": 8}
     spec = {"machine_spec": {"machine_type": "n1-highmem-96", **gpu}}
-    image = cloud.image("import os\nprint(os.environ['CLUSTER_SPEC'])")
+    source = "import os\nfor name in ('CLUSTER_SPEC', 'TF_CONFIG'): print(os.environ[name])"
+    image = cloud.image(source)
     region = "us-docker.pkg.dev"
     reducers = pool(f"{region}/vertex-ai-restricted/training/reductionserver:latest", 2)
     reducers["machine_spec"] = {"machine_type": "n1-highcpu-16"}
     job = cloud.wait(cloud.submit(pool(image) | spec, pool(image) | spec, reducers).name)
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
-    assert '"workerpool2": ["cmle-training-workerpool2-' in cloud.said(job.name, "workerpool0-0")[0]
+    said = cloud.said(job.name, "workerpool0-0")
+    clusters = [json.loads(line[line.index("{") :])["cluster"] for line in said]
+    assert [list(cluster) for cluster in clusters] == [
+        ["workerpool0", "workerpool1"],
+        ["chief", "worker"],
+    ]
     said = cloud.said(job.name, "service")
     assert any(line.startswith("Worker pool 2 is left out") for line in said)
     assert any(line.startswith("Worker pool 1 goes without its 8 x NVIDIA") for line in said)

@@ -151,8 +151,6 @@ class Execution:
         told = cluster(self._job, self._spec, network.addresses)
         folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
         for member in which:
-            if reduces(self._spec.worker_pool_specs[member.role.position]):
-                continue
             container = replica(self._job, self._spec, member, told, folders)
             running = network.start(container)
             self._running[member.task] = running

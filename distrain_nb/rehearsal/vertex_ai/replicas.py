@@ -58,10 +58,14 @@ def cluster_id(job: str) -> str:
 
 
 def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
-    """Every replica of a job, in the order of its worker pools."""
+    """Every replica that runs here, in the order of its worker pools; reducers don't.
+
+    Nobody is told of a member that isn't there: TensorFlow would wait for it for ever.
+    """
     return tuple(
         Member(role, index, f"cmle-training-workerpool{role.position}-{cluster_id(job)}-{index}")
         for role, pool in zip(ROLES, spec.worker_pool_specs, strict=False)
+        if not reduces(pool)
         for index in range(pool.replica_count)
     )
 
