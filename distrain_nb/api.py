@@ -177,10 +177,11 @@ def _source(code: Any) -> Source:
 
 
 def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
+    given, optional = options.given(backend.data), options.brought(backend.brings)
     program = capture(
         source.cell,
         source.first_line,
-        replace(source.notebook, given=options.given(backend.data)),
+        replace(source.notebook, given=given, optional=optional),
         include=options.include,
         require=options.require,
         limit=int(Config.load().carry_limit * MIB),

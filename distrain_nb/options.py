@@ -106,6 +106,10 @@ class JobOptions:
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
         return values | {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
+    def brought(self, brings: Callable[[str], bool]) -> frozenset[str]:
+        """The names in `data` of what comes to the job without being read by its name."""
+        return frozenset(name for name, uri in _pairs("data", self.data) if brings(uri))
+
 
 def read(options: Mapping[str, Any]) -> tuple[Layout, JobOptions]:
     """Options by name, in Python's spelling. Raises OptionError naming option, value and form."""

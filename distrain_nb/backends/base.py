@@ -73,6 +73,9 @@ class Backend(Protocol):
     def data(self, name: str, uri: str) -> str:
         """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
 
+    def brings(self, uri: str) -> bool:
+        """Whether data at a URI come to the job's machines even if no name for them is read."""
+
     def plan(self, job: Job) -> Any:
         """The exact request, as a `Plan`. Pure: touches nothing outside."""
 

@@ -172,7 +172,8 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
     for name in gathering.notebook.given:
-        if name not in gathering.found:
+        reads_itself = name in gathering.notebook.optional and name not in code.names.binds
+        if name not in gathering.found and not reads_itself:
             why = "sets itself" if name in code.names.binds else "never reads"
             message = f"`{name}` has no effect: it is a name that the cell {why}"
             gathering.say("unused-name", Severity.WARNING, name, message)

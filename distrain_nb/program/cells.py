@@ -26,10 +26,12 @@ class Cell:
 class Notebook:
     """What a cell may need: names, the executed cells (oldest first), and the folder of modules.
 
-    `given` are values that take the place of the notebook's: those that options set.
+    `given` are values that take the place of the notebook's: those that options set. `optional`
+    are names among them that need not be read, as what they name is there all the same.
     """
 
     namespace: Mapping[str, Any]
     cells: Sequence[Cell]
     folder: Path
     given: Mapping[str, Any] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()

@@ -23,7 +23,7 @@ mine = sorted(os.listdir(f"{data}/sharded"))
 print("host", os.environ["SM_CURRENT_HOST"], "of", os.environ["WORLD_SIZE"], "has", mine)
 passes = []
 for number in range(2):
-    with open(f"{data}/piped_{number}") as pipe:
+    with open(piped.replace("_0", f"_{number}")) as pipe:
         passes.append(len(pipe.readlines()))
     log_metrics(step=number, lines=passes[-1])
     print("loss =", 0.5 / (number + 1))
@@ -73,7 +73,8 @@ def test_two_hosts_and_their_data(base: str, data: None) -> None:
         base,
         result="total",
         metric="loss=loss = ([0-9.]+)",
-        channel=("sharded=s3://my-data/train,sharded", "piped=s3://my-data/train,mode=Pipe"),
+        channel="sharded=s3://my-data/train,sharded",
+        data="piped=s3://my-data/train,mode=Pipe",
     )
     assert run.result["total"] == 12
     found = [run.logs(rank).splitlines() for rank in (0, 1)]

@@ -22,6 +22,10 @@ class LocalBackend:
     waits_by_default = True
     has_image = False
 
+    def brings(self, uri: str) -> bool:  # noqa: ARG002
+        """Whether data at a URI come to the job's machines even if no name for them is read."""
+        return False
+
     def data(self, name: str, uri: str) -> str:
         path = Path(uri.removeprefix("file://")).expanduser()
         if not path.exists():

@@ -51,6 +51,10 @@ class RemoteBackend:
     waits_by_default = False
     has_image = True
 
+    def brings(self, uri: str) -> bool:  # noqa: ARG002
+        """Whether data at a URI come to the job's machines even if no name for them is read."""
+        return False
+
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> Service:
         """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
         raise NotImplementedError

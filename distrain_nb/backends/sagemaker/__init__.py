@@ -22,11 +22,16 @@ class SageMakerBackend(RemoteBackend):
     name = "sagemaker"
 
     def data(self, name: str, uri: str) -> str:
-        """The folder of the channel that brings the data; its FIFOs, in Pipe mode, are that name
-        with `_0`, `_1`, … Raises OptionError."""
+        """The folder of the channel that brings the data, or in Pipe mode the FIFO of the first
+        pass over them: that name with `_0`, which `_1`, … follow. Raises OptionError."""
         if uri.startswith("/"):
             return uri
-        return f"{INPUT}/{Channel.read(f'{name}={uri}', 'data').name}"
+        channel = Channel.read(f"{name}={uri}", "data")
+        return f"{INPUT}/{channel.name}{'_0' if channel.mode == 'Pipe' else ''}"
+
+    def brings(self, uri: str) -> bool:
+        """A channel does, for all but a path that is there already."""
+        return not uri.startswith("/")
 
     def plan(self, job: Job) -> SageMakerPlan:
         """Raises OptionError for options that can't be read."""
