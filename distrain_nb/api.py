@@ -79,6 +79,7 @@ def prepare(code: Any, **options: Any) -> Prepared:
         builder=job_options.builder,
         data=job_options.data,
         backend_options=job_options.cloud,
+        allowed_secrets=job_options.allow_secret,
     )
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice

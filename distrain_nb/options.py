@@ -47,6 +47,7 @@ class JobOptions:
     data: tuple[str, ...] = _option("NAME=URI", "a name for data that the cell reads itself", ())
     include: tuple[str, ...] = _option("PATH", "a file or folder that is to travel along", ())
     require: tuple[str, ...] = _option("NAME[==VERSION]", "a package that the program needs", ())
+    allow_secret: tuple[str, ...] = _option("NAME", "a secret that may go all the same", ())
     wait: bool | None = _option("", "whether the cell waits for the run to end", None)
     dry_run: bool = _option("", "show what would be submitted, and submit nothing", False)
     rehearse: str | None = _option("EVENT,…", "send the cloud's request to this machine", None)

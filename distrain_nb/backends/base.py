@@ -30,7 +30,7 @@ class Job:
     `waits` says that somebody waits for it, so that it must not outlive them. `rehearse` is the
     text after `--rehearse`, None where the job goes to the service itself; `data` are the texts of
     `--data`, NAME=URI; `backend_options` are the options that only a cloud has a use for, by name,
-    as far as they were given.
+    as far as they were given; `allowed_secrets` are what the guard lets pass.
     """
 
     program: Program
@@ -44,7 +44,8 @@ class Job:
     rehearse: str | None = None
     builder: str = "append"
     data: tuple[str, ...] = ()
-    backend_options: Mapping[str, Any] = field(default_factory=dict)
+    backend_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    allowed_secrets: tuple[str, ...] = ()
 
 
 class Plan(Protocol):

@@ -77,7 +77,8 @@ def _layers(
     written = folder / "program"
     written.mkdir()
     program.write(written)
-    refuse_secrets(written, recipe.environment, recipe.allowed_secrets)
+    if not recipe.guarded:
+        refuse_secrets(written, recipe.environment, recipe.allowed_secrets)
     layers = {"worker": worker_layer(folder / "worker.tar.gz")}
     if packages.layer is not None:
         layers["packages"] = packages.layer

@@ -179,7 +179,7 @@ def test_secrets_stay_out(base: str, open_registry: str) -> None:
     program = SimpleProgram(files={".env": b"A=1", "data/key.pem": PRIVATE_KEY})
     with pytest.raises(CheckFailed, match=r"--allow-secret \.env") as caught:
         build(program, Recipe(base, target))
-    assert [finding.where for finding in caught.value.findings] == [".env", "data/key.pem"]
+    assert [finding.where for finding in caught.value.findings] == [".env", "data/key.pem, line 1"]
     assert httpx.get(f"http://{open_registry}/v2/team/secret/tags/list").status_code == 404
     image = build(program, Recipe(base, target, allowed_secrets=(".env", "data/key.pem")))
     assert "opt/distrain/program/.env" in names_in(image, "program")

@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 import time
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.image.secrets import refuse_secrets
+from distrain_nb.program.telling import tell
 from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.replica import TRAINING_ROLES, label
 from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 CARRIER, REHEARSAL = "distrain_nb.backends.remote", "distrain_nb.rehearsal"
 CARRIER_LOG = "carrier.log"
 START_AGAIN_AFTER_S = 20.0
+
+# Options whose values are in the request.
+_OPEN = ("env", "hyperparameter", "label")
 
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
 
@@ -60,8 +66,11 @@ class RemoteBackend:
         raise NotImplementedError
 
     def submit(self, plan: RemotePlan, folder: Path) -> Handle:
+        """Raises CheckFailed, before anything leaves this machine, for what looks like a secret."""
         job = plan.job
         job.program.write(folder / PROGRAM_FOLDER)
+        tell("looking for secrets")
+        refuse_secrets(folder / PROGRAM_FOLDER, _told_openly(job), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         Submission(self.name, plan.told(), processes, kernel, job.rehearse).write(folder)
@@ -80,6 +89,12 @@ class RemoteBackend:
 
     def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
         request_cancel(folder)
+
+
+def _told_openly(job: Job) -> dict[str, str]:
+    """What whoever may look at the job in the cloud can read of it."""
+    texts = chain.from_iterable(job.backend_options.get(name, ()) for name in _OPEN)
+    return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
 def _start(folder: Path, rehearsal: bool) -> None:

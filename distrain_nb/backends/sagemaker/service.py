@@ -44,7 +44,7 @@ class SageMakerService:
     def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
         """Build the image, or bring the code to the bucket.
 
-        Raises CheckFailed, ImageError, or DistrainError for what AWS refuses.
+        Raises ImageError, or DistrainError for what AWS refuses.
         """
         laid, way = Laid(program, tuple(self.told["requirements"])), Way[self.told["way"]]
         if ACCOUNT in self.told["bucket"]:
@@ -143,7 +143,8 @@ class SageMakerService:
             home = self._filled(self.told["repository"], {})
             if ACCOUNT in self.told["repository"]:
                 make_repository(self._client("ecr"), home.partition("/")[2])
-        recipe = Recipe(base=self.told["base"], target=f"{home}:{run}", look_inside=True)
+        base, target = self.told["base"], f"{home}:{run}"
+        recipe = Recipe(base=base, target=target, look_inside=True, guarded=True)
         return build(program, recipe, self.told["builder"], tell).uri
 
     @cached_property

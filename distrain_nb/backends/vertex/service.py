@@ -42,7 +42,7 @@ class VertexService:
     def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
         """Build the image, or bring the code to the bucket: whatever the request asks for.
 
-        Raises CheckFailed, ImageError, or DistrainError for what Google Cloud refuses.
+        Raises ImageError, or DistrainError for what Google Cloud refuses.
         """
         laid = Laid(program, tuple(self.told["requirements"]))
         sent: Mapping[str, Any] = self.told["request"]
@@ -116,6 +116,7 @@ class VertexService:
             base=base,
             target=f"{home}/{run.rpartition('-')[0]}:{run}",
             look_inside=prebuilt(current(), base) is None,
+            guarded=True,
         )
         return build(program, recipe, self._builder(), tell).uri
 

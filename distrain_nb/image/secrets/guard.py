@@ -1,0 +1,157 @@
+"""The guard before anything leaves this machine: no file, value or variable that is a secret.
+
+It stands where a program has been written down for its journey, whichever way it then goes: in an
+image, an archive, a package, or as files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import CheckFailed
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.image.secrets.forms import unprefixed
+from distrain_nb.image.secrets.names import is_secret_name, kind_of_file
+from distrain_nb.image.secrets.prefixes import prefixed
+from distrain_nb.worker.program import MAIN, SOURCE_MAP, read_source_map
+from distrain_nb.worker.values import CARRIED, OBJECTS, index_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from distrain_nb.image.secrets.prefixes import Sight
+    from distrain_nb.worker.program import Segment
+    from distrain_nb.worker.values import Entry
+
+# A variable with this prefix names a secret of a cloud's store, and is none itself.
+STORED = "secret://"
+_READ_AT_MOST = 16 << 20
+_SECRET = "a secret"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was seen: `name` is what lets it pass, `where` the place in words."""
+
+    name: str
+    where: str
+    kind: str
+
+
+def refuse_secrets(
+    folder: Path, environment: Mapping[str, str] | None = None, allowed: Collection[str] = ()
+) -> None:
+    """Raise CheckFailed, with a finding for each, if something that looks like a secret is there.
+
+    `folder` is a program as `Program.write` lays it down, `environment` what its job is told.
+    `allowed` are names that may go all the same: paths below `folder`, values that the program
+    carries, or variables.
+    """
+    seen = [*_in_files(folder), *_in_environment(environment or {})]
+    findings = tuple(_finding(each) for each in seen if each.name not in allowed)
+    if findings:
+        raise CheckFailed(findings)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable looks like a secret, by its name or its value."""
+    if not value or value.startswith(STORED):
+        return False
+    return is_secret_name(name) or _sight(value.encode(errors="replace"), ".py") is not None
+
+
+def _in_files(folder: Path) -> Iterator[_Seen]:
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if not path.is_file() or name == SOURCE_MAP:
+            continue
+        if name == MAIN:
+            yield from _in_main(path)
+        elif name == f"{CARRIED}/{OBJECTS}":
+            yield from _in_values(path)
+        elif kind := kind_of_file(name):
+            yield _Seen(name, name, kind)
+        elif sight := _sight(data := _head(path), path.suffix.lower()):
+            yield _Seen(name, f"{name}, line {_line(data, sight.start)}", sight.kind)
+
+
+def _in_main(path: Path) -> Iterator[_Seen]:
+    """The cell and definitions by the names and lines of their cells; between them stand short
+    values of the notebook, as `NAME = VALUE`."""
+    data = path.read_bytes()
+    kinds = {_line(data, sight.start): sight.kind for sight in _sights(data, ".py")}
+    segments = _segments(path.parent)
+    for number, text in enumerate(data.decode().split("\n"), 1):
+        segment = next((s for s in segments if s.first <= number <= s.last), None)
+        name, equals, value = text.partition(" = ")
+        if segment is None and equals:
+            if kind := kinds.get(number) or _kind_by_name(name, value):
+                yield _Seen(name, name, kind)
+        elif kind := kinds.get(number):
+            where = f"{MAIN}, line {number}"
+            if segment is not None:
+                where = f"{segment.label}, line {segment.line + number - segment.first}"
+            yield _Seen(MAIN, where, kind)
+
+
+def _in_values(path: Path) -> Iterator[_Seen]:
+    """The values that the program carries, by their names in the notebook."""
+    data = _head(path)
+    entries = index_of(path.parent).entries
+    kinds = {entry.name: _SECRET for entry in entries if _is_secret_text(entry)}
+    for sight in _sights(data, ".py"):
+        before = [entry for entry in entries if entry.offset <= sight.start]
+        kinds[max(before, key=lambda entry: entry.offset).name] = sight.kind
+    yield from (_Seen(name, name, kind) for name, kind in kinds.items())
+
+
+def _in_environment(environment: Mapping[str, str]) -> Iterator[_Seen]:
+    for name, value in environment.items():
+        if is_secret(name, value):
+            sight = _sight(value.encode(errors="replace"), ".py")
+            yield _Seen(name, name, sight.kind if sight else _SECRET)
+
+
+def _segments(folder: Path) -> list[Segment]:
+    return read_source_map(folder) if (folder / SOURCE_MAP).exists() else []
+
+
+def _kind_by_name(name: str, value: str) -> str | None:
+    """For a value as Python writes it: only texts are secrets."""
+    return _SECRET if is_secret_name(name) and value[:1] in "'\"" and len(value) > 2 else None
+
+
+def _is_secret_text(entry: Entry) -> bool:
+    return entry.type == "str" and is_secret_name(entry.name)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_READ_AT_MOST)
+
+
+def _sights(data: bytes, suffix: str) -> Iterator[Sight]:
+    return chain(prefixed(data), unprefixed(data, suffix))
+
+
+def _sight(data: bytes, suffix: str) -> Sight | None:
+    """The first one in the text."""
+    return min(_sights(data, suffix), default=None)
+
+
+def _line(data: bytes, start: int) -> int:
+    return data.count(b"\n", 0, start) + 1
+
+
+def _finding(seen: _Seen) -> Finding:
+    return Finding(
+        "secret",
+        Severity.ERROR,
+        seen.where,
+        f"looks like {seen.kind}, and whoever may read the job's code or its settings can read "
+        f"it there. Leave it out; what must go along all the same is let pass with "
+        f"--allow-secret {seen.name}.",
+    )

@@ -1,0 +1,88 @@
+"""Names that speak of secrets: those of files, and those of variables."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+_ENVIRONMENT = "an environment file"
+_GOOGLE, _AWS, _KUBE = "Google credentials", "AWS credentials", "a kubeconfig"
+_KEY, _LOGINS, _SECRETS = "a private key", "logins", "a file of secrets"
+_HARMLESS = re.compile(r".*\.(?:example|sample|template|dist|md|rst|py|pyi)", re.IGNORECASE)
+_FILES = {
+    ".env": _ENVIRONMENT,
+    ".env.*": _ENVIRONMENT,
+    "*.env": _ENVIRONMENT,
+    ".envrc": _ENVIRONMENT,
+    "*.aws/credentials": _AWS,
+    "*.aws/config": "AWS settings, which may hold credentials",
+    ".s3cfg": _AWS,
+    ".boto": _GOOGLE,
+    "*gcloud/application_default_credentials.json": _GOOGLE,
+    "*gcloud/credentials.db": _GOOGLE,
+    "*gcloud/access_tokens.db": _GOOGLE,
+    "client_secret*.json": _GOOGLE,
+    "*.kube/config": _KUBE,
+    "kubeconfig": _KUBE,
+    "*.kubeconfig": _KUBE,
+    "*.docker/config.json": "Docker's logins",
+    ".dockercfg": "Docker's logins",
+    "*huggingface/token": "a Hugging Face token",
+    "*huggingface/stored_tokens": "Hugging Face tokens",
+    "kaggle.json": "a Kaggle key",
+    ".databrickscfg": "a Databricks token",
+    "*gh/hosts.yml": "a GitHub token",
+    ".vault-token": "a Vault token",
+    ".terraformrc": "a Terraform token",
+    "*.tfstate": "Terraform's state, which holds secrets",
+    "*.tfvars": "Terraform's variables, which may hold secrets",
+    "id_rsa": _KEY,
+    "id_dsa": _KEY,
+    "id_ecdsa": _KEY,
+    "id_ed25519": _KEY,
+    "*.p12": _KEY,
+    "*.pfx": _KEY,
+    "*.ppk": _KEY,
+    "*.jks": _KEY,
+    "*.kdbx": "passwords",
+    ".htpasswd": "passwords",
+    ".netrc": _LOGINS,
+    "_netrc": _LOGINS,
+    ".pypirc": _LOGINS,
+    "pip.conf": "settings of pip, which may hold a login",
+    ".git-credentials": _LOGINS,
+    ".pgpass": _LOGINS,
+    ".my.cnf": _LOGINS,
+    "*.snowsql/config": _LOGINS,
+    "*.cargo/credentials": _LOGINS,
+    "*.cargo/credentials.toml": _LOGINS,
+    "*.gem/credentials": _LOGINS,
+    "secrets.toml": _SECRETS,
+    "secrets.yaml": _SECRETS,
+    "secrets.yml": _SECRETS,
+    "secrets.json": _SECRETS,
+}
+
+_SERVICES = "HF|HUGGING_?FACE(?:_HUB)?|GITHUB|GH|GITLAB|SLACK|DISCORD|TELEGRAM|BOT|NPM|PYPI|VAULT"
+_VARIABLE = re.compile(
+    r"(?:.*_)?(?:API_?KEY|SECRET_?KEY|PRIVATE_?KEY|SECRET_ACCESS_KEY|SECRET|PASSWORD|PASSWD|"
+    r"PASSPHRASE|(?:ACCESS|AUTH|API|BEARER|REFRESH|SESSION|BOT)_TOKEN|CONNECTION_STRING)"
+    rf"|(?:{_SERVICES}|DATABRICKS|NEPTUNE|CLEARML|SENTRY|WANDB)_TOKEN|PGPASSWORD|MYSQL_PWD|KAGGLE_KEY",
+    re.IGNORECASE,
+)
+
+
+def kind_of_file(name: str) -> str | None:
+    """What a file of that name (with slashes) usually holds; None for nothing secret."""
+    last = name.rpartition("/")[2]
+    if _HARMLESS.fullmatch(last):
+        return None
+    for pattern, kind in _FILES.items():
+        if fnmatchcase(name if "/" in pattern else last, pattern):
+            return kind
+    return None
+
+
+def is_secret_name(variable: str) -> bool:
+    """Whether a variable of this name usually holds a secret."""
+    return _VARIABLE.fullmatch(variable) is not None
