@@ -1,15 +1,17 @@
 """A regular expression over a stretch of a log: a program of its own, standard library only.
 
-An expression can take forever (`(a+)+$`), and nothing else runs in its process meanwhile: no
-kernel or server can try one itself. This one gives up by an alarm.
+An expression can take forever (`(a+)+$`), or long to compile, and nothing else runs in its process
+meanwhile: no kernel or server can try one itself. This one gives up by an alarm.
 
 In: JSON with `path`, `begin` and `end` in bytes, `expression`, `flags`, `seconds`. Out, as int64:
-where it stopped, then where each record begins whose text matches.
+where it stopped, then where each record begins whose text matches. An expression that can't be
+read ends it with the status UNREADABLE, and why on stderr.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -18,15 +20,21 @@ from array import array
 from pathlib import Path
 
 ALARM_AFTER_S = 3
+UNREADABLE = 3
 LOOK_EVERY = 64
 
 
 def main() -> None:
     wanted = json.load(sys.stdin)
-    matches = re.compile(wanted["expression"], wanted["flags"]).search
+    signal.alarm(ALARM_AFTER_S)
+    try:
+        matches = re.compile(wanted["expression"], wanted["flags"]).search
+    except (re.error, OverflowError, RecursionError) as wrong:
+        sys.stderr.write(str(wrong))
+        sys.exit(UNREADABLE)
     give_up = time.monotonic() + wanted["seconds"]
     at, found = wanted["begin"], array("q")
-    with Path(wanted["path"]).open("rb") as log:
+    with Path(wanted["path"] if at < wanted["end"] else os.devnull).open("rb") as log:
         log.seek(at)
         for count, record in enumerate(log):
             if at >= wanted["end"]:

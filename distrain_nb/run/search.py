@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.run import expression
 from distrain_nb.run.log import pieces
 from distrain_nb.run.scan import texts
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 STRETCH_BYTES = 64 << 20
 EXPRESSION_S = 1.5
+LONGEST_WANTED = 1_000  # what compiling an expression costs grows with it
 
 _TRACEBACKS = (re.compile(rb"Traceback \(most recent call last\)"),)
 _ERRORS = tuple(
@@ -65,16 +66,22 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
     """The matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
 
     `total` counts those that were seen. Raises OptionError for an expression that can't be read,
-    or takes too long.
+    or takes too long, and for a text of more than 1,000 characters.
     """
-    compiled = _compiled(wanted)
+    if len(wanted.text) > LONGEST_WANTED:
+        raise OptionError(
+            f"text is {len(wanted.text):,} characters long; a search takes {LONGEST_WANTED:,}"
+        )
+    pattern = _pattern(wanted)
     rows = log.rows(only)
     if after + 1 >= len(rows):
+        if after < 0 and isinstance(pattern, _Expression):
+            _tried(log.path, 0, 0, pattern)  # nothing to find, but whether it can be read
         return Found([], after, 0, True)
     begin, end = _stretch(log, rows, after + 1)
     matching: list[int] = []
     reached = begin
-    for stop, offsets in _matching(log, begin, end, compiled):
+    for stop, offsets in _matching(log, begin, end, pattern):
         reached = stop
         matching += _rows(log, rows, offsets).tolist()
         if len(matching) > limit:
@@ -94,17 +101,22 @@ def first_error(log: LogIndex, only: Filter) -> int | None:
     return None
 
 
-def _compiled(wanted: Wanted) -> re.Pattern[Any]:
+@dataclass(frozen=True)
+class _Expression:
+    """What only another process compiles and tries: either may take forever."""
+
+    pattern: str
+    flags: int
+
+
+def _pattern(wanted: Wanted) -> re.Pattern[bytes] | _Expression:
     """Over bytes where that finds the same: a tab could match what stands before the text."""
     plain = not wanted.regex and "\t" not in wanted.text
     if plain and (wanted.case or wanted.text.isascii()):
         folded = wanted.text if wanted.case else wanted.text.lower()
         return re.compile(re.escape(folded.encode()), 0 if wanted.case else re.IGNORECASE)
     text = wanted.text if wanted.regex else re.escape(wanted.text)
-    try:
-        return re.compile(text, 0 if wanted.case else re.IGNORECASE)
-    except (re.error, OverflowError, RecursionError) as wrong:
-        raise OptionError(f"regular expression {wanted.text!r}: {wrong}") from None
+    return _Expression(text, 0 if wanted.case else int(re.IGNORECASE))
 
 
 def _stretch(log: LogIndex, rows: NDArray[Any], first: int) -> tuple[int, int]:
@@ -116,13 +128,13 @@ def _stretch(log: LogIndex, rows: NDArray[Any], first: int) -> tuple[int, int]:
 
 
 def _matching(
-    log: LogIndex, begin: int, end: int, compiled: re.Pattern[Any]
+    log: LogIndex, begin: int, end: int, pattern: re.Pattern[bytes] | _Expression
 ) -> Iterator[tuple[int, Offsets]]:
     """How far it has come, and where the matching records of that part begin."""
-    if isinstance(compiled.pattern, bytes):
-        yield from _plain(log, begin, end, (compiled,))
+    if isinstance(pattern, _Expression):
+        yield _tried(log.path, begin, end, pattern)
     else:
-        yield _expression(log.path, begin, end, compiled)
+        yield from _plain(log, begin, end, (pattern,))
 
 
 def _plain(
@@ -142,23 +154,25 @@ def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
     return np.array([match.start() for match in pattern.finditer(piece)], np.int64)
 
 
-def _expression(path: Path, begin: int, end: int, compiled: re.Pattern[str]) -> tuple[int, Offsets]:
+def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, Offsets]:
     """Where it stopped, and the records that match."""
-    wanted = {
+    told = {
         "path": str(path),
         "begin": begin,
         "end": end,
-        "expression": compiled.pattern,
-        "flags": compiled.flags,
+        "expression": wanted.pattern,
+        "flags": wanted.flags,
         "seconds": EXPRESSION_S,
     }
-    program = [sys.executable, "-I", "-S", expression.__file__]
-    done = subprocess.run(program, input=json.dumps(wanted).encode(), capture_output=True)
+    program = [sys.executable, "-I", "-S", "-W", "ignore", expression.__file__]
+    done = subprocess.run(program, input=json.dumps(told).encode(), capture_output=True)
     if done.returncode == -signal.SIGALRM:
         raise OptionError(
-            f"regular expression {compiled.pattern!r} takes too long on this log: "
+            f"regular expression {shown(wanted.pattern)} takes too long on this log: "
             "look for something simpler, without repetitions inside repetitions"
         )
+    if done.returncode == expression.UNREADABLE:
+        raise OptionError(f"regular expression {shown(wanted.pattern)}: {done.stderr.decode()}")
     done.check_returncode()
     answer = np.frombuffer(done.stdout, np.int64)
     return int(answer[0]), answer[1:]

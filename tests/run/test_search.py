@@ -116,3 +116,28 @@ def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     index.update()
     with pytest.raises(OptionError, match="takes too long"):
         every(index, Filter(), Wanted("(a+)+$!", regex=True), 10)
+
+
+@pytest.mark.parametrize(
+    "text", ["(a|b)|" * 8_500, "[a-z]" * 10_000, "(" * 5_000, "x" * 100_000], ids=len
+)
+@pytest.mark.parametrize("regex", [False, True])
+def test_what_takes_long_to_compile_is_refused(log: Printing, text: str, regex: bool) -> None:
+    with pytest.raises(OptionError, match=r"characters long; a search takes 1,000") as refused:
+        search(LogIndex(log.folder), Filter(), Wanted(text, regex), -1, 10)
+    assert len(str(refused.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text", [r"(?i)[\0-\U0010ffff]" + r"[\0-\uffff]" * 80, "(a|" * 300, r"(?<=a*)"]
+)
+def test_nothing_is_compiled_where_a_page_waits(
+    log: Printing, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = LogIndex(log.folder)
+    index.update()
+    monkeypatch.setattr(module.re, "compile", None)
+    try:
+        search(index, Filter(), Wanted(text, regex=True), -1, 10)
+    except OptionError as refused:
+        assert len(str(refused)) < 300
