@@ -27,4 +27,4 @@ def is_watched(folder: Path) -> bool:
         looked = (folder / WATCHED_FILE).stat().st_mtime
     except FileNotFoundError:
         return False
-    return time.time() - looked < LOOKS_AGAIN_WITHIN_S
+    return abs(time.time() - looked) < LOOKS_AGAIN_WITHIN_S  # the clock may have gone back

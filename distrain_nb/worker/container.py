@@ -14,7 +14,7 @@ from distrain_nb.worker import rank, sagemaker
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 from distrain_nb.worker.log import parse
 from distrain_nb.worker.status import State, Status
-from distrain_nb.worker.supervisor import Supervisor
+from distrain_nb.worker.supervisor import SERVICE, Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
 
@@ -91,4 +91,5 @@ def _echo(records: bytes, labels: List[str]) -> None:
         _, process, kind, text = parse(record)
         if kind.islower():
             stream = sys.stdout if kind == "o" else sys.stderr
-            print("[%s] %s" % (labels[process], text), file=stream, flush=True)
+            label = labels[process] if process < len(labels) else SERVICE.label
+            print("[%s] %s" % (label, text), file=stream, flush=True)

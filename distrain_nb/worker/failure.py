@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Iterable, Optional, Sequence
 
-from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.disk import use_reserve
 from distrain_nb.worker.status import Process
 
 # A process's sockets close before its parent hears of its death, so a peer's "connection closed"
@@ -39,9 +39,9 @@ class Failure:
 
     def write(self, folder: Path) -> None:
         """Leave word of it; on a full disk the exit status has to do."""
-        text = json.dumps(asdict(self), ensure_ascii=False)
+        text = json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "replace")
         try:
-            replace_file(_file(folder, self.process), text.encode())
+            use_reserve(_file(folder, self.process), text)
         except OSError as error:
             print("can't write %s: %s" % (_file(folder, self.process), error), file=sys.stderr)
 

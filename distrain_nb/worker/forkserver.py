@@ -1,9 +1,9 @@
 """A warm process that has the frameworks imported and forks each run from itself.
 
 It never runs user code, never touches CUDA and is nobody's kernel, so that what it forks is as
-clean as a new interpreter. `python -m distrain_nb.worker.forkserver SOCKET IDLE FOLDER` serves the
-run in FOLDER, and then those whose folders are sent to SOCKET, until it has been idle for IDLE
-seconds.
+clean as a new interpreter. `python -m distrain_nb.worker.forkserver SOCKET IDLE FOLDER ANSWER`
+serves the run in FOLDER, whose client reads the pipe ANSWER, and then those that are sent to
+SOCKET, until it has been idle for IDLE seconds.
 """
 
 from __future__ import annotations
@@ -19,26 +19,16 @@ import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import List, Set
+from typing import Dict, Set
 
-from distrain_nb.worker import system
+from distrain_nb.worker import failure, system
 from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.request import TAKEN, Request, listen, receive, send
 from distrain_nb.worker.status import CANCEL_FILE, Owner, State, Status
-from distrain_nb.worker.supervisor import Supervisor
+from distrain_nb.worker.supervisor import Supervisor, exit_status
 
 TURN_S = 1.0
 SUPERVISOR_LOG = "supervisor.log"
-
-
-def send(address: Path, folder: Path) -> bool:
-    """Ask the server at that address to run `folder`; say whether there was one to ask."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        try:
-            connection.connect(str(address))
-        except (FileNotFoundError, ConnectionRefusedError):
-            return False
-        connection.sendall(os.fsencode(str(folder)) + b"\n")
-        return connection.recv(1) == b"."
 
 
 class ForkServer:
@@ -48,56 +38,75 @@ class ForkServer:
         self._address = address
         self._idle = idle
         self._imported: Set[str] = set()
-        self._runs: List[int] = []
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(address))
-        self._listener.listen(64)
+        self._runs: Dict[int, Path] = {}
+        self._listener = listen(address)
         self._listener.settimeout(TURN_S)
+        self._place = os.stat(str(address)).st_ino
 
-    def serve(self, first: Path) -> None:
-        """Serve until nothing has run and nobody has asked for a while."""
+    def serve(self, first: Request) -> None:
+        """Serve until nothing has run and nobody has asked for a while.
+
+        Raises OSError when a run has ended and that can't be written down: readers take a run
+        whose server has ended for failed.
+        """
         self._take(first)
         idle_since = time.monotonic()
-        while time.monotonic() - idle_since < self._idle and self._address.exists():
+        while time.monotonic() - idle_since < self._idle and self._in_place():
             asked = self._turn()
             if asked or self._reap():
                 idle_since = time.monotonic()
 
     def close(self) -> None:
-        self._listener.close()
-        if self._address.exists():
+        """Whoever has asked meanwhile finds that nobody answers, and starts another."""
+        if self._in_place():
             self._address.unlink()
+        self._listener.close()
+
+    def _in_place(self) -> bool:
+        try:
+            return os.stat(str(self._address)).st_ino == self._place
+        except FileNotFoundError:
+            return False
 
     def _turn(self) -> bool:
         try:
-            connection, _ = self._listener.accept()
+            request = receive(self._listener)
         except socket.timeout:
             return False
-        with connection, connection.makefile("rb") as lines:
-            folder = Path(os.fsdecode(lines.readline().rstrip(b"\n")))
-            connection.sendall(b".")
-        self._take(folder)
-        return True
+        if request is not None:
+            self._take(request)
+        return request is not None
 
     def _reap(self) -> bool:
         """Say whether a run is still alive."""
-        self._runs = [pid for pid in self._runs if os.waitpid(pid, os.WNOHANG)[0] == 0]
+        for pid, folder in list(self._runs.items()):
+            ended, wait_status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self._runs[pid]
+                _see_to_its_end(folder, pid, wait_status)
         return bool(self._runs)
 
-    def _take(self, folder: Path) -> None:
+    def _take(self, request: Request) -> None:
+        folder = request.folder
+        try:
+            status = Status.read(folder)
+            replace(status, supervisor=Owner.of(os.getpid())).write(folder)
+        except Exception as error:
+            request.reply(str(error))
+            return
+        request.reply(TAKEN)
         try:
             self._preload(folder)
-            self._runs.append(self._fork(folder))
+            self._runs[self._fork(folder)] = folder
         except Exception:
-            _give_up(folder)
+            _give_up(folder, "failed:\n%s" % traceback.format_exc())
 
     def _preload(self, folder: Path) -> None:
         missing = [name for name in Launch.read(folder).preload if name not in self._imported]
         for name in missing:
             if (folder / CANCEL_FILE).exists():
                 return
-            status = Status.read(folder).enter(State.STARTING, "importing %s" % name)
-            replace(status, supervisor=Owner.of(os.getpid())).write(folder)
+            Status.read(folder).enter(State.STARTING, "importing %s" % name).write(folder)
             try:
                 importlib.import_module(name)
             except BaseException:  # the rank's own import will say what is wrong
@@ -124,9 +133,12 @@ def supervise(folder: Path) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)
         Supervisor(folder).run()
+    except OSError as error:
+        traceback.print_exc()
+        _give_up(folder, "could not go on: %s" % error)
     except BaseException:
         traceback.print_exc()
-        _give_up(folder)
+        _give_up(folder, "failed:\n%s" % traceback.format_exc())
     finally:
         os._exit(0)
 
@@ -138,27 +150,48 @@ def _redirect_to(path: Path) -> None:
     os.close(log)
 
 
-def _give_up(folder: Path) -> None:
-    text = "the run's supervisor failed:\n%s" % traceback.format_exc()
-    Status.read(folder).enter(State.FAILED, "failed", error=text).write(folder)
+def _see_to_its_end(folder: Path, pid: int, wait_status: int) -> None:
+    """A supervisor has ended: if it could not say how the run did, say that."""
+    try:
+        if Status.read(folder).state.final:
+            return
+    except Exception:  # deleted, or broken: then there is nothing to say, or more
+        pass
+    system.kill_session(pid)
+    _give_up(folder, failure.describe_exit(exit_status(wait_status)))
 
 
-def main(address: Path, idle: float, folder: Path) -> None:
+def _give_up(folder: Path, why: str) -> None:
+    try:
+        status = Status.read(folder)
+    except (ValueError, KeyError, TypeError):
+        status = Status(State.STARTING)
+    except FileNotFoundError:
+        return
+    try:
+        failed = status.enter(State.FAILED, "failed", error="the run's supervisor %s" % why)
+        failed.write(folder)
+    except FileNotFoundError:  # the run has been deleted meanwhile
+        pass
+
+
+def main(address: Path, idle: float, request: Request) -> None:
     """Serve at `address`, unless another server does: then hand it the run."""
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the current folder, whose modules are no frameworks
     with open(str(address) + ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if send(address, folder):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: at worst there are two servers
+            pass
+        if send(address, request):
             return
-        if address.exists():
-            address.unlink()
         server = ForkServer(address, idle)
     try:
-        server.serve(folder)
+        server.serve(request)
     finally:
         server.close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), Path(sys.argv[3]))
+    main(Path(sys.argv[1]), float(sys.argv[2]), Request(Path(sys.argv[3]), int(sys.argv[4])))

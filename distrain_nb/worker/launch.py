@@ -58,7 +58,7 @@ class Launch:
     timeout: Optional[float] = None
 
     def write(self, folder: Path) -> None:
-        text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
+        text = json.dumps(asdict(self), indent=1)
         replace_file(folder / LAUNCH_FILE, text.encode())
 
     @classmethod

@@ -19,6 +19,7 @@ MOVING_EVERY_S = 0.2
 LONGEST_LINE = 1 << 20
 HELD_AT_MOST = 64 << 20
 RETRY_EVERY_S = 1.0
+TROUBLES = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS)
 
 
 class LogLost(OSError):
@@ -57,7 +58,7 @@ class LogWriter:
                 written = os.write(self._fd, self._held[: 1 << 20])
                 del self._held[:written]
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+            if error.errno not in TROUBLES:
                 raise
             self.trouble = "%s: %s" % (os.strerror(error.errno), self.path)
             self._retry_at = time.monotonic() + RETRY_EVERY_S

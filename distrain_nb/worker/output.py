@@ -46,6 +46,10 @@ class Output:
         moving = [splitter.moving() for splitter in self._splitters.values()]
         self._write(b"".join(moving))
 
+    def say(self, process: int, text: str) -> None:
+        """A line that no process has printed."""
+        self._write(LineSplitter(process, "e").feed(text.encode("utf-8", "replace") + b"\n"))
+
     def drain(self, wait: float) -> None:
         """Log what is left in the streams, for `wait` seconds at most."""
         end = time.monotonic() + wait

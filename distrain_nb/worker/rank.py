@@ -31,7 +31,7 @@ def run(folder: Path, process: int, results: Sequence[str]) -> int:
     except SystemExit as exit_request:
         return _requested_exit(exit_request, folder, process)
     except BaseException as error:
-        return _fail(error, folder, process)
+        return fail(error, folder, process)
     return 0
 
 
@@ -81,7 +81,8 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
     return status
 
 
-def _fail(error: BaseException, folder: Path, process: int) -> int:
+def fail(error: BaseException, folder: Path, process: int) -> int:
+    """Write down why that process fails, print it, and give its exit status."""
     began = time.time()
     text = tracebacks.format_exception(error)
     shown = tracebacks.without_native_frames(text)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-from distrain_nb.worker import metrics
+from distrain_nb.worker import metrics, system
 from distrain_nb.worker.gpus import Gpus
 
 RESOURCES_FOLDER = "resources"
@@ -75,7 +75,10 @@ class Sampler:
         while living:
             time.sleep(wait)
             began = time.thread_time()
-            living = self._sample(gpus)
+            try:
+                living = self._sample(gpus)
+            except OSError:  # no descriptor is free, or the disk is full: perhaps the next time
+                pass
             wait = max(self._every, (time.thread_time() - began) / SHARE_OF_TIME)
 
     def _sample(self, gpus: Optional[Gpus]) -> bool:
@@ -95,15 +98,9 @@ class Sampler:
 
 def _processes() -> _Processes:
     found = _Processes({}, {})
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path("/proc", entry, "stat").read_text()
-            except OSError:
-                continue
-            fields = stat.rpartition(")")[2].split()
-            found.usage[int(entry)] = _usage(fields)
-            found.children.setdefault(int(fields[1]), []).append(int(entry))
+    for pid, fields in system.processes():
+        found.usage[pid] = _usage(fields)
+        found.children.setdefault(int(fields[1]), []).append(pid)
     return found
 
 
@@ -132,7 +129,7 @@ def _pid(watched: Watched, processes: _Processes) -> int:
     for child in processes.children.get(watched.pid, []):
         try:
             environment = Path("/proc/%d/environ" % child).read_bytes()
-        except OSError:
+        except (FileNotFoundError, ProcessLookupError):
             continue
         if wanted in environment.split(b"\0"):
             return child

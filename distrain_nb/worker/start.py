@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Dict, List, Sequence
 
@@ -96,20 +97,23 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
     pipes = [os.pipe(), os.pipe()]
+    supervisor = os.getpid()
     pid = os.fork()
     if pid == 0:
-        _become_rank(folder, launch, index, [write for _, write in pipes])
+        _become_rank(folder, launch, index, [write for _, write in pipes], supervisor)
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)
         _listen(read, index, stream, output)
     return Child(pid, {index: launch.processes[index]})
 
 
-def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -> None:
+def _become_rank(
+    folder: Path, launch: Launch, index: int, outputs: List[int], supervisor: int
+) -> None:
     """In the forked child; does not return."""
     status = rank.FAILED
     try:
-        _lead_group()
+        _lead_group(supervisor)
         system.name_process(launch.processes[index].label)
         for number, target in zip(outputs, (1, 2)):
             os.dup2(number, target)
@@ -123,17 +127,17 @@ def _become_rank(folder: Path, launch: Launch, index: int, outputs: List[int]) -
         if launch.processes[index].serves:
             parameter_server.serve()
         status = rank.run(folder, index, launch.results if index == 0 else ())
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
+    except BaseException as error:
+        status = rank.fail(error, folder, index)
     finally:
         rank.leave(status)
 
 
-def _lead_group() -> None:
+def _lead_group(supervisor: int) -> None:
     """A group for signals, in the run's session: Linux shares CPUs out among sessions, and the
     notebook should have as much as all ranks together where they take all there is."""
     os.setpgid(0, 0)
-    system.die_with_parent()
+    system.die_with_parent(supervisor)
 
 
 def _reseed() -> None:
@@ -161,7 +165,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
         stdin=subprocess.DEVNULL,
         stdout=pipes[0][1],
         stderr=pipes[1][1],
-        preexec_fn=_lead_group,
+        preexec_fn=partial(_lead_group, os.getpid()),
     )
     for (read, write), stream in zip(pipes, "oe"):
         os.close(write)

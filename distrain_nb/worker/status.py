@@ -10,11 +10,13 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Dict, Optional, Tuple
 
-from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.disk import use_reserve
+from distrain_nb.worker.system import process_stat
 
 STATUS_FILE = "status.json"
 CANCEL_FILE = "cancel"
 TAKEN_UP_WITHIN_S = 30.0
+ROOM_BYTES = 32 << 10
 ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
 
 
@@ -50,7 +52,11 @@ class Owner:
 
     @property
     def alive(self) -> bool:
-        return self.started != "" and _start_time(self.pid) == self.started
+        """False only where the system says that there is no such process any more."""
+        try:
+            return self.started != "" and _start_time(self.pid) == self.started
+        except OSError:
+            return _exists(self.pid)
 
 
 @dataclass(frozen=True)
@@ -99,7 +105,7 @@ class Status:
 
     def write(self, folder: Path) -> None:
         text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
-        replace_file(folder / STATUS_FILE, text.encode())
+        use_reserve(folder / STATUS_FILE, text.encode("utf-8", "replace"))
 
     @classmethod
     def read(cls, folder: Path) -> Status:
@@ -120,7 +126,9 @@ class Status:
         if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
             return status.enter(State.CANCELLED, str(State.CANCELLED))
         if not status.answered_for:
-            return status.enter(State.FAILED, str(State.FAILED), error=ORPHANED)
+            return status.enter(
+                State.FAILED, str(State.FAILED), error=ORPHANED + _why_unsaid(folder)
+            )
         return status
 
     @property
@@ -128,7 +136,8 @@ class Status:
         """Whether the process is alive that answers for the run, or may still come."""
         if self.supervisor is not None:
             return self.supervisor.alive
-        return time.time() - max(self.times.values(), default=0) < TAKEN_UP_WITHIN_S
+        since = time.time() - max(self.times.values(), default=0)
+        return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
 
 
 def request_cancel(folder: Path) -> None:
@@ -137,20 +146,31 @@ def request_cancel(folder: Path) -> None:
 
 
 def _start_time(pid: int) -> str:
-    """When the process started, in clock ticks since boot: empty when there is no such process."""
-    try:
-        stat = Path("/proc/%d/stat" % pid).read_text()
-    except OSError:
-        return "" if os.path.isdir("/proc/self") else _start_time_elsewhere(pid)
-    fields = stat.rpartition(")")[2].split()
-    return "" if fields[0] == "Z" else fields[19]
+    """When the process started, in clock ticks since boot: empty when there is no such process.
+
+    Raises OSError when that can't be read.
+    """
+    if not os.path.isdir("/proc/self"):
+        return "running" if _exists(pid) else ""
+    fields = process_stat(pid)
+    return "" if not fields or fields[0] == "Z" else fields[19]
 
 
-def _start_time_elsewhere(pid: int) -> str:
+def _exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
-        return ""
+        return False
     except PermissionError:
         pass
-    return "running"
+    return True
+
+
+def _why_unsaid(folder: Path) -> str:
+    """What keeps a process from saying how a run ended; empty if nothing does."""
+    if not os.access(str(folder), os.W_OK):
+        return "; %s can't be written" % folder
+    disk = os.statvfs(str(folder))
+    if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
+        return "; there is no space left on the disk of %s" % folder
+    return ""

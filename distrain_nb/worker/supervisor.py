@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker import disk, failure, system
 from distrain_nb.worker.failure import Failure
@@ -24,15 +24,18 @@ OTHERS_FAIL_WITHIN_S = 0.3
 PRIMARY_ENDS_WITHIN_S = 5.0
 TURN_S = 0.1
 DRAIN_S = 1.0
-LAST_STATUS_WITHIN_S = 60.0
+LAST_STATUS_WITHIN_S = 5.0
 NEVER = float("inf")
 
 # Files that are given up one by one when the disk is full, for room to say so.
-BALLAST_FILES = 8
-BALLAST_BYTES = 32 << 10
+RESERVE_FILES = 8
+RESERVE_BYTES = 32 << 10
 
 # The job is over when the primary ends, and these don't end by themselves.
-SERVING_ROLES = frozenset(["servers", "reducers", "evaluators"])
+SERVING_ROLES = frozenset(["servers", "reducers"])
+
+# Who says in the log what no process of the run can: as services do in theirs.
+SERVICE = Process(-1, "service 0", "service", 0)
 
 
 class Supervisor:
@@ -46,12 +49,12 @@ class Supervisor:
         self._saved: Optional[Status] = None
         self._children: List[Child] = []
         self._failures: List[Failure] = []
+        self._cut: List[str] = []
         self._ending: Optional[Tuple[State, str]] = None
         self._judge_at = self._terminate_at = self._kill_at = NEVER
         self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
-        self._ballast: List[Path] = []
         self._ports: List[system.HeldPort] = []
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
@@ -60,7 +63,7 @@ class Supervisor:
         """Start the processes and see them, and all that they have started, to their end."""
         system.adopt_orphans()
         wakeup = self._listen_for_signals()
-        self._ballast = disk.reserve(self._folder, BALLAST_FILES, BALLAST_BYTES)
+        disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
         self._save(supervisor=Owner.of(os.getpid()))
         output = Output(self._folder, self._echo)
         output.wake_by(wakeup)
@@ -108,12 +111,12 @@ class Supervisor:
             self._reap()
             self._keep_time()
             self._save(note=output.trouble)
+        self._ports.clear()
         for pid in system.descendants(os.getpid()):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:  # it has ended by itself meanwhile
-                pass
+            system.kill(pid)
         output.drain(DRAIN_S)
+        if self._cut:
+            self._say_what_was_cut(output)
 
     def _reap(self) -> None:
         while True:
@@ -126,13 +129,15 @@ class Supervisor:
             for child in self._children:
                 if child.pid == pid:
                     child.alive = False
-                    self._judge_exit(child, _exit_status(wait_status))
+                    self._judge_exit(child, exit_status(wait_status))
 
     def _judge_exit(self, child: Child, status: int) -> None:
         if status == 0:
             outcome = "succeeded"
         elif self._ending and child.signalled:
             outcome = "stopped"
+            if self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+                self._cut += [spec.label for spec in child.specs.values()]
         else:
             outcome = self._note_failure(child, status)
         self._set_outcome(child, outcome)
@@ -149,6 +154,21 @@ class Supervisor:
         patience = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + patience)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
+
+    def _endless_roles(self) -> Set[str]:
+        """Of those that don't end by themselves; workers that have servers wait for work."""
+        roles = {spec.role for spec in self._launch.processes}
+        return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
+
+    def _say_what_was_cut(self, output: Output) -> None:
+        index = len(self._status.processes)
+        self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
+        for label in self._cut:
+            output.say(
+                index,
+                "%s was still at work %g s after the primary had ended, and was stopped: what it "
+                "had not printed or saved is lost" % (label, self._launch.grace),
+            )
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
         def judged(process: Process) -> Process:
@@ -169,7 +189,7 @@ class Supervisor:
         self._ending = (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
-            self._enter(State.STOPPING, "the primary has ended: stopping the others")
+            self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
             if child.roles <= SERVING_ROLES:
                 child.signal(signal.SIGTERM)
@@ -217,8 +237,7 @@ class Supervisor:
         while self._status != self._saved and time.monotonic() < give_up_at:
             time.sleep(TURN_S)
             self._save()
-        for reserve in self._ballast:
-            reserve.unlink()
+        disk.give_up_reserve(self._folder)
 
     def _enter(self, state: State, phase: str, **changes: Any) -> None:
         self._status = self._status.enter(state, phase, **changes)
@@ -227,17 +246,12 @@ class Supervisor:
     def _save(self, **changes: Any) -> None:
         """Write the status if it has changed; if the disk won't have it, try again next turn."""
         self._status = replace(self._status, **changes)
-        if self._status != self._saved and not self._written() and self._ballast:
-            self._ballast.pop().unlink()
-            self._written()
-
-    def _written(self) -> bool:
-        try:
-            self._status.write(self._folder)
-        except OSError:
-            return False
-        self._saved = self._status
-        return True
+        if self._status != self._saved:
+            try:
+                self._status.write(self._folder)
+            except OSError:
+                return
+            self._saved = self._status
 
 
 def _watched(child: Child) -> Iterator[Watched]:
@@ -247,7 +261,7 @@ def _watched(child: Child) -> Iterator[Watched]:
         yield Watched(spec.label, child.pid, environment, mpi_rank)
 
 
-def _exit_status(wait_status: int) -> int:
+def exit_status(wait_status: int) -> int:
     """As in subprocess: negative for a signal."""
     if os.WIFSIGNALED(wait_status):
         return -os.WTERMSIG(wait_status)

@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 from pathlib import Path
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -15,9 +15,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 _HALF_THE_WEIGHT = 3  # as a nice value: 526 to 1,024
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
+def die_with_parent(parent: Optional[int] = None) -> None:
+    """Have the kernel kill this process when its parent ends, or end if `parent` is none more."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if parent is not None and os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def adopt_orphans() -> None:
@@ -51,14 +53,53 @@ def flush_c_streams() -> None:
 def descendants(pid: int) -> List[int]:
     """Every living process below `pid`."""
     children: Dict[int, List[int]] = {}
-    for child, parent in _parents():
-        children.setdefault(parent, []).append(child)
+    for child, fields in processes():
+        children.setdefault(int(fields[1]), []).append(child)
     found: List[int] = []
     below = children.get(pid, [])
     while below:
         found += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
     return found
+
+
+def kill_session(leader: int) -> None:
+    """Kill what is left of a session whose leader has ended."""
+    for pid, fields in processes():
+        if fields[3] == str(leader):
+            kill(pid)
+
+
+def kill(pid: int) -> None:
+    """Kill a process that may have ended by itself meanwhile."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def processes() -> Iterator[Tuple[int, List[str]]]:
+    """Every process, with what /proc/PID/stat has behind its name; none where there is no /proc.
+
+    Raises OSError when that can't be read, for want of a free descriptor for example.
+    """
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        if entry.isdigit():
+            stat = process_stat(int(entry))
+            if stat:
+                yield int(entry), stat
+
+
+def process_stat(pid: int) -> List[str]:
+    """The fields of /proc/PID/stat behind the process's name; empty if there is no such process.
+
+    Raises OSError when it can't be read: the process may be there.
+    """
+    try:
+        stat = Path("/proc/%d/stat" % pid).read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return stat.rpartition(")")[2].split()
 
 
 def out_of_memory_kills() -> int:
@@ -100,13 +141,3 @@ def listen(address: str) -> socket.socket:
 def _prctl(option: int, value: Any) -> None:
     if hasattr(os, "uname") and os.uname().sysname == "Linux":
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
-
-
-def _parents() -> Iterator["tuple[int, int]"]:
-    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        if entry.isdigit():
-            try:
-                stat = Path("/proc", entry, "stat").read_text()
-            except OSError:
-                continue
-            yield int(entry), int(stat.rpartition(")")[2].split()[1])

@@ -9,13 +9,23 @@ from typing import Any, List, Set
 
 from distrain_nb.worker.program import FOLDER_VARIABLE, labels
 
-_OWN_FRAMES = os.path.dirname(os.path.abspath(__file__))
+_OWN_FRAMES = os.path.dirname(__file__)
 _CELL = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)
 _NATIVE_FRAMES = re.compile(r"(?:^[ |]*frame #\d+: .*\n?){2,}", re.M)
 
 
 def format_exception(error: BaseException) -> str:
-    """The traceback with places such as "Cell In[7], line 12, in f" and "models/net.py", line 3."""
+    """The traceback with places such as "Cell In[7], line 12, in f" and "models/net.py", line 3.
+
+    As Python has it where the program has left things so that those can't be told.
+    """
+    try:
+        return _tidied(error)
+    except Exception:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def _tidied(error: BaseException) -> str:
     report = traceback.TracebackException.from_exception(error)
     _tidy(report, set())
     return "".join(_CELL.sub(r"\g<margin>\g<cell>", chunk) for chunk in report.format())
@@ -56,9 +66,7 @@ def _tidy(report: Any, seen: Set[int]) -> None:
 def _theirs(stack: List[Any]) -> List[Any]:
     """The frames from the program's first one on, without ours, each file as the user names it."""
     first = min([n for n, frame in enumerate(stack) if frame.filename in labels], default=0)
-    frames = [
-        f for f in stack[first:] if os.path.dirname(os.path.abspath(f.filename)) != _OWN_FRAMES
-    ]
+    frames = [f for f in stack[first:] if os.path.dirname(f.filename) != _OWN_FRAMES]
     for frame in frames:
         frame.line  # noqa: B018  # read now, from the file that it has been loaded from
         frame.filename = _shown(frame.filename)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from distrain_nb import api
 from distrain_nb.worker.status import State
+from tests.conftest import eventually
 from tests.kernels import Kernel
 from tests.tensorflow_cells import COORDINATE
 
@@ -88,6 +89,43 @@ def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
     assert api.attach().result["reduced"] == 2.0
 
 
+EVALUATE = """
+import json, os, time
+evaluates = json.loads(os.environ["TF_CONFIG"])["task"]["type"] == "evaluator"
+if evaluates:
+    print("evaluating", flush=True)
+while not os.path.exists(os.environ["AIP_MODEL_DIR"] + ("/evaluated" if evaluates else "/trained")):
+    time.sleep(0.05)
+if evaluates:
+    print("evaluated", flush=True)
+"""
+
+
+def primary_ends_first(grace: float) -> api.Run:
+    """A run whose evaluator is at work when its primary ends."""
+    api.Config(grace=grace).save()
+    run = api.submit(EVALUATE, workers=1, evaluators=1)
+    assert eventually(lambda: "evaluating" in run.logs())
+    (run.folder / "model" / "trained").touch()
+    return run
+
+
+def test_an_evaluator_may_finish_when_the_primary_has_ended(home: Path) -> None:
+    run = primary_ends_first(grace=60.0)
+    assert eventually(lambda: run.state is State.STOPPING)
+    (run.folder / "model" / "evaluated").touch()
+    run.wait(60)
+    assert run.logs().splitlines() == ["[evaluator 0] evaluating", "[evaluator 0] evaluated"]
+    assert [p.outcome for p in run.status.processes] == ["succeeded"] * 3
+
+
+def test_an_evaluator_that_is_cut_off_is_in_the_log(home: Path) -> None:
+    run = primary_ends_first(grace=0.2).wait(60)
+    begun, said = run.logs().splitlines()
+    assert begun == "[evaluator 0] evaluating"
+    assert said.startswith("[service 0] evaluator 0 was still at work 0.2 s after the primary")
+
+
 def test_parameter_server_strategy(nb: Kernel) -> None:
     outcome = nb.run(PARAMETER_SERVER, 240)
     assert not outcome.error, outcome.traceback
@@ -95,7 +133,7 @@ def test_parameter_server_strategy(nb: Kernel) -> None:
     assert run.result["total"] == 20.0
     assert {p.label: p.outcome for p in run.status.processes} == {
         "rank 0": "succeeded", "rank 1": "stopped", "rank 2": "stopped", "ps 0": "stopped",
-        "evaluator 0": "stopped",
+        "evaluator 0": "stopped", "service 0": "",
     }  # fmt: skip
 
 

@@ -128,6 +128,8 @@ def test_the_job_ends_with_its_primary(cloud: Cloud) -> None:
     image = cloud.image(source)
     job = cloud.wait(cloud.submit(pool(image), pool(image)).name)
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    said = cloud.said(job.name, "service")
+    assert any(line.startswith("The replica workerpool1-0 was still at work") for line in said)
 
 
 def test_the_reduction_server_is_left_out_of_what_ranks_are_told(cloud: Cloud) -> None:

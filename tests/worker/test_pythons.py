@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 from distrain_nb.program import Cell, Notebook, capture
 from distrain_nb.worker import values
 from distrain_nb.worker.launch import Launch, ProcessSpec
+from distrain_nb.worker.request import TAKEN
 from distrain_nb.worker.status import State, Status
 from tests.conftest import eventually
 
@@ -63,9 +65,14 @@ def test_two_ranks_run_on_a_bare_interpreter(tmp_path: Path, python: str) -> Non
     specs = [ProcessSpec(f"rank {n}", "primary", 0, n, {"RANK": str(n), **told}) for n in (0, 1)]
     Launch(tuple(specs), str(tmp_path), results=("version",)).write(run)
     Status(State.STARTING).enter(State.STARTING).write(run)
+    answer, asked = os.pipe()
     command = [python, "-m", "distrain_nb.worker.forkserver", str(tmp_path / "s"), "1", str(run)]
+    command.append(str(asked))
     environment = {"PYTHONPATH": str(shipped), "PATH": "/usr/bin:/bin"}
-    with subprocess.Popen(command, cwd="/", env=environment) as server:
+    with subprocess.Popen(command, cwd="/", env=environment, pass_fds=[asked]) as server:
+        os.close(asked)
+        with os.fdopen(answer) as answers:
+            assert answers.read() == TAKEN
         assert eventually(lambda: Status.current(run).state.final)
         status = Status.read(run)
         assert status.state is State.SUCCEEDED, status.error

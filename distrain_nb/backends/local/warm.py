@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker import forkserver
+from distrain_nb.config import home
+from distrain_nb.errors import DistrainError
+from distrain_nb.worker.request import TAKEN, Request, send
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
@@ -25,28 +29,54 @@ _PASSING_NAMES = frozenset(
 
 
 def hand_over(folder: Path, additions: Mapping[str, str], idle: float) -> None:
-    """Have the run in `folder` started; returns before it has.
+    """Have the run in `folder` started; returns when a fork server has taken it.
 
     Its processes get this process's environment, as a user's own child would, and `additions`.
+    Raises DistrainError when the run can't be started on this machine.
     """
     environment = {**_environment(), **additions}
     address = _address(environment)
-    if not forkserver.send(address, folder):
-        _start(address, environment, idle, folder)
+    answer = _answer(folder, lambda request: send(address, request))
+    if not answer:
+        answer = _answer(folder, lambda request: _start(address, environment, idle, request))
+    if answer != TAKEN:
+        raise DistrainError(f"the run can't be started here: {answer or _last_word(address)}")
 
 
-def _start(address: Path, environment: Mapping[str, str], idle: float, folder: Path) -> None:
-    command = [sys.executable, "-m", "distrain_nb.worker.forkserver"]
-    with address.with_suffix(".log").open("ab") as log:
+def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
+    """What a server answers; empty where there is none, or where it ends before it does."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, encoding="utf-8") as answers:
+        try:
+            ask(Request(folder, writing))
+        finally:
+            os.close(writing)
+        return answers.read()
+
+
+def _start(address: Path, environment: Mapping[str, str], idle: float, request: Request) -> None:
+    command = [sys.executable, "-m", "distrain_nb.worker.forkserver", str(address), str(idle)]
+    with _log(address).open("ab") as log:
         subprocess.Popen(
-            [*command, str(address), str(idle), str(folder)],
+            [*command, str(request.folder), str(request.answer)],
             cwd="/",
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
+            pass_fds=[request.answer],
         )
+
+
+def _log(address: Path) -> Path:
+    return address.with_suffix(".log")
+
+
+def _last_word(address: Path) -> str:
+    """Why a server has ended, as its log has it."""
+    lines = _log(address).read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return f"its server has ended: {lines[-1] if lines else 'it was killed'}"
 
 
 def _environment() -> dict[str, str]:
@@ -71,12 +101,39 @@ def _address(environment: Mapping[str, str]) -> Path:
 
 
 def _runtime_folder() -> Path:
-    """A folder that only this user can enter; short, since a socket's path has 107 bytes."""
+    """A folder that only this user can enter: where the system has one for that, or our own.
+
+    Raises DistrainError where none can be had.
+    """
+    refused = []
+    for folder in _candidates():
+        try:
+            return _private(folder)
+        except OSError as error:
+            refused.append(str(error))
+    raise DistrainError(
+        "a run needs a folder of this user's for a socket, and there is none:\n"
+        + "\n".join(refused)
+        + "\nset XDG_RUNTIME_DIR to one that exists"
+    )
+
+
+def _candidates() -> Iterator[Path]:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    mine = f"distrain-{os.getuid()}"
-    folder = Path(runtime, "distrain") if runtime else Path(tempfile.gettempdir(), mine)
-    folder.mkdir(mode=0o700, exist_ok=True)
+    if runtime:
+        yield Path(runtime, "distrain")
+    with suppress(FileNotFoundError):  # no folder for temporary files can be written
+        yield Path(tempfile.gettempdir(), f"distrain-{os.getuid()}")
+    yield home() / "sockets"
+
+
+def _private(folder: Path) -> Path:
+    """Raises OSError where there is no such folder, it can't be made, or others could enter it."""
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
     owner = folder.lstat()
-    if owner.st_uid != os.getuid() or owner.st_mode & 0o077:
-        raise PermissionError(f"{folder} belongs to somebody else, or is open to others: remove it")
+    if owner.st_uid != os.getuid() or owner.st_mode & 0o077 or not stat.S_ISDIR(owner.st_mode):
+        raise PermissionError(f"{folder} belongs to somebody else, or is open to others")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{folder} can't be written")
     return folder

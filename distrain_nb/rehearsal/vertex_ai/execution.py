@@ -11,6 +11,7 @@ from urllib.parse import quote
 from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.layout import Role
 from distrain_nb.rehearsal.vertex_ai.entries import SERVICE
 from distrain_nb.rehearsal.vertex_ai.replicas import (
     Member,
@@ -23,7 +24,7 @@ from distrain_nb.rehearsal.vertex_ai.replicas import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
@@ -184,7 +185,23 @@ class Execution:
                 if status:
                     self._fail(task, status)
             if statuses["workerpool0-0"] == 0:
+                self._end_with_primary(statuses)
                 return
+
+    def _end_with_primary(self, statuses: Mapping[str, int | None]) -> None:
+        """Stop the others; what was still at work is told, but for what never ends by itself."""
+        others = [m for m in self._members if statuses.get(m.task, 0) is None]
+        self._stop(others)
+        serving = {Role.SERVERS, Role.REDUCERS}
+        if any(member.role is Role.SERVERS for member in self._members):
+            serving.add(Role.WORKERS)
+        for member in others:
+            if member.role not in serving and self._running[member.task].status():
+                self._say(
+                    f"The replica {member.task} was still at work when the primary replica ended, "
+                    "and was stopped: what it had not printed or saved is lost.",
+                    "e",
+                )
 
     def _is_due(self, one: Preemption, ran: float) -> bool:
         return one.text in self._printed if one.text else ran >= one.seconds
