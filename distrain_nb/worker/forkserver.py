@@ -8,6 +8,7 @@ SOCKET, until it has been idle for IDLE seconds.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gc
 import importlib
@@ -98,8 +99,8 @@ class ForkServer:
         try:
             self._preload(folder)
             self._runs[self._fork(folder)] = folder
-        except Exception:
-            _give_up(folder, "failed:\n%s" % traceback.format_exc())
+        except Exception as error:
+            _give_up(folder, _in_words(error))
 
     def _preload(self, folder: Path) -> None:
         missing = [name for name in Launch.read(folder).preload if name not in self._imported]
@@ -133,14 +134,19 @@ def supervise(folder: Path) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         _redirect_to(folder / SUPERVISOR_LOG)
         Supervisor(folder).run()
-    except OSError as error:
+    except BaseException as error:
         traceback.print_exc()
-        _give_up(folder, "could not go on: %s" % error)
-    except BaseException:
-        traceback.print_exc()
-        _give_up(folder, "failed:\n%s" % traceback.format_exc())
+        os.closerange(3, 4096)  # there may be no descriptor left to say it with
+        _give_up(folder, _in_words(error))
     finally:
         os._exit(0)
+
+
+def _in_words(error: BaseException) -> str:
+    if not isinstance(error, OSError):
+        return "failed:\n%s" % traceback.format_exc()
+    way_out = "; `ulimit -n` says how many there may be" if error.errno == errno.EMFILE else ""
+    return "could not go on: %s%s" % (error, way_out)
 
 
 def _redirect_to(path: Path) -> None:

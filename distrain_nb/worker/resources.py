@@ -8,6 +8,7 @@ nothing is written.
 from __future__ import annotations
 
 import os
+import resource
 import threading
 import time
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ RESOURCES_FOLDER = "resources"
 FIRST_AFTER_S = 0.5
 EVERY_S = 2.0
 SHARE_OF_TIME = 0.004
+SPARE_DESCRIPTORS = 32
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,15 @@ class Sampler:
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
 
     def start(self) -> None:
-        """Go on until the last process has ended."""
-        if os.path.isdir("/proc/self"):
-            self._thread.start()
+        """Go on until the last process has ended.
+
+        Each process takes a file that stays open: where they would leave too few descriptors for
+        the rest of a supervisor's work, there is nothing to see of any.
+        """
+        if os.path.isdir("/proc/self/fd"):
+            limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            if limit - len(os.listdir("/proc/self/fd")) > len(self._watched) + SPARE_DESCRIPTORS:
+                self._thread.start()
 
     def _run(self) -> None:
         gpus = Gpus.open()

@@ -1,4 +1,4 @@
-"""A full disk stops neither the program nor the report."""
+"""A full disk stops neither the program nor the report; one that can't be written is said soon."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
+from distrain_nb.backends.local.warm import hand_over
+from distrain_nb.errors import DistrainError
 from distrain_nb.run import still
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
 
 MIB = 1 << 20
 PRINT_10_MIB = "import time\nfor n in range(10_000): print(n, 'x' * 1000)\n{then}\nprint('done')"
+
+WAIT = "import os, time\nwhile not os.path.exists('{}'): time.sleep(0.05)"
 
 
 @pytest.fixture
@@ -45,3 +49,42 @@ def test_a_disk_that_stays_full_is_said(small_disk: Path) -> None:
     assert run.state is State.SUCCEEDED
     assert "were lost" in run.status.note and "No space left" in run.status.note
     assert next(iter(run.lines())).text.startswith("0 ")
+
+
+def test_the_cause_of_a_failure_is_told_though_the_disk_is_full(small_disk: Path) -> None:
+    """In the room that was reserved for it."""
+    go_on = small_disk.with_name("go on")
+    run = api.submit(f"{WAIT.format(go_on)}\nraise ValueError('boom')")
+    assert eventually(lambda: run.state is State.RUNNING)
+    fill(small_disk)
+    go_on.touch()
+    assert eventually(lambda: run.state.final)
+    assert run.status.error.startswith("rank 0 failed: ValueError: boom")
+
+
+def fill(disk: Path) -> None:
+    with (disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="space"):
+        while True:
+            filler.write(bytes(4096))
+
+
+def test_a_run_says_that_its_folder_has_become_read_only(home: Path, tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    run = api.submit(WAIT.format(go_on))
+    assert eventually(lambda: run.state is State.RUNNING)
+    subprocess.run(["mount", "--bind", run.folder, run.folder], check=True)
+    try:
+        subprocess.run(["mount", "-o", "remount,bind,ro", run.folder], check=True)
+        go_on.touch()
+        assert eventually(lambda: run.state.final, within=45.0)
+        assert run.state is State.FAILED
+        assert run.status.error.endswith(f"{run.folder} can't be written")
+    finally:
+        subprocess.run(["umount", "--lazy", run.folder], check=True)
+
+
+def test_a_run_does_not_start_where_nothing_can_be_written(small_disk: Path) -> None:
+    run = api.submit("pass", wait=True)
+    fill(small_disk)
+    with pytest.raises(DistrainError, match=r"can't be started here: .*No space left on device"):
+        hand_over(run.folder, {}, 60.0)

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
+from distrain_nb.errors import RunFailed
 from distrain_nb.run import still
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
@@ -115,6 +116,28 @@ def test_failures_before_any_line_of_the_cell_has_run(nb: Kernel) -> None:
     assert "line 2" in outcome.traceback
     outcome = nb.run("%%distrain\nx = 1\ndef broken(:\n    pass\n")
     assert "Cell In[3], line 3: invalid syntax: def broken(" in outcome.traceback
+
+
+def test_a_program_that_removes_its_working_folder(nb: Kernel) -> None:
+    outcome = nb.run("%%distrain\nimport os, shutil\nshutil.rmtree(os.getcwd())\n1 / 0")
+    assert "rank 0 failed: ZeroDivisionError" in outcome.traceback
+    assert "Cell In[2], line 4" in outcome.traceback
+    assert "distrain_nb" not in outcome.traceback
+
+
+def test_a_working_folder_that_is_gone(
+    home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(notebook_folder)
+    prepared = api.prepare("pass")
+    notebook_folder.rmdir()
+    with pytest.raises(RunFailed, match=f"FileNotFoundError: .*{notebook_folder}"):
+        api.start(prepared).wait(60)
+
+
+def test_a_message_that_is_no_unicode(home: Path) -> None:
+    with pytest.raises(RunFailed, match=r"rank 0 failed: ValueError: one \? two"):
+        api.submit(r"raise ValueError('one \udc80 two')", wait=True)
 
 
 def test_an_interrupt_cancels(nb: Kernel) -> None:

@@ -1,0 +1,225 @@
+"""Whoever speaks to a fork server, and wherever it has to live: runs start, or say why not."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+
+from distrain_nb import api
+from distrain_nb.backends.local import warm
+from distrain_nb.errors import DistrainError
+from distrain_nb.worker.request import Request, send
+from distrain_nb.worker.status import State
+from tests import seccomp
+from tests.conftest import eventually
+
+SLEEP = "import time\nprint('asleep', flush=True)\ntime.sleep(600)"
+
+
+@pytest.fixture
+def server(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> psutil.Process:
+    """A fork server of this test's own."""
+    monkeypatch.setenv("SERVER_OF", tmp_path.name)
+    run = api.submit(SLEEP)
+    assert eventually(lambda: run.state is State.RUNNING)
+    found = server_of(run)
+    run.cancel()
+    return found
+
+
+def server_of(run: api.Run) -> psutil.Process:
+    supervisor = run.status.supervisor
+    assert supervisor is not None
+    parent = psutil.Process(supervisor.pid).parent()
+    assert parent is not None
+    return parent
+
+
+def test_no_client_harms_anothers_start(server: psutil.Process, tmp_path: Path) -> None:
+    address = server_address(server)
+    gone = tmp_path / "gone"
+    nobody_reads = os.pipe()
+    os.close(nobody_reads[0])
+    full = os.pipe()
+    os.set_blocking(full[1], False)
+    os.write(full[1], bytes(1 << 20))
+    for folder, answer in ((gone, nobody_reads[1]), (gone, full[1]), (Path("relative"), full[1])):
+        assert send(address, Request(folder, answer))
+    (tmp_path / "launch.json").write_text("{")
+    (tmp_path / "status.json").write_text("")
+    assert send(address, Request(tmp_path, full[1]))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as silent:
+        silent.connect(str(address))
+        for data in (b"", b"\0", b"/" * 100_000, b"/nothing/passed"):
+            silent.send(data)
+        run = api.submit(SLEEP)
+        assert eventually(lambda: run.state is State.RUNNING)
+    assert server_of(run) == server
+    run.cancel()
+    for descriptor in (nobody_reads[1], *full):
+        os.close(descriptor)
+    with pytest.raises(DistrainError, match=r"No such file or directory: '.*gone/status.json'"):
+        warm.hand_over(gone, {}, 60.0)
+
+
+def server_address(server: psutil.Process) -> Path:
+    words = server.cmdline()
+    return Path(words[words.index("distrain_nb.worker.forkserver") + 1])
+
+
+def test_a_run_that_a_server_has_not_taken_when_it_ends_is_given_to_another(
+    home: Path, server: psutil.Process
+) -> None:
+    server.suspend()
+    runs: list[api.Run] = []
+    asking = [threading.Thread(target=lambda: runs.append(api.submit(SLEEP))) for _ in range(2)]
+    for each in asking:
+        each.start()
+    assert eventually(lambda: len(list(home.glob("runs/*/status.json"))) == 3)
+    assert not runs  # they wait for the server's answer
+    server.send_signal(signal.SIGKILL)
+    for each in asking:
+        each.join(60)
+    assert eventually(lambda: [run.state for run in runs] == [State.RUNNING] * 2)
+    for run in runs:
+        assert server_of(run) != server
+        run.cancel()
+
+
+def test_a_run_whose_folder_is_gone_when_it_ends(server: psutil.Process) -> None:
+    run = api.submit(SLEEP)
+    assert eventually(lambda: run.state is State.RUNNING)
+    owner = run.status.supervisor
+    assert owner is not None
+    moved = run.folder.with_name("moved")
+    run.folder.rename(moved)
+    os.kill(owner.pid, signal.SIGKILL)
+    assert eventually(lambda: not owner.alive)
+    assert api.submit("pass", wait=True).state is State.SUCCEEDED
+    assert server.is_running()
+
+
+def test_a_killed_supervisor_leaves_nothing_behind(server: psutil.Process) -> None:
+    code = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"])
+print(child.pid, flush=True)
+child.wait()
+"""
+    run = api.submit(code)
+    assert eventually(run.logs)
+    owner, child = run.status.supervisor, psutil.Process(int(next(run.lines()).text))
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    assert eventually(lambda: not child.is_running())
+    assert eventually(lambda: run.status.error == "the run's supervisor was killed by SIGKILL")
+    assert run.state is State.FAILED
+
+
+def test_a_long_folder_for_temporary_files_and_none_of_the_system(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("long" * 30) / ("longer" * 30)
+    long.mkdir(parents=True)
+    api.Config(idle=1.0).save()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    for runtime in (None, str(tmp_path / "not there")):
+        if runtime is None:
+            monkeypatch.delenv("XDG_RUNTIME_DIR")
+        else:
+            monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+        assert api.submit("x = 1", wait=True, result="x").result["x"] == 1
+    assert (long / f"distrain-{os.getuid()}").is_dir()
+
+
+def test_a_folder_that_others_can_enter_is_not_used(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime, temporary = tmp_path / "runtime", tmp_path / "temporary"
+    api.Config(idle=1.0).save()
+    theirs = runtime / "distrain", temporary / f"distrain-{os.getuid()}"
+    for folder in theirs:
+        folder.mkdir(parents=True)
+        folder.chmod(0o777)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    api.submit("pass", wait=True)
+    assert list((home / "sockets").iterdir())
+    assert not [path for folder in theirs for path in folder.iterdir()]
+    (home / "sockets").chmod(0o755)
+    with pytest.raises(DistrainError, match="set XDG_RUNTIME_DIR"):
+        api.submit("pass", wait=True)
+
+
+def test_a_file_system_without_locks(home: Path) -> None:
+    code = "from distrain_nb import api\nprint(api.submit('pass', wait=True).state)"
+    no_locks = partial(seccomp.fail, seccomp.FLOCK, errno.ENOLCK)
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SERVER_OF": "a file system without locks"},
+        preexec_fn=no_locks,
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    assert printed == b"succeeded\n"
+
+
+def test_only_no_such_process_means_that_one_has_ended() -> None:
+    look = """
+import os, subprocess
+from distrain_nb.worker.status import Owner
+ended = subprocess.Popen(["sleep", "600"])
+owners = Owner.of(os.getpid()), Owner.of(ended.pid)
+ended.kill()
+ended.wait()
+taken = []
+try:
+    while True:
+        taken.append(os.dup(0))
+except OSError as error:
+    print(error.errno, [owner.alive for owner in owners])
+"""
+    command = [sys.executable, "-c", look]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert printed == f"{errno.EMFILE} [True, False]\n"
+
+
+def test_few_files_may_be_open(home: Path) -> None:
+    """More than the supervisor needs for 60 processes, fewer than for 60 and what they use."""
+    code = '''
+from distrain_nb import api
+from distrain_nb.errors import RunFailed
+program = """import os, time
+if os.environ["RANK"] == "40":
+    raise ValueError("boom")
+time.sleep(600)
+"""
+for workers in 59, 120:
+    try:
+        api.start(api.prepare(program, workers=workers, wait=True)).wait(300)
+    except RunFailed as error:
+        print(str(error).splitlines()[1])
+'''
+    few = partial(resource.setrlimit, resource.RLIMIT_NOFILE, (256, 256))
+    printed = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "SERVER_OF": "few files"},
+        preexec_fn=few,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert printed[0] == "rank 40 failed first: ValueError: boom"
+    assert "Too many open files; `ulimit -n` says how many there may be" in printed[1]
