@@ -11,7 +11,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import ImageError
+from distrain_nb.errors import ImageError, shown
+from distrain_nb.image import documents
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ DOCKER = Family(
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.image.rootfs.diff.tar.gzip",
 )
+_LONGEST = 300
 ACCEPT = ", ".join((OCI.index, OCI.manifest, DOCKER.index, DOCKER.manifest))
 
 
@@ -56,9 +58,14 @@ class Descriptor:
     more: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def read(cls, entry: Mapping[str, Any]) -> Descriptor:
+    def read(cls, entry: Mapping[str, Any], where: str) -> Descriptor:
+        """Raises ImageError for what describes no blob of SHA-256."""
+        size = documents.part(entry, "size", int, where)
+        if size < 0:
+            raise documents.damaged(where, f"size is {size}")
+        media_type = documents.optional(entry, "mediaType", str, where)
         more = {k: v for k, v in entry.items() if k not in ("mediaType", "digest", "size")}
-        return cls(entry["mediaType"], entry["digest"], entry["size"], more)
+        return cls(media_type, documents.digest(entry, where), size, more)
 
     @property
     def foreign(self) -> bool:
@@ -86,16 +93,17 @@ class Manifest:
     @classmethod
     def read(cls, data: bytes, media_type: str, where: str) -> Manifest:
         """Parse what a registry sent. Raises ImageError for what is not an image's manifest."""
-        document = _document(data, where)
+        document = documents.read_document(data, where)
         family = _family(document, media_type)
         if family is None or "config" not in document:
             kind = document.get("mediaType") or media_type or "a manifest of an old kind"
             raise ImageError(f"{where} is {kind}, not a container image in OCI or Docker format.")
+        layers = documents.optional(document, "layers", list, where)
         return cls(
             family,
-            Descriptor.read(document["config"]),
-            tuple(Descriptor.read(entry) for entry in document["layers"]),
-            document.get("annotations", {}),
+            Descriptor.read(documents.part(document, "config", dict, where), where),
+            tuple(Descriptor.read(entry, where) for entry in layers),
+            documents.optional(document, "annotations", dict, where),
         )
 
     def with_layers(self, config: bytes, layers: Sequence[Layer]) -> Manifest:
@@ -123,15 +131,16 @@ def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> st
     None if it is an image itself. Raises ImageError, with the platforms that there are, if the
     index has no such image.
     """
-    document = _document(data, where)
+    document = documents.read_document(data, where)
     if "manifests" not in document or _family(document, media_type) is None:
         return None
-    found = {_platform(entry): str(entry["digest"]) for entry in reversed(document["manifests"])}
-    for name, digest in found.items():
+    entries = documents.part(document, "manifests", list, where)
+    found = {_platform(each, where): each for each in reversed(entries)}
+    for name, entry in found.items():
         if name == platform or name.startswith(f"{platform}/"):
-            return digest
+            return documents.digest(entry, where)
     known = ", ".join(sorted(name for name in found if "unknown" not in name))
-    raise ImageError(f"{where} has no image for {platform}. It has: {known or 'none'}.")
+    raise ImageError(f"{where} has no image for {platform}. It has: {known[:_LONGEST] or 'none'}.")
 
 
 @dataclass(frozen=True)
@@ -143,15 +152,17 @@ class ImageConfig:
     @classmethod
     def read(cls, data: bytes, where: str) -> ImageConfig:
         """Parse a configuration. Raises ImageError if `data` isn't one."""
-        document = _document(data, where)
+        document = documents.read_document(data, where)
         if "rootfs" not in document:
             raise ImageError(f"{where} has no container configuration, so it can't be a base.")
+        _check_config(document, where)
         return cls(document)
 
     @property
     def platform(self) -> str:
         """Operating system and processor, as `linux/amd64`."""
-        return f"{self.document.get('os', 'linux')}/{self.document.get('architecture', 'amd64')}"
+        system, processor = self.document.get("os"), self.document.get("architecture")
+        return f"{system or 'linux'}/{processor or 'amd64'}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -168,7 +179,7 @@ class ImageConfig:
 
     @property
     def diff_ids(self) -> tuple[str, ...]:
-        return tuple(self.document["rootfs"]["diff_ids"])
+        return tuple(self.document["rootfs"].get("diff_ids") or ())
 
     @property
     def _run(self) -> Mapping[str, Any]:
@@ -225,16 +236,6 @@ def to_json(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _document(data: bytes, where: str) -> dict[str, Any]:
-    try:
-        document = json.loads(data)
-    except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise ImageError(f"{where} doesn't hold a JSON document, so it is no container image.")
-    return document
-
-
 def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
     """By the document's own word, else by how it was sent (OCI's `mediaType` is optional)."""
     for kind in (document.get("mediaType"), media_type.partition(";")[0].strip()):
@@ -244,7 +245,23 @@ def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
     return None
 
 
-def _platform(entry: Mapping[str, Any]) -> str:
-    said = entry.get("platform") or {}
-    parts = (said.get("os", "unknown"), said.get("architecture", "unknown"), said.get("variant"))
-    return "/".join(part for part in parts if part)
+def _platform(entry: Mapping[str, Any], where: str) -> str:
+    said = documents.optional(entry, "platform", dict, where)
+    parts = [documents.optional(said, x, str, where) for x in ("os", "architecture", "variant")]
+    return "/".join(filter(None, (parts[0] or "unknown", parts[1] or "unknown", parts[2])))
+
+
+def _check_config(document: Mapping[str, Any], where: str) -> None:
+    """Raise ImageError where something that a container starts with is of another kind."""
+    documents.texts(documents.part(document, "rootfs", dict, where), "diff_ids", where)
+    documents.optional(document, "history", list, where)
+    run = documents.optional(document, "config", dict, where)
+    for name in ("Env", "Entrypoint", "Cmd"):
+        documents.texts(run, name, where)
+    labels = documents.optional(run, "Labels", dict, where)
+    told = [document.get(x) for x in ("os", "architecture", "created")] + [*labels.values()]
+    for text in (*told, run.get("WorkingDir"), run.get("User")):
+        if not isinstance(text, str | None) or "\0" in (text or ""):
+            raise documents.damaged(
+                where, f"configuration has {shown(text)} in it, which is no text"
+            )

@@ -57,6 +57,8 @@ def patiently(what: str, action: Callable[[], T]) -> T:
             asked = error.after if isinstance(error, TryAgain) else 0.0
             time.sleep(min(max(asked, pause * random.uniform(0.5, 1.0)), _LONGEST_PAUSE_S))
             pause *= 2
+        except (httpx.RequestError, httpx.InvalidURL) as wrong:
+            raise RegistryError(f"{what}: {said_of(wrong)}") from wrong
     raise AssertionError("unreachable")
 
 
@@ -64,8 +66,15 @@ def check_busy(response: httpx.Response, what: str) -> None:
     """Raise TryAgain for the statuses that say so, with the pause that was asked for."""
     if response.status_code in _BUSY:
         asked = response.headers.get("Retry-After", "")
-        after = float(asked) if asked.isdigit() else 0.0
+        after = float(asked) if asked.isascii() and asked.isdigit() else 0.0
         raise TryAgain(f"{what}: {response.status_code}", response.status_code, after)
+
+
+def said_of(wrong: Exception) -> str:
+    """What went wrong on the way, where trying again is of no use."""
+    if isinstance(wrong, httpx.TooManyRedirects):
+        return "the registry sends in circles. Is the name of the registry right?"
+    return str(wrong) or type(wrong).__name__
 
 
 def _final(what: str, error: Exception) -> RegistryError:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import httpx
 
 from distrain_nb.image.auth import AuthenticationError, RegistryAuth, encryption, refuse_plain
+from distrain_nb.image.bounds import BLOB, bound
 from distrain_nb.image.credentials import advice
 from distrain_nb.image.manifest import ACCEPT, digest_of
 from distrain_nb.image.patience import (
@@ -22,6 +23,7 @@ from distrain_nb.image.patience import (
     TryAgain,
     check_busy,
     patiently,
+    said_of,
 )
 from distrain_nb.image.reference import Reference, is_loopback
 
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 
 _TIMEOUT = httpx.Timeout(300.0, connect=15.0)  # a registry may take long to store a big blob
 _CONNECTIONS = httpx.Limits(max_connections=8)
-_MAX_DOCUMENT = 8 << 20
 _CHUNK = 1 << 18
+_LONGEST_REASON = 500
 
 
 class Blob(Protocol):
@@ -70,9 +72,10 @@ class Registry:
             verify=False if plain else encryption(),
             timeout=_TIMEOUT,
             limits=_CONNECTIONS,
+            headers={"Accept-Encoding": "identity"},
             follow_redirects=True,
             trust_env=not plain,
-            event_hooks={} if plain else {"request": [refuse_plain]},
+            event_hooks={"request": [] if plain else [refuse_plain], "response": [bound]},
         )
 
     def close(self) -> None:
@@ -158,15 +161,13 @@ class Registry:
         """The bytes at `path` from `start` on."""
         headers = {"Range": f"bytes={start}-"} if start else {}
         what = f"Reading {path} from {self.name}"
-        with self._http.stream("GET", self._origin.join(path), headers=headers) as response:
+        url, blob = self._origin.join(path), {BLOB: True}
+        with self._http.stream("GET", url, headers=headers, extensions=blob) as response:
             _check(response, what, (206,) if start else (200,), self.name)
             yield from response.iter_raw(_CHUNK)
 
     def _get(self, path: str, what: str, headers: dict[str, str] | None = None) -> httpx.Response:
-        response = self._ask("GET", path, what, (200,), headers=headers)
-        if len(response.content) > _MAX_DOCUMENT:
-            raise RegistryError(f"{what}: {len(response.content)} bytes are too many.")
-        return response
+        return self._ask("GET", path, what, (200,), headers=headers)
 
     def _ask(
         self, method: str, path: str, what: str, allowed: tuple[int, ...], **more: Any
@@ -241,16 +242,21 @@ class RegistryBlob:
 
     def _pieces(self) -> Iterator[bytes]:
         path = f"/v2/{self.repository}/blobs/{self.digest}"
+        what = f"Reading {self.digest} from {self.registry.name}"
         done, cuts = 0, 0
         while done < self.size:
             try:
                 for data in self.registry.stream(path, done):
                     done += len(data)
+                    if done > self.size:
+                        raise DigestMismatch(f"{what}: it has more than its {self.size:,} bytes.")
                     yield data
-            except httpx.TransportError:
+            except httpx.TransportError as cut:
                 cuts += 1
                 if cuts > 5:
-                    raise
+                    raise TryAgain(f"{what} failed {cuts} times: {cut}") from cut
+            except httpx.RequestError as wrong:
+                raise RegistryError(f"{what}: {said_of(wrong)}") from wrong
             else:
                 break
 
@@ -312,4 +318,4 @@ def _reason(response: httpx.Response) -> str:
         words = f"{said.get('code', '')} {said.get('message', '')}".strip()
     except (ValueError, LookupError, TypeError, AttributeError):
         words = response.reason_phrase
-    return f"{response.status_code} {words}".strip()
+    return f"{response.status_code} {words}".strip()[:_LONGEST_REASON]

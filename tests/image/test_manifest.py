@@ -92,14 +92,14 @@ def index(*platforms: str) -> bytes:
     for number, platform in enumerate(platforms):
         system, processor, variant = (*platform.split("/"), "")[:3]
         said = {"os": system, "architecture": processor} | ({"variant": variant} if variant else {})
-        entries.append({"digest": f"sha256:{number}", "platform": said})
+        entries.append({"digest": f"sha256:{number:064}", "platform": said})
     return json.dumps({"schemaVersion": 2, "manifests": entries}).encode()
 
 
 def test_an_index_gives_the_image_of_the_platform() -> None:
     data = index("linux/arm64/v8", "linux/amd64", "unknown/unknown")
-    assert pick_platform(data, OCI.index, "linux/amd64", "x") == "sha256:1"
-    assert pick_platform(data, DOCKER.index, "linux/arm64", "x") == "sha256:0"
+    assert pick_platform(data, OCI.index, "linux/amd64", "x") == f"sha256:{1:064}"
+    assert pick_platform(data, DOCKER.index, "linux/arm64", "x") == f"sha256:{0:064}"
     assert pick_platform(manifest(), OCI.manifest, "linux/amd64", "x") is None
 
 

@@ -1,0 +1,66 @@
+"""JSON that a registry sent: read part by part, with a sentence for what is not as it has to be."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, TypeVar
+
+from distrain_nb.errors import ImageError, shown
+
+T = TypeVar("T")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_CALLED = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
+
+
+def read_document(data: bytes, where: str) -> dict[str, Any]:
+    """The object that `data` holds. Raises ImageError if none, or one that JSON can't say."""
+    try:
+        document = json.loads(data)
+        json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict):
+        raise ImageError(f"{where} doesn't hold a JSON document, so it is no container image.")
+    return document
+
+
+def part(of: Any, name: str, kind: type[T], where: str) -> T:
+    """What `of` has there. Raises ImageError where that is of another kind, or missing."""
+    found = _object(of, where).get(name)
+    if not isinstance(found, kind) or isinstance(found, bool):
+        raise damaged(where, f"{name} is {shown(found)} and not {_CALLED[kind]}")
+    return found
+
+
+def texts(of: Any, name: str, where: str) -> list[str]:
+    """A list of texts, empty where it is null or missing. Raises ImageError for anything else."""
+    found = optional(of, name, list, where)
+    for each in found:
+        if not isinstance(each, str) or "\0" in each:
+            raise damaged(where, f"{name} has {shown(each)} in it, which is no text")
+    return found
+
+
+def optional(of: Any, name: str, kind: type[T], where: str) -> T:
+    """As `part`, but an empty one where it is null or missing."""
+    return kind() if _object(of, where).get(name) is None else part(of, name, kind, where)
+
+
+def digest(of: Any, where: str) -> str:
+    """The `digest`, which names files here. Raises ImageError for anything but a SHA-256."""
+    found = part(of, "digest", str, where)
+    if not _DIGEST.fullmatch(found):
+        raise damaged(where, f"digest is {shown(found)} and not sha256: with 64 digits")
+    return found
+
+
+def damaged(where: str, why: str) -> ImageError:
+    """What is wrong with an image, and what to do."""
+    return ImageError(f"{where} can't be read: its {why}. Build or push it again, or name another.")
+
+
+def _object(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise damaged(where, f"document has {shown(value)} where an object has to be")
+    return value
