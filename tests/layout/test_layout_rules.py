@@ -52,6 +52,38 @@ def test_every_machine_accelerator_and_count_is_decided_as_the_tables_say(place:
         assert refused(place, machine.machine_type, None, count) != fits, (machine, count)
 
 
+@pytest.mark.parametrize("place", ["vertex", "ai-platform"])
+def test_a_legacy_machine_becomes_one_with_as_many_gpus(place: str) -> None:
+    for row in CATALOG.legacy_machines.values():
+        if row.kind != "machine" or row.name == "cloud_tpu":
+            continue
+        workers = Pool(2, row.name)
+        layout = Layout(place, primary=Pool(1, "n1-standard-4"), workers=workers)
+        found = next(f for f in check(layout) if f.where == "workers.machine")
+        has = f"{row.accelerator_count} x {row.accelerator.removeprefix('NVIDIA_TESLA_')}"
+        for fix in found.fixes:
+            repaired = fix.apply(layout)
+            gpus = repaired.workers.accelerator_count
+            assert (repaired.workers.replicas, gpus) == (2, row.accelerator_count), fix.label
+            assert errors(check(repaired)) == ()
+            if row.accelerator:
+                assert str(gpus) + " x " in fix.label
+                kept = repaired.workers.accelerator == row.accelerator
+                assert kept or f"in place of {has}" in fix.label
+                assert place == "ai-platform" or has in found.message
+        assert found.fixes
+    k80s = Layout(place, primary=Pool(1, "n1-standard-4"), workers=Pool(1, "complex_model_m_gpu"))
+    first = next(f for f in check(k80s) if f.where == "workers.machine").fixes[0].apply(k80s)
+    gpu = "T4" if place == "vertex" else "K80"
+    assert first.workers == Pool.parse(f"n1-standard-16+4*{gpu}")
+
+
+def test_a_tier_elsewhere_becomes_a_primary_with_its_gpu() -> None:
+    layout = Layout("vertex", tier="BASIC_GPU")
+    fix = next(f for f in check(layout) if f.code == "tier-elsewhere").fixes[0]
+    assert fix.apply(layout) == Layout.of("vertex", primary="n1-standard-8+1*T4")
+
+
 def test_legacy_machines_take_no_accelerators_of_their_own() -> None:
     for row in CATALOG.legacy_machines.values():
         if row.kind != "machine" or row.name == "cloud_tpu":

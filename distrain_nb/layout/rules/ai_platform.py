@@ -6,7 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.pool import Role
+from distrain_nb.layout.rules.engine import Edit, Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.legacy import successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,8 +71,21 @@ def tier_elsewhere(job: Job) -> Iterator[Problem]:
         yield Problem(
             "tier",
             f"The tier {job.layout.tier} has no meaning on {job.layout.on}.",
-            lambda: [repair("Remove the tier", tier=None)],
+            partial(_without_tier, job),
         )
+
+
+def _without_tier(job: Job) -> Iterator[Repair]:
+    """With a primary that has the tier's GPU, where there is no pool that could have it."""
+    rows = job.catalog.legacy_machines.values()
+    tier = next((row for row in rows if row.name == job.layout.tier), None)
+    if tier and tier.accelerator and not job.pools and job.layout.on == "vertex":
+        has = (tier.accelerator, tier.accelerator_count)
+        alike = next(row for row in rows if (row.accelerator, row.accelerator_count) == has)
+        for found in successors(job, Role.PRIMARY, alike):
+            yield Repair(found.label, Edit((("tier", None), *found.edit.changes)))
+    else:
+        yield repair("Remove the tier", tier=None)
 
 
 @rule(
@@ -93,22 +108,8 @@ def machine_categories(job: Job) -> Iterator[Problem]:
 
 
 def _modern(job: Job, placed: Placed) -> Iterator[Repair]:
-    """A machine much like the legacy one that takes its accelerators."""
-    row = placed.legacy
-    if row is None or not row.approx_machine_type:
-        return
-    machine, count = row.approx_machine_type, row.accelerator_count or 0
-    if not (found := job.catalog.machines.get(machine)) or not found.aiplatform_training:
-        machine = "n1-highcpu-16"
-    yield repair(
-        f"Use {machine}" + (f" with {count} x {row.accelerator}" if count else ""),
-        **at(
-            placed.role,
-            machine=machine,
-            accelerator=row.accelerator or None,
-            accelerator_count=count,
-        ),
-    )
+    if placed.legacy:
+        yield from successors(job, placed.role, placed.legacy)
 
 
 @rule(

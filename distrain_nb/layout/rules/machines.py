@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.legacy import built_in, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -83,12 +84,18 @@ def _unknown(job: Job, placed: Placed) -> str:
     name, place = placed.pool.machine, job.layout.on
     if placed.legacy and placed.legacy.kind == "scale_tier":
         return f"{name} is a scale tier, not a machine type: set it as the tier."
+    if placed.legacy:
+        has = built_in(placed.legacy)
+        return f"{name} is a machine type of AI Platform{f' with {has}' if has else ''}."
     if placed.known:
         return f"{name} is not offered for training on {place}."
     return f"{name} is not a machine type known for {place}; if it is new, add it to catalog.yaml."
 
 
 def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:
+    if placed.legacy and placed.legacy.kind == "machine" and job.layout.on in GOOGLE:
+        yield from successors(job, placed.role, placed.legacy)
+        return
     name = placed.pool.machine or ""
     near_by = sorted(offered, key=lambda other: -_alike(name, other))[:_ALIKE]
     near = get_close_matches(name, near_by, n=3, cutoff=0.5)
