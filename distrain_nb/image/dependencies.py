@@ -17,7 +17,7 @@ from distrain_nb.image.cache import cache_folder, draft_of
 from distrain_nb.image.contents import Contents, contents_of
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
-from distrain_nb.image.names import requirement_name, without_local_version
+from distrain_nb.image.names import builds, requirement_name, without_local_version
 from distrain_nb.image.progress import Listener, tell
 
 if TYPE_CHECKING:
@@ -92,19 +92,23 @@ def wanted_of(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The requirements to resolve, and notes on what the base has in another version.
 
-    What was asked for takes the place of what is imported; what is imported and in the base is
-    left to the base.
+    What was asked for takes the place of what is imported; what is imported and in the base, be it
+    built for other hardware, is left to the base.
     """
     wanted = {requirement_name(line): line for line in asked}
     notes = []
     for line in imported:
         name = requirement_name(line)
-        has, here = contents.packages.get(name), line.partition("==")[2]
-        if name in wanted:
+        there = next((each for each in builds(name) if each in contents.packages), None)
+        if not wanted.keys().isdisjoint(builds(name)):
             continue
-        if has is None:
+        if there is None:
             wanted[name] = without_local_version(line)
-        elif here and has != here:
+            continue
+        has, here = contents.packages[there], line.partition("==")[2]
+        if there != name:
+            notes.append(f"{name} is the base's {there} {has}; the notebook has {name} {here}")
+        elif here and has.partition("+")[0] != here.partition("+")[0]:
             notes.append(f"{name} is the base's {has}; the notebook has {here}")
     return tuple(wanted.values()), tuple(notes)
 

@@ -25,7 +25,7 @@ from distrain_nb.image.image import (
     ImageLayer,
     environment_for,
 )
-from distrain_nb.image.names import without_local_version
+from distrain_nb.image.names import builds, requirement_name, without_local_version
 from distrain_nb.image.payload import worker_files
 from distrain_nb.image.progress import Listener, tell
 from distrain_nb.image.reference import Reference
@@ -45,10 +45,10 @@ REDUCTION_SERVER = (
 )
 _IMPORTS, _ASKED = "imports.txt", "requirements.txt"
 _PIP = "python3 -m pip"
-# Packages that the program imports are installed where the base has none of that name, in any
+# Packages that the program imports are installed where the base has none of these names, in any
 # version; what was asked for by name is installed as asked.
 _INSTALL_IMPORTS = (
-    f'while read -r line; do {_PIP} show -q "${{line%%==*}}" '
+    f"while IFS=\"$(printf '\\t')\" read -r line names; do {_PIP} show -q $names "
     f'|| {_PIP} install --no-cache-dir "$line" || exit 1; done < {ROOT}/{_IMPORTS}'
 )
 
@@ -90,11 +90,17 @@ def write_context(program: Program, recipe: Recipe, folder: Path) -> None:
         else:
             shutil.copyfile(source, target)
     for name, lines in (
-        (_IMPORTS, map(without_local_version, program.requirements)),
+        (_IMPORTS, map(_with_builds, program.requirements)),
         (_ASKED, recipe.requirements),
     ):
         (folder / name).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
     (folder / "Dockerfile").write_text(dockerfile(program, recipe), encoding="utf-8")
+
+
+def _with_builds(requirement: str) -> str:
+    """A requirement, a tab, and the names of all packages that take its place."""
+    names = builds(requirement_name(requirement))
+    return f"{without_local_version(requirement)}\t{' '.join(names)}"
 
 
 def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:

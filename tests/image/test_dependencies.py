@@ -226,6 +226,41 @@ def test_what_is_asked_for_goes_before_what_is_imported() -> None:
     assert notes == ()
 
 
+@pytest.mark.parametrize(
+    ("imported", "has", "note"),
+    [
+        (
+            "tensorflow-cpu==2.21.0",
+            {"tensorflow": "2.17.0"},
+            "tensorflow-cpu is the base's tensorflow 2.17.0; "
+            "the notebook has tensorflow-cpu 2.21.0",
+        ),
+        ("torch==2.8.0+cpu", {"torch": "2.8.0+cu126"}, ""),
+        ("torch==2.8.0", {"torch": "2.8.0+cu126"}, ""),
+        (
+            "torch==2.13.0",
+            {"torch": "2.8.0+cu126"},
+            "torch is the base's 2.8.0+cu126; the notebook has 2.13.0",
+        ),
+        (
+            "faiss-cpu==1.9",
+            {"faiss-gpu-cu12": "1.9"},
+            "faiss-cpu is the base's faiss-gpu-cu12 1.9; the notebook has faiss-cpu 1.9",
+        ),
+    ],
+)
+def test_a_build_for_gpus_is_not_replaced(imported: str, has: dict[str, str], note: str) -> None:
+    wanted, notes = wanted_of((imported,), (), Contents("3.11", "x86_64-manylinux_2_28", has))
+    assert wanted == ()
+    assert notes == ((note,) if note else ())
+
+
+def test_another_build_that_is_asked_for_is_enough() -> None:
+    contents = Contents("3.11", "x86_64-manylinux_2_28", {})
+    wanted, _ = wanted_of(("tensorflow-cpu==2.21.0",), ("tensorflow==2.21.0",), contents)
+    assert wanted == ("tensorflow==2.21.0",)
+
+
 def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
     from distrain_nb.image.base import Base
     from distrain_nb.image.contents import contents_of

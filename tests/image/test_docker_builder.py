@@ -63,7 +63,7 @@ def test_the_context_has_all_that_the_dockerfile_copies(tmp_path: Path) -> None:
     for line in (tmp_path / "Dockerfile").read_text().splitlines():
         if line.startswith("COPY"):
             assert (tmp_path / line.split()[1]).exists()
-    assert (tmp_path / "imports.txt").read_text() == "torch==2.3.0\n"
+    assert (tmp_path / "imports.txt").read_text() == "torch==2.3.0\ttorch\n"
     assert (tmp_path / "requirements.txt").read_text() == "numpy>=2\n"
     assert (tmp_path / "worker/distrain_nb/worker/__init__.py").exists()
     assert not list(tmp_path.rglob("__pycache__"))
@@ -81,10 +81,11 @@ def test_only_what_the_base_lacks_is_installed(
 ) -> None:
     """The Dockerfile's own line, with a real shell and a real pip."""
     wheel(tmp_path / "wheels", "ours", "1.0")
-    program = SimpleProgram(requirements=("pytest==0.1", "ours==1.0"))
-    text = builder.dockerfile(program, Recipe("python:3.11", "gcr.io/p/job:1"))
+    lacking = "ours==1.0; python_version > '3' and python_version < '4'"
+    program = SimpleProgram(requirements=("pytest==0.1", "tensorflow-intel==0.1", lacking))
+    builder.write_context(program, Recipe("python:3.11", "gcr.io/p/job:1"), tmp_path)
+    text = (tmp_path / "Dockerfile").read_text()
     line = next(x for x in text.splitlines() if "imports.txt" in x and x.startswith("RUN"))
-    (tmp_path / "imports.txt").write_text("pytest==0.1\nours==1.0\n")
     for name, value in {
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "PIP_CONFIG_FILE": os.devnull,

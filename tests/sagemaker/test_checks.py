@@ -127,9 +127,6 @@ TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
     "a framework without a container": (
         laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
     ),
-    "packages of an isolated job": (
-        laid(), {**SCRIPT, "isolate": True}, ["sagemaker.isolate-packages"],
-    ),
     "options of Vertex AI": (
         laid(),
         {"nfs": ("a:/b:c",), "tensorboard": "1", "project": "p"},
@@ -180,6 +177,16 @@ def test_options_that_cannot_be_read_are_refused(options: dict[str, Any], said: 
     with pytest.raises(OptionError) as refused:
         planned(options=options)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "lacking"), [("import torch", ""), ("import torch, IPython", "ipython")]
+)
+def test_an_isolated_job_has_what_its_container_has(code: str, lacking: str) -> None:
+    plan = planned(laid(), code=code, options={**SCRIPT, "isolate": True})
+    told = [f.message for f in plan.findings if f.code == "sagemaker.isolate-packages"]
+    ending = f"what its container lacks: {lacking}"
+    assert [message.endswith(ending) for message in told] == [True] * bool(lacking)
 
 
 def test_a_pipe_with_all_its_extras() -> None:

@@ -17,6 +17,7 @@ import os
 total = 40 + int(os.environ["WORLD_SIZE"])
 print("from the package")
 """
+TENSORFLOW = "europe-docker.pkg.dev/vertex-ai/training/tf-gpu.2-17.py310:latest"
 PYTORCH = "europe-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest"
 
 
@@ -49,4 +50,5 @@ def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None
 def test_what_the_container_has_is_left_as_it_is() -> None:
     asked = ("torch==2.13.0", "numpy==2.3.1", "webdataset>=0.2,<1")
     assert list(needed(asked, PYTORCH)) == ["numpy", "webdataset>=0.2,<1"]
+    assert list(needed(("tensorflow-cpu==2.21.0", "numpy==2.3.1"), TENSORFLOW)) == ["numpy"]
     assert list(needed(asked, "mine:1")) == ["torch", "numpy", "webdataset>=0.2,<1"]

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.image.names import builds, requirement_name
 from distrain_nb.image.payload import worker_files
 
 if TYPE_CHECKING:
@@ -38,11 +39,13 @@ def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
 
 
 def unpinned(requirements: Iterable[str], there: Sequence[str]) -> Iterator[str]:
-    """Requirements but for what is `there`, without the notebook's exact versions."""
+    """Requirements but for what is `there`, without the notebook's exact versions.
+
+    What is there in a build for other hardware stays as it is.
+    """
     for line in requirements:
-        name = re.sub(r"==[^,;\s]+$", "", line)
-        if name not in there:
-            yield name
+        if set(builds(requirement_name(line))).isdisjoint(there):
+            yield re.sub(r"==[^,;\s]+$", "", line)
 
 
 def files_of_worker() -> Iterator[tuple[str, Path]]:

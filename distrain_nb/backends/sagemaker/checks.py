@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker import given
+from distrain_nb.backends.sagemaker.code import needed
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
@@ -125,9 +126,10 @@ def _of_script(job: Job, start: Start) -> Iterator[Finding]:
             "later: take a newer --framework, or --image"
         )
         yield _error("python", "framework", message)
-    if job.backend_options.get("isolate") and job.program.requirements:
-        named = ", ".join(job.program.requirements)
-        message = f"an isolated job can't install what its container lacks: {named}"
+    framework = job.layout.framework_name or framework_of(job)
+    lacking = ", ".join(needed(job.program.requirements, framework))
+    if job.backend_options.get("isolate") and lacking:
+        message = f"an isolated job can't install what its container lacks: {lacking}"
         yield _warning("isolate-packages", "isolate", message)
 
 
