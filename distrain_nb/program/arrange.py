@@ -40,11 +40,18 @@ def arrange(found: Mapping[str, Needed], history: History) -> list[Piece]:
     sometime: dict[Key, set[Key]] = {}
     for key in keys:
         at_once, later = _needs(pieces[key], found, history)
-        before[key] = {d for name in at_once for d in given.get(name, ())} - {key}
+        before[key] = {d for name in at_once for d in _seen(key, given.get(name, ()))} - {key}
         sometime[key] = {d for name in later for d in given.get(name, ())} - {key}
     _keep_chains(found, before)
     _keep_values(pieces, before)
     return [pieces[key] for key in ordered(keys, before, sometime)]
+
+
+def _seen(key: Key, given: Iterable[Key]) -> set[Key]:
+    """Of the pieces that give a name, those that stood before this one in the notebook, if any."""
+    if isinstance(key, str):
+        return set(given)
+    return {d for d in given if not isinstance(d, str) and d < key} or set(given)
 
 
 def _pieces(needed: Needed) -> Iterable[tuple[Key, Piece]]:

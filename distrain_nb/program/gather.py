@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.matching import changed_methods
 from distrain_nb.program.portable import Definitions, Problem, Trial, try_value
+from distrain_nb.program.remake import Remade, remake, remake_for
 from distrain_nb.program.resolve import (
     How,
     Import,
@@ -24,6 +25,8 @@ from distrain_nb.program.resolve import (
     resolve,
 )
 from distrain_nb.program.telling import tell
+from distrain_nb.program.world import World
+from distrain_nb.program.world_reads import Reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,6 +84,7 @@ class Gathering:
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.notebook.namespace)
+        self.world = World(self.notebook.namespace, self.history)
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -105,6 +109,7 @@ class Gathering:
                     self.found[wanted.name] = replace(known, where=where)
             elif wanted.name not in self._settled:
                 self._settle(wanted)
+        self._tell_rebound()
         set_inside = self._set_by_functions()
         for wanted in self._missing:
             if wanted.name not in set_inside:
@@ -138,11 +143,39 @@ class Gathering:
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
         elif isinstance(how, (Literal, Value)):
-            self._carry(wanted, None if wanted.deleted else value)
+            self._data(wanted, value)
         else:
-            self.found[wanted.name] = Needed(wanted.name, value, how, (wanted.where,))
-            if isinstance(how, Source):
-                self._source(wanted, how)
+            self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
+
+    def _take(self, needed: Needed, wanted: Wanted) -> None:
+        self.found[needed.name] = needed
+        if isinstance(needed.how, Source):
+            self._source(wanted, needed.how)
+
+    def _data(self, wanted: Wanted, value: Any) -> None:
+        """A value travels, unless each process has to make its own."""
+        if wanted.deleted:
+            self._carry(wanted, None)
+            return
+        made = remake(wanted.name, value, wanted.where, self.world)
+        if not self._remade(made, wanted, value):
+            self._carry(wanted, value)
+
+    def _remade(self, made: Remade, wanted: Wanted, value: Any) -> bool:
+        """Take what is made again; True where the value itself must not travel."""
+        if made.how is not None and (made.how.world or wanted.required):
+            self._take(Needed(wanted.name, value, made.how, (wanted.where,)), wanted)
+            return True
+        if made.finding is None:
+            return False
+        if made.refused and not wanted.required:
+            self._settled.add(wanted.name)
+            self._stays_behind(wanted, f"{type(value).__name__}, made for the notebook's process")
+            return True
+        self.findings.append(made.finding)
+        if made.refused:
+            self._settled.add(wanted.name)
+        return made.refused
 
     def _carry(self, wanted: Wanted, value: Any) -> None:
         how = as_data(value)
@@ -194,20 +227,36 @@ class Gathering:
             if use.name != name and (use.at_once or use.name not in self.own)
         ]
         self.want(uses, statement.label)
-        for use in uses:
-            if use.at_once:
-                self._rebound(name, use, placed)
 
-    def _rebound(self, name: str, use: Use, placed: Placed) -> None:
+    def _tell_rebound(self) -> None:
+        """Tell what runs again with other values than it had in the notebook."""
+        late = self.history.late_annotations
+        made = [n for n in self.found.values() if isinstance(n.how, Source)]
+        repeated = {placed.at for n in made for placed in n.how.chain}  # type: ignore[union-attr]
+        for needed in made:
+            assert isinstance(needed.how, Source)
+            for placed in needed.how.chain:
+                for use in placed.statement.names(late).needs.values():
+                    if use.at_once and use.name != needed.name:
+                        self._rebound(needed, use, placed, repeated)
+
+    def _rebound(
+        self, needed: Needed, use: Use, placed: Placed, repeated: set[tuple[int, int]]
+    ) -> None:
         later = [p for p in self.history.of(use.name) if p.at > placed.at]
         if not later or later[0].statement.is_import or later[0].statement.is_definition:
             return
+        seen = next(iter(self.history.of(use.name, before=placed.at)), None)
+        if seen and (seen.at in repeated or seen.statement.text == later[0].statement.text):
+            return
+        world = isinstance(needed.how, Source) and needed.how.world
         self.say(
             "rebound",
-            Severity.WARNING,
+            Severity.ERROR if world else Severity.WARNING,
             f"{placed.statement.label}, line {use.line}",
-            f"`{name}` is made again with the present `{use.name}`, which"
-            f" {later[0].statement.where} has set since",
+            f"`{needed.name}` is made again with the present `{use.name}`, which"
+            f" {later[0].statement.where} has set since"
+            + (f": run {placed.statement.where} again, or move it into the cell" if world else ""),
         )
 
     def _no_source(self, wanted: Wanted, value: Any) -> None:
@@ -231,9 +280,13 @@ class Gathering:
                 needed.name, self.history, "holds a function without a name, and is made again"
             )
             if made:
-                self.found[needed.name] = replace(needed, how=made)
-                self._source(wanted, made)
+                self._take(replace(needed, how=made), wanted)
                 return
+        if trial.bound:
+            reading = Reading("world", trial.bound, "")
+            made_again = remake_for(needed.name, needed.value, reading, wanted.where, self.world)
+            self._remade(made_again, wanted, needed.value)
+            return
         if trial.problem:
             self._not_portable(wanted, trial.problem)
             return
@@ -253,13 +306,8 @@ class Gathering:
     def _not_portable(self, wanted: Wanted, problem: Problem) -> None:
         self._settled.add(wanted.name)
         if not wanted.required:
-            self.say(
-                "not-carried",
-                Severity.INFO,
-                wanted.where,
-                f"the notebook's `{wanted.name}` stays behind, as the cell sets its own"
-                f" (`{problem.path}`, {problem.type}, {problem.reason})",
-            )
+            why = f"`{problem.path}`, {problem.type}, {problem.reason}"
+            self._stays_behind(wanted, why)
             return
         inside = "" if problem.path == wanted.name else f" in `{wanted.name}`"
         self.say(
@@ -269,6 +317,10 @@ class Gathering:
             f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't travel:"
             f" {problem.advice}",
         )
+
+    def _stays_behind(self, wanted: Wanted, why: str) -> None:
+        message = f"the notebook's `{wanted.name}` stays behind, as the cell sets its own ({why})"
+        self.say("not-carried", Severity.INFO, wanted.where, message)
 
     # -- names that the notebook doesn't have -------------------------------------------------
 

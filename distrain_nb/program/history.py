@@ -52,6 +52,11 @@ class Statement:
         """The modules that the statement imports, inside functions too."""
         return imports_of(self.node)
 
+    @lru_cache(maxsize=4096)  # noqa: B019
+    def mentions(self) -> frozenset[str]:
+        """Every name that stands in the statement."""
+        return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
+
     @property
     def is_definition(self) -> bool:
         return isinstance(self.node, _DEFINITIONS)
@@ -92,6 +97,7 @@ class History:
     bindings: dict[str, list[Placed]] = field(default_factory=dict)
     changes: dict[str, list[Placed]] = field(default_factory=dict)  # Net.forward = …
     stars: list[Placed] = field(default_factory=list)
+    placed: list[Placed] = field(default_factory=list)  # every statement, in order
     futures: set[str] = field(default_factory=set)  # they stay on in later cells
 
     @property
@@ -120,6 +126,7 @@ def history(cells: Iterable[Cell]) -> History:
 
 def _add(found: History, placed: Placed) -> None:
     node = placed.statement.node
+    found.placed.append(placed)
     for name in placed.statement.binds:
         found.bindings.setdefault(name, []).append(placed)
     for name in _changed(node):

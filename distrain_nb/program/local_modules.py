@@ -41,7 +41,7 @@ def place_of(root: str, folder: Path) -> Place:
     origin = Path(spec.origin) if spec.has_location and spec.origin else None
     folders = [Path(p) for p in spec.submodule_search_locations or ()]
     home = origin or next(iter(folders), None)
-    if home is None or _is_installed(home.absolute()):
+    if home is None or is_installed(home.absolute()):
         return Place("installed")
     if origin and origin.name != "__init__.py":
         return Place("local", ((origin.name, origin),))
@@ -76,7 +76,8 @@ def _install_folders() -> tuple[Path, ...]:
     return tuple({Path(sysconfig.get_path(n)).absolute() for n in names})
 
 
-def _is_installed(path: Path) -> bool:
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
     if {"site-packages", "dist-packages"} & set(path.parts):
         return True
     return any(folder in path.parents for folder in _install_folders())

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, BinaryIO
 
+from distrain_nb.program.process_bound import is_bound
 from distrain_nb.program.refusals import GENERAL_ADVICE, Refusal, refusal
 from distrain_nb.worker.pickles import Writer, out_of_band
 from distrain_nb.worker.values import Index, reason, write
@@ -22,6 +23,14 @@ _PLAIN = (bool, int, float, str, bytes, type(None))
 
 class _LocalFunction(Exception):
     """A lambda, or a function made inside another one: it has no name to be found by."""
+
+
+class Bound(Refusal):
+    """The value holds an object that belongs to one process: to its rank, world or device."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__("belongs to one process of a job", "make it in the cell")
+        self.kind = kind
 
 
 class _TooLarge(Exception):
@@ -91,6 +100,8 @@ class NotebookWriter(Writer):
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
             self.seen.modules.add(obj.__module__ or "builtins")
             return NotImplemented
+        if is_bound(obj):
+            raise Bound(type(obj).__name__)
         found = refusal(obj)
         if found is not None:
             raise found
@@ -130,13 +141,15 @@ class Trial:
     """The result of trying to pickle a value.
 
     `size` is in bytes, at least that where `complete` is false. `problem` says why the value
-    can't travel; `local_function` that it holds a function which only its statement can make.
+    can't travel; `local_function` that it holds a function which only its statement can make;
+    `bound` names the type of an object inside that belongs to one process.
     """
 
     size: int
     seen: Seen
     complete: bool = True
     local_function: bool = False
+    bound: str = ""
     problem: Problem | None = None
 
 
@@ -160,6 +173,8 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Tr
         return Trial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:
         return Trial(0, seen, local_function=True, problem=_problem(name, value, definitions))
+    except Bound as bound:
+        return Trial(0, seen, bound=bound.kind, problem=_problem(name, value, definitions))
     except Exception:
         return Trial(0, seen, problem=_problem(name, value, definitions))
     return Trial(objects.size + arrays.size, seen)

@@ -38,10 +38,14 @@ class Import:
 
 @dataclass(frozen=True)
 class Source:
-    """`chain`: the statements that make the object, in order. `why`: where it is not plain."""
+    """`chain`: the statements that make the object, in order. `why`: where it is not plain.
+
+    `world`: it depends on the rank or the world, so that nothing else will do.
+    """
 
     chain: tuple[Placed, ...]
     why: str = ""
+    world: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,114 @@
+"""What belongs to one process of a job: types and calls that know a rank, a world or a device.
+
+Names are those that the packages give: `Class.__module__` and `__qualname__` of PyTorch 2.13,
+Accelerate 1.15, transformers 5.23, Lightning 2.6, TensorFlow 2.21, Horovod 0.28, mpi4py 4.1, JAX.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+# Objects of these classes, and of classes made from them, belong to one process of one world.
+_TYPES = re.compile(
+    r"(accelerate\.(accelerator|state|data_loader|optimizer|scheduler)"
+    r"|(lightning\.fabric|lightning_fabric)\.(fabric|strategies|wrappers)"
+    r"|(lightning\.pytorch|pytorch_lightning)\.(trainer\.trainer|strategies)"
+    r"|transformers\.(training_args|trainer|integrations\.deepspeed)"
+    r"|torch\.(distributed|nn\.parallel\.distributed|utils\.data\.distributed|cuda\.(streams|graphs))"
+    r"|torch\._C\._distributed_(c10d|rpc)"
+    r"|tensorflow\.python\.distribute|horovod|mpi4py\.MPI|torch_xla|deepspeed|smdistributed"
+    r"|jaxlib(\.\w+)*\.(Device|Client)|jax\._src\.(mesh|sharding_impls|distributed)|megatron\.core\.parallel_state"
+    r"|composer\.trainer|ray\.train)(\.|$)"
+)
+_KEEP_NO_STATE = re.compile(
+    r"(accelerate\.(accelerator|state|data_loader)|(lightning\.fabric|lightning_fabric)\."
+    r"(fabric|strategies)|transformers\.training_args|torch\.utils\.data|torch\.distributed\."
+    r"(device_mesh|distributed_c10d)|torch\._C\._distributed|tensorflow\.python\.distribute|mpi4py)"
+)
+_STATEFUL = ("state_dict", "get_weights", "fit", "train", "backward", "assign")
+_MOST_PARTS = 1000
+
+# Calls whose answer depends on the rank or the world.
+_WORLD = re.compile(
+    r"(torch\.distributed(\..+)?\.(?!(is_available|is_[a-z]+_available)$)\w+"
+    r"|torch\.nn\.parallel\.distributed\..+|torch\.utils\.data\.distributed\..+"
+    r"|horovod\..+|mpi4py\..+|torch_xla\..+|deepspeed\.(comm\..+|init_distributed|initialize)"
+    r"|smdistributed\..+|ignite\.distributed\..+|accelerate\.state\..+|megatron\.core\..+"
+    r"|colossalai\..+|fairscale\..+|ray\.train\..+|xgboost\.collective\..+"
+    r"|tensorflow\.(python\.)?distribute\..+"
+    r"|jax\.distributed\..+|jax(\._src\.xla_bridge)?\.(process_index|process_count|host_id"
+    r"|host_count|device_count|devices|process_indices)"
+    r"|(lightning\.(fabric|pytorch)|lightning_fabric|pytorch_lightning)\.utilities\.rank_zero\..+)"
+)
+# Calls whose answer depends on the machine.
+_DEVICE = re.compile(
+    r"(torch\.(cuda|xpu|mps|npu|hpu|accelerator|backends\.\w+)\.(is_available|device_count"
+    r"|current_device|current_accelerator|get_device_\w+|is_bf16_supported|mem_get_info)"
+    r"|tensorflow\.(python\.framework\.)?config\.(list|get)_\w*devices"
+    r"|tensorflow\.python\.\w+\.config\.(list|get)_\w*devices"
+    r"|jax(\._src\.xla_bridge)?\.(local_devices|local_device_count|default_backend)"
+    r"|os\.(cpu_count|process_cpu_count|sched_getaffinity|getpid)|posix\.(cpu_count|getpid"
+    r"|sched_getaffinity)|multiprocessing\.\w*\.?\w*\.?cpu_count|psutil\.cpu_count"
+    r"|socket\.gethostname|_socket\.gethostname|platform\.node)"
+)
+_LAUNCHER = re.compile(
+    r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
+    r"|MASTER_(ADDR|PORT)|TF_CONFIG|CLUSTER_SPEC|NPROC\w*|NUM_PROCESSES|PROCESS_ID|NUM_NODES"
+    r"|COORDINATOR_ADDRESS|CUDA_VISIBLE_DEVICES"
+    r"|(TORCHELASTIC|OMPI|PMI|PMIX|SLURM|MV2|HOROVOD|SM|AIP|ACCELERATE|FSDP|DISTRAIN)_\w+"
+)
+
+
+def is_bound(obj: object) -> bool:
+    """Whether an object belongs to one process: to its rank, its world or its device."""
+    return is_bound_type(type(obj))
+
+
+def keeps_state(obj: object, depth: int = 2) -> bool:
+    """Whether training changes an object of this kind, so that a new one is not the same.
+
+    Loaders, samplers, arguments and the like are as good when they are made again.
+    """
+    if any(_KEEP_NO_STATE.match(name_of(base)) for base in type(obj).__mro__):
+        return False
+    if any(callable(getattr(type(obj), name, None)) for name in _STATEFUL):
+        return True
+    if isinstance(obj, (list, tuple, dict)):
+        parts = list(obj.values() if isinstance(obj, dict) else obj)[:_MOST_PARTS]
+    else:
+        parts = list(getattr(obj, "__dict__", {}).values())
+    return depth > 0 and any(keeps_state(part, depth - 1) for part in parts)
+
+
+def is_bound_type(cls: type) -> bool:
+    """Whether objects of this class belong to one process."""
+    return not issubclass(cls, Enum) and any(_is_bound_name(name_of(c)) for c in cls.__mro__)
+
+
+@lru_cache(maxsize=4096)
+def _is_bound_name(name: str) -> bool:
+    return _TYPES.match(name) is not None
+
+
+def reads_world(name: str) -> bool:
+    """Whether a call of this function, by its full name, depends on the rank or the world."""
+    return _WORLD.fullmatch(name) is not None
+
+
+def reads_device(name: str) -> bool:
+    """Whether a call of this function, by its full name, depends on the machine."""
+    return _DEVICE.fullmatch(name) is not None
+
+
+def is_launchers(variable: str) -> bool:
+    """Whether an environment variable is one that launchers set for each process."""
+    return _LAUNCHER.fullmatch(variable) is not None
+
+
+def name_of(obj: Any) -> str:
+    """The full name of a class or function; of a function without a module, its own."""
+    module = getattr(obj, "__module__", None) or ""
+    return f"{module}.{getattr(obj, '__qualname__', getattr(obj, '__name__', ''))}".lstrip(".")

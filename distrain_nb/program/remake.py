@@ -1,0 +1,123 @@
+"""Objects that are made again where the program runs, because their value must not travel."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.process_bound import name_of
+from distrain_nb.program.resolve import Source
+
+if TYPE_CHECKING:
+    from distrain_nb.program.history import Placed
+    from distrain_nb.program.making import Making
+    from distrain_nb.program.world import World
+    from distrain_nb.program.world_reads import Reading
+
+# What is made of calls, and is nothing without the process that made it.
+_TOOLS = re.compile(
+    r"argparse\.(?!Namespace$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
+    r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
+    r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
+    r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
+    r"|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
+    r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
+)
+_ARRAYS = {
+    *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
+    *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
+    *("pandas.Series", "pandas.core.series.Series"),
+}
+
+
+@dataclass(frozen=True)
+class Remade:
+    """How a name travels instead of its value; without `how` its value does, if nothing forbids."""
+
+    how: Source | None = None
+    finding: Finding | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.finding is not None and self.finding.severity is Severity.ERROR
+
+
+def remake(name: str, value: Any, where: str, world: World) -> Remade:
+    """Whether a name is made again in every rank, and what is wrong where it can't be."""
+    reading = world.learned(name)
+    if reading is None:
+        return Remade(_tool(name, value, world))
+    return remake_for(name, value, reading, where, world)
+
+
+def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
+    """The same for a value that is known to have learned the world, or the machine."""
+    making = world.making(name)
+    if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
+        measured = _measured(name, where, making.result) if reading.kind == "world" else None
+        return Remade(finding=measured)
+    work = (making.work or world.worked_on(name, making)) if making else None
+    if making and not work:
+        why = f"asks for {reading.what}, and is made again in every rank"
+        return Remade(Source(making.chain, why, world=reading.kind == "world"))
+    if reading.kind == "device":
+        return Remade()
+    return Remade(finding=_refused(name, value, reading, where, making, work))
+
+
+def _tool(name: str, value: Any, world: World) -> Source | None:
+    if not any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__):
+        return None
+    making = world.making(name)
+    if making is None or making.work:
+        return None
+    return Source(making.chain, "is made again by its statements")
+
+
+def _is_result(value: Any, placed: Placed) -> bool:
+    """Results of work, such as losses: they don't say how many ranks there are."""
+    if isinstance(placed.statement.node, (ast.For, ast.While)) and isinstance(value, int):
+        return True  # the last epoch
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        numbers = [v for v in value if not isinstance(v, (int, str))]
+        return bool(numbers) and all(_is_result(v, placed) for v in numbers)
+    return isinstance(value, (float, complex, str)) or name_of(type(value)) in _ARRAYS
+
+
+def _measured(name: str, where: str, work: Placed) -> Finding:
+    return Finding(
+        "capture.measured",
+        Severity.WARNING,
+        where,
+        f"`{name}` travels as the notebook computed it, alone ({work.statement.where}):"
+        " nothing in it comes from the run's ranks",
+    )
+
+
+def _refused(
+    name: str,
+    value: Any,
+    reading: Reading,
+    where: str,
+    making: Making | None,
+    work: Placed | None,
+) -> Finding:
+    kind = type(value).__name__
+    at = f" at {reading.where}" if reading.where else ""
+    head = f"`{name}` ({kind}) knows the notebook's process, a world of 1, by {reading.what}{at}"
+    if making is None or work is None:
+        way = "no statement of an executed cell makes it: make it in the cell"
+    else:
+        made = making.chain[0].statement.where
+        reason = (
+            "the statement that makes it also trains"
+            if work in making.chain
+            else f"{work.statement.where} has changed it since"
+        )
+        way = f"it can't be made again, as {reason}: move {made} into the cell"
+    return Finding("capture.process-bound", Severity.ERROR, where, f"{head}; {way}")
