@@ -12,8 +12,8 @@ from distrain_nb.program.resolve import Literal, Source, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from distrain_nb.program.gather import Needed
     from distrain_nb.program.history import History, Placed
+    from distrain_nb.program.needed import Needed
 
 Key = tuple[int, int] | str
 

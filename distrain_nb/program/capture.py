@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.arrange import Piece, arrange
 from distrain_nb.program.assemble import Body, assemble, without_futures
-from distrain_nb.program.gather import Gathering, Needed
+from distrain_nb.program.gather import Gathering
 from distrain_nb.program.history import history
 from distrain_nb.program.imports import Imported, imports_of
 from distrain_nb.program.ipython_syntax import PlainCell, plain
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from distrain_nb.program.cells import Cell, Notebook
+    from distrain_nb.program.needed import Needed
 
 LIMIT = 64 * 2**20
 

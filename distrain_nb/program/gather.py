@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.matching import changed_methods
-from distrain_nb.program.portable import Definitions, Problem, Trial, try_value
+from distrain_nb.program.needed import Needed, Wanted
+from distrain_nb.program.own_names import set_by_functions
+from distrain_nb.program.portable import Definitions, Problem, try_value
+from distrain_nb.program.rebound import rebound
 from distrain_nb.program.remake import Remade, remake, remake_for
 from distrain_nb.program.resolve import (
-    How,
     Import,
     Literal,
     NoSource,
@@ -41,31 +43,6 @@ _MODULE_NAMES = {
 }
 _PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
 _DISPLAY = 'def display(*objects, **_): print(*objects, sep="\\n")  # a run has no screen'
-
-
-@dataclass(frozen=True)
-class Needed:
-    """One name of the notebook that travels: how, and the places that use it.
-
-    `trial` is there for values: their size, and what their pickle refers to.
-    """
-
-    name: str
-    value: Any
-    how: How
-    where: tuple[str, ...]
-    trial: Trial | None = None
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """A name that code reads, and where. `required`: without it the code fails."""
-
-    name: str
-    where: str
-    required: bool
-    at_once: bool = True
-    deleted: bool = False
 
 
 @dataclass
@@ -109,8 +86,8 @@ class Gathering:
                     self.found[wanted.name] = replace(known, where=where)
             elif wanted.name not in self._settled:
                 self._settle(wanted)
-        self._tell_rebound()
-        set_inside = self._set_by_functions()
+        self.findings += rebound(self.found, self.history)
+        set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:
                 self._undefined(wanted)
@@ -228,37 +205,6 @@ class Gathering:
         ]
         self.want(uses, statement.label)
 
-    def _tell_rebound(self) -> None:
-        """Tell what runs again with other values than it had in the notebook."""
-        late = self.history.late_annotations
-        made = [n for n in self.found.values() if isinstance(n.how, Source)]
-        repeated = {placed.at for n in made for placed in n.how.chain}  # type: ignore[union-attr]
-        for needed in made:
-            assert isinstance(needed.how, Source)
-            for placed in needed.how.chain:
-                for use in placed.statement.names(late).needs.values():
-                    if use.at_once and use.name != needed.name:
-                        self._rebound(needed, use, placed, repeated)
-
-    def _rebound(
-        self, needed: Needed, use: Use, placed: Placed, repeated: set[tuple[int, int]]
-    ) -> None:
-        later = [p for p in self.history.of(use.name) if p.at > placed.at]
-        if not later or later[0].statement.is_import or later[0].statement.is_definition:
-            return
-        seen = next(iter(self.history.of(use.name, before=placed.at)), None)
-        if seen and (seen.at in repeated or seen.statement.text == later[0].statement.text):
-            return
-        world = isinstance(needed.how, Source) and needed.how.world
-        self.say(
-            "rebound",
-            Severity.ERROR if world else Severity.WARNING,
-            f"{placed.statement.label}, line {use.line}",
-            f"`{needed.name}` is made again with the present `{use.name}`, which"
-            f" {later[0].statement.where} has set since"
-            + (f": run {placed.statement.where} again, or move it into the cell" if world else ""),
-        )
-
     def _no_source(self, wanted: Wanted, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
         self.say(
@@ -323,17 +269,6 @@ class Gathering:
         self.say("not-carried", Severity.INFO, wanted.where, message)
 
     # -- names that the notebook doesn't have -------------------------------------------------
-
-    def _set_by_functions(self) -> set[str]:
-        """Names that definitions which come along declare `global` and set when they are called."""
-        statements = [
-            placed.statement
-            for needed in self.found.values()
-            if isinstance(needed.how, Source)
-            for placed in needed.how.chain
-        ]
-        late = self.history.late_annotations
-        return {name for s in statements for name in s.names(late).binds - s.binds}
 
     def _undefined(self, wanted: Wanted) -> None:
         close = difflib.get_close_matches(

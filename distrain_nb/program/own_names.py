@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.names import names_of
 from distrain_nb.program.reads import Read
+from distrain_nb.program.resolve import Source
 
 if TYPE_CHECKING:
     import ast
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.history import History
     from distrain_nb.program.names import Names
+    from distrain_nb.program.needed import Needed
 
 
 def own_names(
@@ -30,6 +32,18 @@ def own_names(
             bodies[name].append(Read(type(value).__qualname__.partition(".")[0], 0))
     needed = names_of(tree.body, bodies=bodies).needs
     return frozenset(names.binds - needed.keys())
+
+
+def set_by_functions(found: Mapping[str, Needed], history: History) -> set[str]:
+    """Names that definitions which come along declare `global` and set when they are called."""
+    statements = [
+        placed.statement
+        for needed in found.values()
+        if isinstance(needed.how, Source)
+        for placed in needed.how.chain
+    ]
+    late = history.late_annotations
+    return {name for s in statements for name in s.names(late).binds - s.binds}
 
 
 def _reads(name: str, history: History) -> list[Read]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.process_bound import name_of
-from distrain_nb.program.resolve import Source
+from distrain_nb.program.resolve import Source, by_statement
 
 if TYPE_CHECKING:
     from distrain_nb.program.history import Placed
@@ -26,6 +26,10 @@ _TOOLS = re.compile(
     r"|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
+_MACHINE = {
+    *("is_available", "device_count", "cpu_count"),
+    *("environ", "getenv", "list_physical_devices"),
+}
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -49,7 +53,7 @@ def remake(name: str, value: Any, where: str, world: World) -> Remade:
     """Whether a name is made again in every rank, and what is wrong where it can't be."""
     reading = world.learned(name)
     if reading is None:
-        return Remade(_tool(name, value, world))
+        return Remade(_tool(name, value, world) or _choice(name, value, world))
     return remake_for(name, value, reading, where, world)
 
 
@@ -61,7 +65,8 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
         return Remade(finding=measured)
     work = (making.work or world.worked_on(name, making)) if making else None
     if making and not work:
-        why = f"asks for {reading.what}, and is made again in every rank"
+        on = "world" if reading.kind == "world" else "machine"
+        why = f"depends on the {on} ({reading.what}), and is made again in every rank"
         return Remade(Source(making.chain, why, world=reading.kind == "world"))
     if reading.kind == "device":
         return Remade()
@@ -75,6 +80,17 @@ def _tool(name: str, value: Any, world: World) -> Source | None:
     if making is None or making.work:
         return None
     return Source(making.chain, "is made again by its statements")
+
+
+def _choice(name: str, value: Any, world: World) -> Source | None:
+    """A device, number or text that was chosen by asking this machine: the run must ask again."""
+    if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
+        return None
+    latest = next(iter(world.history.of(name)), None)
+    if latest is None:
+        return None
+    words = {n.attr for n in ast.walk(latest.statement.node) if isinstance(n, ast.Attribute)}
+    return by_statement(name, world.history) if words & _MACHINE else None
 
 
 def _is_result(value: Any, placed: Placed) -> bool:
@@ -108,8 +124,8 @@ def _refused(
     work: Placed | None,
 ) -> Finding:
     kind = type(value).__name__
-    at = f" at {reading.where}" if reading.where else ""
-    head = f"`{name}` ({kind}) knows the notebook's process, a world of 1, by {reading.what}{at}"
+    at = f", {reading.where}" if reading.where else ""
+    head = f"`{name}` ({kind}) belongs to the notebook, a world of 1 ({reading.what}{at})"
     if making is None or work is None:
         way = "no statement of an executed cell makes it: make it in the cell"
     else:

@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.portable import Definitions
 
 _LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
-_MACHINE = {
-    "is_available",
-    "device_count",
-    "cpu_count",
-    "environ",
-    "getenv",
-    "list_physical_devices",
-}
 _MISSING = object()
 
 
@@ -87,7 +79,7 @@ def resolve(name: str, value: Any, history: History, definitions: Definitions) -
         return defined
     if _is_code(value):
         return _code(name, value, history, definitions)
-    if _is_typing(value) or _asks_machine(name, value, history):
+    if _is_typing(value):
         made = by_statement(name, history)
         if made:
             return made
@@ -251,17 +243,6 @@ def _takes(name: str, placed: Placed) -> bool:
 def _is_typing(value: Any) -> bool:
     """Type variables and aliases: they are found by name when they are pickled."""
     return type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
-
-
-def _asks_machine(name: str, value: Any, history: History) -> bool:
-    """Whether a device or number was chosen by asking this machine: the run must ask again."""
-    if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
-        return False
-    latest = next(iter(history.of(name)), None)
-    if latest is None:
-        return False
-    words = {n.attr for n in ast.walk(latest.statement.node) if isinstance(n, ast.Attribute)}
-    return bool(words & _MACHINE)
 
 
 def _literal(value: Any) -> str | None:

@@ -73,7 +73,9 @@ class World:
             seen.add(key)
             if isinstance(node, tuple):
                 facts = self._facts(*node)
+                making = self._makings_of(node[0]).of(node[1])
                 plain = plain and is_settings(node[0].namespace.get(node[1]))
+                plain = plain and not (making and making.result)
             else:
                 facts = self._reads.of_call(node)
             for reading in facts.readings:

@@ -24,13 +24,13 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
         ("v = (i for i in 'ab')", "v", "is a generator", "make a list"),
         ("async def f(): ...\nv = f()\nv.close()", "v", "is a coroutine", "build it in the cell"),
         ("import socket; v = socket.socket()", "v", "is a socket", "connect in the cell"),
-        ("import threading; v = threading.Lock()", "v", "is a lock", "create it in the cell"),
+        ("import threading; v = [threading.Lock()]", "v", "is a lock", "create it in the cell"),
         ("import threading; v = threading.Thread()", "v", "is a thread", "start it in the cell"),
         ("import queue; v = queue.Queue()", "v", "is a queue", "a list of its items"),
         ("import sqlite3; v = sqlite3.connect(':memory:')", "v", "database", "connect in the cell"),
         ("import ipywidgets; v = ipywidgets.IntSlider()", "v", "a widget", "carry its .value"),
         (
-            "from concurrent.futures import ThreadPoolExecutor as E; v = E()",
+            "from concurrent.futures import ThreadPoolExecutor as E; v = (E(),)",
             "v",
             "a pool of workers",
             "create it in the cell",
@@ -71,8 +71,8 @@ def test_a_module_inside_a_model_is_named_as_one_writes_it(kernel: Kernel) -> No
 
 
 def test_used_in_a_definition_that_comes_along(kernel: Kernel) -> None:
-    kernel.run("import threading\nlock = threading.Lock()")
-    kernel.run("\ndef save():\n    with lock: pass")
+    kernel.run("import threading\nlocks = [threading.Lock()]")
+    kernel.run("\ndef save():\n    with locks[0]: pass")
     assert only_error(kernel, "save()").where == "Cell In[2], line 3"
 
 

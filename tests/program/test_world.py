@@ -1,0 +1,309 @@
+"""What learned a world of one in the kernel is made again in every rank, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from distrain_nb.findings import Finding
+    from tests.program.notebooks import Kernel, Place
+
+MODULE = """
+import os
+import torch.distributed as dist
+
+WORLD = int(os.environ.get("WORLD_SIZE", 1))
+
+def join(args):
+    args.rank = int(os.environ.get("RANK", 0))
+    setattr(args, "world", WORLD)
+
+def rank():
+    return dist.get_rank() if dist.is_initialized() else int(os.getenv("RANK", "0"))
+
+class Share:
+    def __init__(self, data):
+        self._take(data)
+
+    def _take(self, data):
+        self.items = data[rank()::WORLD]
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Cells that ran in a world of 1, and what `out` must be as rank 1 of 4."""
+
+    name: str
+    cells: tuple[str, ...]
+    out: str
+    value: Any
+
+
+RIGHT = [
+    Case("a variable", ("import os\nrank = int(os.environ.get('RANK', 0))",), "rank", 1),
+    Case("by getenv", ("from os import getenv as e\nw = int(e('WORLD_SIZE') or 1)",), "w", 4),
+    Case(
+        "a conditional expression",
+        ("import os\nw = int(os.environ['WORLD_SIZE']) if 'WORLD_SIZE' in os.environ else 1",),
+        "w",
+        4,
+    ),
+    Case("all of the environment", ("import os\nenv = dict(os.environ)",), "env.get('RANK')", "1"),
+    Case(
+        "a number divided in place",
+        ("import os\nsize = 64", "size //= int(os.environ.get('WORLD_SIZE', 1))"),
+        "size",
+        16,
+    ),
+    Case(
+        "a number of a number",
+        ("import os\nw = int(os.environ.get('WORLD_SIZE', 1))", "lr = 0.5 * w", "cfg = {'lr': lr}"),
+        "cfg",
+        {"lr": 2.0},
+    ),
+    Case(
+        "a namespace, changed since",
+        (
+            "import os\nfrom types import SimpleNamespace as N",
+            "args = N(rank=int(os.environ.get('RANK', 0)), lr=1)",
+            "args.lr = 2\nprint(args)",
+        ),
+        "[args.rank, args.lr]",
+        [1, 2],
+    ),
+    Case(
+        "a dict that was given the rank later",
+        ("import os\ncfg = {'lr': 1}", "cfg.update(rank=int(os.environ.get('RANK', 0)))"),
+        "cfg",
+        {"lr": 1, "rank": 1},
+    ),
+    Case(
+        "arguments that a function of a module joined to the job",
+        (
+            "import argparse\nfrom world_module import join",
+            "parser = argparse.ArgumentParser()\ngroup = parser.add_argument_group('all')",
+            "group.add_argument('--lr', type=float, default=3.0)",
+            "args = parser.parse_args([])\njoin(args)",
+        ),
+        "[args.lr, args.rank, args.world]",
+        [3.0, 1, 4],
+    ),
+    Case(
+        "a module's variable under another name",
+        ("import world_module as m\nshare = 12 // m.WORLD",),
+        "share",
+        3,
+    ),
+    Case(
+        "an object whose constructor calls a method that shares out",
+        ("from world_module import Share\ndata = list(range(8))", "mine = Share(data)"),
+        "mine.items",
+        [1, 5],
+    ),
+    Case(
+        "a dataclass with a default factory",
+        (
+            "import os\nfrom dataclasses import dataclass, field",
+            "@dataclass\nclass Config:\n    lr: float = 0.1\n"
+            "    rank: int = field(default_factory=lambda: int(os.environ.get('RANK', 0)))",
+            "config = Config(lr=0.2)",
+        ),
+        "[config.lr, config.rank]",
+        [0.2, 1],
+    ),
+    Case(
+        "a name that a function set as a global",
+        (
+            "import os\ndef setup():\n    global rank\n    rank = int(os.environ.get('RANK', 0))",
+            "setup()",
+        ),
+        "rank",
+        1,
+    ),
+    Case(
+        "a pair that a function gave",
+        (
+            "def who():\n    import os\n    return int(os.environ.get('RANK', 0)), 'gloo'",
+            "rank, backend = who()\nname = f'{backend}-{rank}'",
+        ),
+        "name",
+        "gloo-1",
+    ),
+    Case(
+        "a partial of a function",
+        (
+            "import os\nfrom functools import partial\ndef key(n): return os.environ.get(n, '0')",
+            "asked = partial(key, 'RANK')\nrank = asked()",
+        ),
+        "rank",
+        "1",
+    ),
+    Case(
+        "the rank from a property",
+        (
+            "import os\nclass Job:\n    @property\n    def rank(self):\n"
+            "        return int(os.environ.get('RANK', 0))",
+            "job = Job()\nseed = 10 + job.rank",
+        ),
+        "seed",
+        11,
+    ),
+    Case(
+        "made in a with statement, from an expression with a walrus",
+        (
+            "import os, contextlib\nwith contextlib.nullcontext():\n"
+            "    first = (r := int(os.environ.get('RANK', 0))) == 0",
+        ),
+        "[first, r]",
+        [False, 1],
+    ),
+    Case(
+        "an index of a shared dataset",
+        (
+            "import torch\nfrom torch.utils.data import DataLoader, DistributedSampler as Sampler",
+            "import os\nr = int(os.environ.get('RANK', 0))",
+            "w = int(os.environ.get('WORLD_SIZE', 1))",
+            "data = list(range(8))\nsampler = Sampler(data, w, r, shuffle=False)",
+            "loader = DataLoader(data, batch_size=2, sampler=sampler)\nholder = [loader]",
+        ),
+        "[b.tolist() for b in holder[0]]",
+        [[1, 5]],
+    ),
+    Case(
+        "an optimizer of a model that trained, with a rate of its own",
+        (
+            "import os, torch\nnet = torch.nn.Linear(1, 1)",
+            "with torch.no_grad(): net.weight.fill_(7)",
+            "lr = 1.0 * int(os.environ.get('WORLD_SIZE', 1))",
+            "opt = torch.optim.SGD(net.parameters(), lr=lr)\ngroup = opt.param_groups[0]",
+        ),
+        "[net.weight.item(), opt.param_groups[0]['lr'], group['params'][0] is net.weight]",
+        [7.0, 4.0, True],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.name)
+def test_made_again_in_every_rank(
+    kernel: Kernel, place: Place, case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = _program(kernel, case, monkeypatch)
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "4")
+    assert place.results(program) == case.value
+
+
+def _program(kernel: Kernel, case: Case, monkeypatch: pytest.MonkeyPatch) -> Any:
+    for variable in ("RANK", "WORLD_SIZE"):
+        monkeypatch.delenv(variable, raising=False)
+    _bring_module(kernel, monkeypatch)
+    for cell in case.cells:
+        kernel.run(cell)
+    return kernel.capture(f"import json\nprint('RESULT', json.dumps({case.out}))")
+
+
+def _bring_module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kernel.folder / "world_module.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(kernel.folder))
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Cells that ran, the name that the cell reads, and the places that the error must give."""
+
+    name: str
+    cells: tuple[str, ...]
+    reads: str
+    says: tuple[str, ...]
+
+
+RANK = "import os, torch\nrank = int(os.environ.get('RANK', 0))\nx = torch.ones(1, 1)"
+REFUSED = [
+    Refusal(
+        "a model that trained since",
+        (
+            RANK,
+            "net = torch.nn.Linear(1, 1 + rank)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)",
+            "def train(model, steps):\n    for _ in range(steps):\n"
+            "        model(x).sum().backward()\n        opt.step()",
+            "train(net, 2)",
+        ),
+        "net",
+        ("`net` (Linear)", "os.environ['RANK']", "Cell In[4], line 1 has changed it", "Cell In[2]"),
+    ),
+    Refusal(
+        "a model that the statement which makes it trains",
+        (
+            RANK,
+            "def trained():\n    net = torch.nn.Linear(1, 1 + rank)\n"
+            "    net(x).sum().backward()\n    return net",
+            "net = trained()",
+        ),
+        "net",
+        ("also trains", "move Cell In[3], line 1 into the cell"),
+    ),
+    Refusal(
+        "an object that no statement makes",
+        ("import torch.utils.data as d\nglobals()['s'] = d.DistributedSampler([1], 1, 0)",),
+        "s",
+        ("`s` (DistributedSampler)", "no statement of an executed cell makes it"),
+    ),
+    Refusal(
+        "a name that changed since it was read",
+        (
+            "import os\nbase = 1",
+            "rank = base + int(os.environ.get('RANK', 0))",
+            "base = 2",
+        ),
+        "rank",
+        ("`rank` is made again with the present `base`", "Cell In[3], line 1"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_refused_where_it_cannot_be_made_again(kernel: Kernel, case: Refusal) -> None:
+    for cell in case.cells:
+        kernel.run(cell)
+    (error,) = _errors(kernel.capture(f"print({case.reads})").findings)
+    assert error.code in ("capture.process-bound", "capture.rebound")
+    assert all(said in error.message for said in case.says), error
+
+
+def _errors(findings: tuple[Finding, ...]) -> list[Finding]:
+    return [f for f in findings if str(f.severity) == "error"]
+
+
+def test_what_work_measured_travels_and_is_told(kernel: Kernel) -> None:
+    kernel.run(RANK)
+    kernel.run(
+        "def evaluate():\n    losses = []\n    for _ in range(2):\n        w = x * (rank + 1)\n"
+        "        losses.append(w.requires_grad_().sum().backward() or 0.5)\n    return losses"
+    )
+    kernel.run("losses = evaluate()\nscore = {'loss': losses[0], 'n': 2}")
+    program = kernel.capture("print(losses)")
+    assert [f.code for f in program.findings] == ["capture.measured"]
+    assert "losses = [0.5, 0.5]" in program.main
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "import torch\nnet = torch.nn.Linear(1, 1)\n"
+        "net.to('cuda' if torch.cuda.is_available() else 'cpu')",
+        "import os\nnet = {'home': os.environ['HOME']}",
+        "import os\ndef f(): return os.environ.get('RANK')\nnet = 1",
+        "net = [1.5] * 3",
+        "losses = []\nimport torch\nfor _ in range(2):\n"
+        "    if not torch.cuda.is_available():\n        losses.append(1.0)\nnet = losses",
+    ],
+)
+def test_what_knows_nothing_of_the_world_travels_as_it_is(kernel: Kernel, cell: str) -> None:
+    kernel.run(cell)
+    program = kernel.capture("print(net)")
+    assert not program.findings
+    assert [value.name for value in program.values] == ["net"]
