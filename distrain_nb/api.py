@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import Backend, Job, Plan, find
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady
+from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady, StoreError
 from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import Cell, Notebook, Program, capture, of_function
+from distrain_nb.program import Cell, Notebook, Program, capture, of_function, working_folder
 from distrain_nb.program.advice import findings_in
 from distrain_nb.run import Run, Store
 from distrain_nb.run.compare import Comparison
@@ -69,7 +69,7 @@ def prepare(code: Any, **options: Any) -> Prepared:
     job = Job(
         program=program,
         layout=layout,
-        folder=Path.cwd(),
+        folder=working_folder(),
         name=job_options.name,
         results=job_options.results,
         waits=waits,
@@ -102,25 +102,35 @@ def submit(code: Any, **options: Any) -> Run:
 
 
 def start(prepared: Prepared) -> Run:
-    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
+    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run, and
+    StoreError where no run can be kept.
+
+    It is on the list before anything is sent, so that whatever runs can be found and stopped.
+    """
     broken = errors(prepared.job.program.findings)
     if broken:
         raise CaptureError(broken)
     if errors(prepared.findings):
         raise CheckFailed(errors(prepared.findings))
-    options, store = prepared.options, Store()
-    line = str(prepared.job.layout)
-    name, experiment = options.name, options.experiment
-    record = store.add(name, prepared.backend.name, experiment, line, _told(options))
+    options, backend, store = prepared.options, prepared.backend, Store()
+    record = store.add(
+        options.name,
+        backend.name,
+        options.experiment,
+        str(prepared.job.layout),
+        _told(options),
+        backend.handle(prepared.plan),
+    )
     try:
-        handle = prepared.backend.submit(prepared.plan, record.folder)
+        backend.submit(prepared.plan, record.folder)
     except Exception:
-        store.delete(record)
+        with suppress(StoreError):  # then it stays on the list, as one that was not started
+            store.delete(record)
         raise
     except BaseException:  # interrupted: it may have been sent
-        prepared.backend.cancel({}, record.folder)
+        backend.cancel(dict(record.handle), record.folder)
         raise
-    return Run(store.set_handle(record, handle))
+    return Run(record)
 
 
 def program(code: Any, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
@@ -173,7 +183,7 @@ def _source(code: Any) -> Source:
         return code
     if callable(code):
         return Source(*of_function(code))
-    here = current_notebook() if current_notebook else Notebook({}, (), Path.cwd())
+    here = current_notebook() if current_notebook else Notebook({}, (), working_folder())
     return Source(Cell("submit()", str(code)), here)
 
 
@@ -193,7 +203,10 @@ def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
 
 
 def delete(run: Run) -> None:
-    """Forget a run that has ended and remove its files. Raises RunNotReady if it has not."""
-    if not run.state.final:
+    """Remove the files of a run that has ended, or that can't be read, and forget it.
+
+    Raises RunNotReady if it has not ended, StoreError if its files can't be removed.
+    """
+    if not run.may_be_deleted:
         raise RunNotReady(f"run {run.id} is {run.state}: cancel it first")
     Store().delete(run.record)

@@ -6,20 +6,77 @@ Numbers, and names that a cloud asks for; a name that is empty is not set.
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, StoreError
+from distrain_nb.worker.disk import close_to_others, private_folder, replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CONFIG_FILE = "config.yaml"
+WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
 
 def home() -> Path:
-    """`DISTRAIN_HOME`, or `~/.distrain`: where runs and settings live."""
-    return Path(os.environ.get("DISTRAIN_HOME") or Path.home() / ".distrain").expanduser().resolve()
+    """`DISTRAIN_HOME`, or `~/.distrain`: where runs and settings live.
+
+    Raises StoreError where neither names a folder.
+    """
+    named = os.environ.get("DISTRAIN_HOME")
+    try:
+        found = Path(named).expanduser() if named else Path.home() / ".distrain"
+        return found.resolve()
+    except (OSError, RuntimeError) as wrong:
+        place = repr(named) if named else "~/.distrain"
+        raise StoreError(f"DISTRAIN_HOME can't be {place}: {_brief(wrong)}; {WAY_OUT}") from None
+
+
+def private_home(folder: Path | None = None) -> Path:
+    """The same folder (or `folder`), made if it isn't there, and for its user alone.
+
+    Raises StoreError.
+    """
+    folder = folder or home()
+    with _told():
+        return private_folder(folder)
+
+
+def own_home(folder: Path | None = None) -> Path:
+    """The same folder (or `folder`), closed to others if it is there.
+
+    Raises StoreError if it is somebody else's, or can't be closed.
+    """
+    folder = folder or home()
+    with _told(), suppress(FileNotFoundError):
+        close_to_others(folder)
+    return folder
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the operating system as sentences."""
+    try:
+        yield
+    except OSError as wrong:
+        raise StoreError(f"{_brief(wrong)}; {WAY_OUT}") from None
+
+
+def _brief(wrong: BaseException) -> str:
+    """An error in a few words, with the path that it is about but for one too long to read."""
+    if not isinstance(wrong, OSError) or wrong.strerror is None:
+        return str(wrong)
+    return f"{shortened(str(wrong.filename))}: {wrong.strerror}"
+
+
+def shortened(path: str) -> str:
+    """A path that may be too long to read."""
+    return path if len(path) <= 200 else f"{path[:120]}… ({len(path):,} characters)"
 
 
 def _setting(default: Any, what: str) -> Any:
@@ -46,11 +103,13 @@ class Config:
     @classmethod
     def load(cls) -> Config:
         """What the file says. Raises OptionError naming the file and what is wrong in it."""
-        path = home() / CONFIG_FILE
+        path = own_home() / CONFIG_FILE
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         except FileNotFoundError:
             return cls()
+        except (OSError, UnicodeDecodeError) as wrong:
+            raise OptionError(f"{path} can't be read: {wrong}") from None
         except yaml.YAMLError as wrong:
             raise OptionError(f"{path}: {wrong}") from None
         config = cls()
@@ -68,9 +127,12 @@ class Config:
         return replace(self, **changed)
 
     def save(self) -> Path:
-        path = home() / CONFIG_FILE
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(yaml.safe_dump(asdict(self)), encoding="utf-8")
+        """Raises StoreError where it can't be written."""
+        path = private_home() / CONFIG_FILE
+        try:
+            replace_file(path, yaml.safe_dump(asdict(self)).encode())
+        except OSError as wrong:
+            raise StoreError(f"{path} can't be written: {_brief(wrong)}") from None
         return path
 
     def __str__(self) -> str:

@@ -5,8 +5,11 @@ DistrainError
 ├── CaptureError     the cell can't become a program
 ├── CheckFailed      findings of severity error
 ├── ImageError       an image can't be named, built or sent
+├── StoreError       the folder or the list of runs can't be used
 ├── RunNotFound      no run of that name
 ├── RunNotReady      the run has not ended
+├── RunUnreadable    what its folder has can't be read
+├── ResultUntrusted  to read a result would run code that it names
 ├── RunFailed        a rank failed
 └── RunCancelled     somebody cancelled it
 """
@@ -57,12 +60,24 @@ class ImageError(DistrainError):
     """An image can't be named, built or sent: says which part, and what to do."""
 
 
+class StoreError(DistrainError):
+    """The folder of runs, or the list in it, can't be used: says why, and the way out."""
+
+
 class RunNotFound(DistrainError):
     """No run has that name or id."""
 
 
 class RunNotReady(DistrainError):
     """The run has not ended, so what was asked for is not there yet."""
+
+
+class RunUnreadable(DistrainError):
+    """The run's folder, or what is in it, can't be read: it can only be deleted."""
+
+
+class ResultUntrusted(DistrainError):
+    """A result is more than plain data: to read it runs code that it names."""
 
 
 class RunFailed(DistrainError):

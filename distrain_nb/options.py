@@ -117,6 +117,7 @@ def read(options: Mapping[str, Any]) -> tuple[Layout, JobOptions]:
     own = {each.name for each in fields(JobOptions)}
     _refuse_unknown(options, own | {option.field for option in OPTIONS} | {"spot"})
     job = JobOptions.of({n: v for n, v in options.items() if n in own and v is not None})
+    _check_name(job.name)
     layout = load(job.layout) if job.layout else Layout()
     return changed(layout, {n: v for n, v in options.items() if n not in own}), job
 
@@ -131,6 +132,15 @@ def _refuse_unknown(options: Iterable[str], known: set[str]) -> None:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]}?" if close else "."
             raise OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
+
+
+def _check_name(name: str) -> None:
+    """By its name a run is found, as by its number and by `last`."""
+    if name.isdigit() or name == "last" or name != name.strip() or not name.isprintable():
+        raise OptionError(
+            f"invalid --name {name!r}: expected a printable name that is neither a number nor "
+            f"'last', such as run-{name if name.isdecimal() else 'a'}"
+        )
 
 
 def _listed(value: Any, read: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:

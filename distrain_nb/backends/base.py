@@ -62,9 +62,11 @@ class Plan(Protocol):
 
 
 class Backend(Protocol):
-    """A place where jobs run. A handle is whatever finds a run again, as JSON values.
+    """A place where jobs run.
 
-    `has_image` says whether ranks have the packages of an image, rather than those of the notebook.
+    A handle is what finds a run again, as JSON values, known before anything is sent; what is
+    learned later belongs into the run's folder. `has_image` says whether ranks have the packages
+    of an image, rather than those of the notebook.
     """
 
     name: str
@@ -80,8 +82,14 @@ class Backend(Protocol):
     def plan(self, job: Job) -> Any:
         """The exact request, as a `Plan`. Pure: touches nothing outside."""
 
-    def submit(self, plan: Any, folder: Path) -> Handle:
-        """Send it; log, metrics, status and results of the run are to appear in `folder`."""
+    def handle(self, plan: Any) -> Handle:
+        """What the list of runs is to know of it, before it is sent."""
+
+    def submit(self, plan: Any, folder: Path) -> None:
+        """Send it; log, metrics, status and results of the run are to appear in `folder`.
+
+        Where this raises an Exception, nothing has been sent.
+        """
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """How the run is doing."""

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.config import home
+from distrain_nb.config import private_home
 from distrain_nb.image.manifest import digest_of
+from distrain_nb.worker.disk import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def cache_folder(kind: str) -> Path:
     """The folder for one kind of thing, made if it isn't there."""
-    folder = home() / "cache" / kind
+    folder = private_home() / "cache" / kind
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
@@ -38,4 +39,4 @@ def draft_of(path: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as folder:
         draft = Path(folder) / path.name
         yield draft
-        draft.replace(path)
+        replace(draft, path)

@@ -6,14 +6,13 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
-from distrain_nb.program import Cell, Notebook
+from distrain_nb.program import Cell, Notebook, working_folder
 from distrain_nb.program.telling import heard_by
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def notebook(shell: InteractiveShell) -> Notebook:
     cells = [Cell(_label(n), source) for n, source in enumerate(sources) if source]
     hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
     names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
-    return Notebook(names, cells, Path.cwd())
+    return Notebook(names, cells, working_folder())
 
 
 def _label(number: int) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -34,4 +36,17 @@ class Notebook:
     cells: Sequence[Cell]
     folder: Path
     given: Mapping[str, Any] = field(default_factory=dict)
+<<<<<<< HEAD
     optional: frozenset[str] = frozenset()
+=======
+
+
+def working_folder() -> Path:
+    """Where Python runs. Raises OptionError if that folder has been removed."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise OptionError(
+            "the working folder has been removed: change to one that is there, as in `%cd ~`"
+        ) from None
+>>>>>>> 444ca16 (A run is on the list before it is sent, in a store that is its user's alone; a run that can't be read is one row, and can be deleted)

@@ -46,7 +46,7 @@ class EventFolder:
         only with an empty array: then `points` is shorter than what was read before.
         """
         news = self._begin_anew() if any(file.replaced for file in self._files.values()) else {}
-        for path in sorted(_event_files(self.path)):
+        for path in sorted(event_files(self.path)):
             file = self._files.setdefault(path, _File(path))
             series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
             for base, stretch in file.read():
@@ -135,16 +135,25 @@ def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
     return values[~values.index.duplicated(keep="last")].sort_index()
 
 
-def _event_files(path: Path) -> Iterator[Path]:
-    try:
-        entries = list(os.scandir(path))
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        if entry.is_dir():
-            yield from _event_files(Path(entry.path))
-        elif "tfevents" in entry.name:
-            yield Path(entry.path)
+def event_files(path: Path) -> Iterator[Path]:
+    """The event files below a folder. Each folder is looked into once, and by its own name where
+    it has one there and links too."""
+    seen: set[tuple[int, int]] = set()
+    folders, linked = [path], list[Path]()
+    while folders or linked:
+        folder = folders.pop() if folders else linked.pop()
+        try:
+            found = folder.stat()
+            if (found.st_dev, found.st_ino) in seen:
+                continue
+            seen.add((found.st_dev, found.st_ino))
+            entries = list(os.scandir(folder))
+        except OSError:  # not there, or nothing to look into
+            continue
+        folders += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
+        links = [Path(each.path) for each in entries if each.is_symlink()]
+        linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
+        yield from (Path(each.path) for each in entries if "tfevents" in each.name)
 
 
 class _Line:
@@ -233,6 +242,11 @@ class _File:
             if len(buffer) < wanted:
                 return
             wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
+
+
+def file_size(path: Path) -> int:
+    """In bytes; 0 where there is no file."""
+    return _size(path)[0]
 
 
 def _size(path: Path) -> tuple[int, int]:

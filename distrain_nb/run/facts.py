@@ -22,6 +22,9 @@ _WHERE = {
 }
 
 
+UNREADABLE = "unreadable"  # what stands where other runs have their state
+
+
 class Watched(Protocol):
     """What a monitor needs of a run."""
 
@@ -110,6 +113,26 @@ def facts(run: Watched) -> Facts:
         note=status.note,
         error=status.error,
         progress=None if state.final else status.progress,
+    )
+
+
+def unreadable_facts(run: Watched, why: str) -> Facts:
+    """What is known of a run whose files can't be read: nothing but what the list has."""
+    return Facts(
+        id=run.id,
+        name=run.name,
+        state=UNREADABLE,
+        final=True,
+        phase="",
+        where=_WHERE.get(run.backend, run.backend),
+        size="",
+        steps=(),
+        labels={},
+        pools={},
+        begin=run.created,
+        end=run.created,
+        note="",
+        error=why,
     )
 
 

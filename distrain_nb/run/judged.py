@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.events import EventFolder
+from distrain_nb.run.events import EventFolder, event_files, file_size
 from distrain_nb.run.streams import METRICS_FOLDER
 from distrain_nb.worker.disk import replace_file
 
@@ -50,7 +50,7 @@ def judged(events: EventFolder) -> Judged:
 
 def judged_for_good(folder: Path) -> Judged:
     """Of a run that has ended; read from its event files only once, unless they change."""
-    size = sum(path.stat().st_size for path in (folder / METRICS_FOLDER).rglob("*tfevents*"))
+    size = sum(file_size(path) for path in event_files(folder / METRICS_FOLDER))
     kept = _kept(folder, size)
     if kept is None:
         events = EventFolder(folder / METRICS_FOLDER)

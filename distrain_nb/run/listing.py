@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
+from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.events import EventFolder
-from distrain_nb.run.facts import Facts, Watched, facts
+from distrain_nb.run.facts import UNREADABLE, Facts, Watched, facts, unreadable_facts
 from distrain_nb.run.judged import Best, judged, judged_for_good
 from distrain_nb.run.run import Run
 from distrain_nb.run.streams import METRICS_FOLDER
@@ -53,54 +54,53 @@ class Summary:
             "begin": told.begin,
             "end": told.end,
             "progress": asdict(told.progress) if told.progress else None,
+            "error": told.error if told.state == UNREADABLE else "",
         }
 
 
 class Listing:
     """Reads summaries again and again, each time only what is new; ended runs once.
 
-    Threads may share one.
+    A run that can't be read is one that says so, in `facts.error`. Threads may share one.
     """
 
     def __init__(self) -> None:
-        self._events: dict[int, EventFolder] = {}
-        self._ended: dict[int, Summary] = {}
+        self._events: dict[tuple[int, float], EventFolder] = {}
+        self._ended: dict[tuple[int, float], Summary] = {}
         self._reading = Lock()
 
     def read(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
-        """The runs as they are now, in the order given.
-
-        Raises FileNotFoundError for a run whose files are gone.
-        """
+        """The runs as they are now, in the order given."""
         with self._reading:
             return tuple(map(self._now, runs))
 
-    def there(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
-        """The same, without those whose files are gone."""
-        with self._reading:
-            return tuple(found for run in runs if (found := self._if_there(run)))
-
-    def _if_there(self, run: Listed) -> Summary | None:
-        try:
-            return self._now(run)
-        except FileNotFoundError:
-            return None
-
     def _now(self, run: Listed) -> Summary:
-        return self._ended.get(run.id) or self._summary(run)
+        try:
+            return self._ended.get(_key(run)) or self._summary(run)
+        except RunUnreadable as wrong:
+            why = str(wrong)
+        except Exception as wrong:  # one run is no reason to show none
+            why = f"run {run.id} ({run.name}) can't be read: {type(wrong).__name__}: {wrong}"
+        self._events.pop(_key(run), None)
+        return Summary(unreadable_facts(run, why), run.line, run.experiment, {}, None)
 
     def _summary(self, run: Listed) -> Summary:
         told = facts(run)
         if told.final:
-            self._events.pop(run.id, None)
+            self._events.pop(_key(run), None)
             found = judged_for_good(run.folder)
             summary = Summary(told, run.line, run.experiment, found.last, found.best)
-            self._ended[run.id] = summary
+            self._ended[_key(run)] = summary
             return summary
-        events = self._events.setdefault(run.id, EventFolder(run.folder / METRICS_FOLDER))
+        events = self._events.setdefault(_key(run), EventFolder(run.folder / METRICS_FOLDER))
         events.read()
         found = judged(events)
         return Summary(told, run.line, run.experiment, found.last, found.best)
+
+
+def _key(run: Listed) -> tuple[int, float]:
+    """Numbers begin anew where somebody removes all runs by hand."""
+    return run.id, run.created
 
 
 class RunList(list[Run]):
@@ -109,7 +109,7 @@ class RunList(list[Run]):
     @property
     def frame(self) -> pd.DataFrame:
         """A row for each run, by its number; see `frame`."""
-        return frame(Listing().there(self))
+        return frame(Listing().read(self))
 
 
 def frame(summaries: Iterable[Summary]) -> pd.DataFrame:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote.submission import read_links
-from distrain_nb.errors import RunCancelled, RunFailed, RunNotReady
+from distrain_nb.errors import (
+    OptionError,
+    RunCancelled,
+    RunFailed,
+    RunNotReady,
+    RunUnreadable,
+)
+from distrain_nb.run.facts import UNREADABLE
 from distrain_nb.run.log import Line, LogReader, still
 from distrain_nb.run.store import OPTIONS_FILE
 from distrain_nb.worker import values
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from distrain_nb.backends.base import Backend
     from distrain_nb.run.store import Record
 
 LOOK_EVERY_S = 0.05
@@ -32,7 +42,10 @@ class Run:
 
     def __init__(self, record: Record) -> None:
         self.record = record
-        self._backend = find(record.backend)
+
+    @cached_property
+    def _backend(self) -> Backend:
+        return find(self.record.backend)
 
     @property
     def id(self) -> int:
@@ -68,10 +81,9 @@ class Run:
     @property
     def options(self) -> dict[str, list[str]]:
         """The options of its job that it was submitted with, such as the values of `param`."""
-        options: dict[str, list[str]] = {}
-        if (self.folder / OPTIONS_FILE).exists():
-            options = json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8"))
-        return options
+        with self._readable(), suppress(FileNotFoundError):
+            return dict(json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8")))
+        return {}
 
     @property
     def folder(self) -> Path:
@@ -80,16 +92,29 @@ class Run:
 
     @property
     def status(self) -> Status:
-        """State, phase, times, error and processes, as of now."""
-        return self._backend.status(dict(self.record.handle), self.folder)
+        """State, phase, times, error and processes, as of now.
+
+        Raises RunUnreadable where its folder is gone, or damaged.
+        """
+        with self._readable():
+            return self._backend.status(dict(self.record.handle), self.folder)
 
     @property
     def state(self) -> State:
         return self.status.state
 
+    @property
+    def may_be_deleted(self) -> bool:
+        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
+        try:
+            return self.state.final
+        except RunUnreadable:
+            return True
+
     def cancel(self) -> None:
-        """Ask for it to be stopped; returns at once."""
-        self._backend.cancel(dict(self.record.handle), self.folder)
+        """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
+        with self._readable():
+            self._backend.cancel(dict(self.record.handle), self.folder)
 
     def wait(self, timeout: float | None = None) -> Run:
         """Until it has ended, `timeout` seconds at most; gives itself.
@@ -128,7 +153,8 @@ class Run:
     @property
     def links(self) -> dict[str, str]:
         """Where its job and folders are in a cloud, by what they are called; empty for others."""
-        return read_links(self.folder)
+        with self._readable():
+            return read_links(self.folder)
 
     def metrics(self) -> pd.DataFrame:
         """A row for each step, a column for each metric."""
@@ -153,7 +179,28 @@ class Run:
         return Results(self.folder / RESULTS_FOLDER, self.id)
 
     def __repr__(self) -> str:
-        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={str(self.state)!r})"
+        try:
+            state = str(self.state)
+        except RunUnreadable:
+            state = UNREADABLE
+        return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r})"
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        """What is wrong with its files, as RunUnreadable."""
+        try:
+            yield
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, OptionError) as wrong:
+            raise RunUnreadable(self._why(wrong)) from wrong
+
+    def _why(self, wrong: Exception) -> str:
+        if not self.folder.exists():
+            why = f"its folder {self.folder} is gone"
+        elif isinstance(wrong, OSError | OptionError):
+            why = str(wrong)
+        else:
+            why = f"{self.folder} is damaged ({type(wrong).__name__}: {wrong})"
+        return f"run {self.id} ({self.name}) can't be read: {why}; `%distrain delete {self.id}`"
 
 
 class Results(Mapping[str, Any]):

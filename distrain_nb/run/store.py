@@ -1,34 +1,32 @@
-"""The list of runs: one SQLite file that every kernel of the user shares."""
+"""The list of runs: one SQLite file that every kernel of the user shares, and a folder for each.
+
+What a run's folder has is enough to list it again, should the file be lost.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
-import sqlite3
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.config import home
-from distrain_nb.errors import RunNotFound
+from distrain_nb.config import WAY_OUT, home, own_home, private_home
+from distrain_nb.errors import RunNotFound, StoreError
+from distrain_nb.run.database import DATABASE_FILE, overwriting, reading, writing
+from distrain_nb.worker.disk import private_folder, replace_file
+from distrain_nb.worker.status import Owner, State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    import sqlite3
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 OPTIONS_FILE = "options.json"
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL,
-    backend TEXT NOT NULL,
-    created REAL NOT NULL,
-    experiment TEXT NOT NULL,
-    line TEXT NOT NULL,
-    handle TEXT
-)
-"""
+RECORD_FILE = "record.json"
+RUNS_FOLDER = "runs"
+_COLUMNS = ("id", "name", "backend", "created", "experiment", "line", "handle")
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Record:
 
 
 class Store:
-    """The runs below one folder."""
+    """The runs below one folder. What it does raises StoreError where the folder can't be used."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or home()
@@ -62,34 +60,31 @@ class Store:
         experiment: str,
         line: str,
         options: Mapping[str, Sequence[str]] | None = None,
+        handle: Mapping[str, Any] | None = None,
     ) -> Record:
         """A new run with a folder of its own; a name that is not given is made of its number.
 
-        `options` are those of its job that took lists, such as the values of `--param`.
-        It is on the list once it has been submitted and has a handle.
+        `options` are those of its job that took lists, such as the values of `--param`. It is on
+        the list at once, as one that this process is about to start.
         """
-        with self._open() as database:
-            row = database.execute(
-                "INSERT INTO runs (name, backend, created, experiment, line)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (name, backend, time.time(), experiment, line),
-            )
-            number = row.lastrowid
-            if not name:
-                database.execute("UPDATE runs SET name = ? WHERE id = ?", (f"run-{number}", number))
-            added = database.execute("SELECT * FROM runs WHERE id = ?", (number,)).fetchone()
-        record = self._record(added)
-        record.folder.mkdir(parents=True)
-        (record.folder / OPTIONS_FILE).write_text(json.dumps(options or {}), encoding="utf-8")
-        return record
-
-    def set_handle(self, run: Record, handle: Mapping[str, Any]) -> Record:
-        """Remember how the backend finds the run again, which puts it on the list."""
-        with self._open() as database:
-            database.execute(
-                "UPDATE runs SET handle = ? WHERE id = ?", (json.dumps(dict(handle)), run.id)
-            )
-        return self.get(str(run.id))
+        self._prepare()
+        folder = None
+        try:
+            with writing(self.folder) as database:
+                number = max(self._newest(database), *self._numbers(), 0) + 1
+                values = (number, name or f"run-{number}", backend, time.time(), experiment, line)
+                row = dict(zip(_COLUMNS, (*values, json.dumps(dict(handle or {}))), strict=True))
+                folder = self._folder(number)
+                _fill(folder, row, options or {})
+                _insert(database, row)
+        except BaseException as wrong:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(wrong, OSError):
+                told = f"{wrong.filename or self.folder}: {wrong.strerror}"
+                raise StoreError(f"no run can be added: {told}; {WAY_OUT}") from None
+            raise
+        return self._record(row)
 
     def get(self, run: str) -> Record:
         """By number, by name (the newest of that name), or `last`.
@@ -97,52 +92,121 @@ class Store:
         Raises RunNotFound naming the runs that there are.
         """
         condition, value = _which(run)
-        with self._open() as database:
-            rows = database.execute(
-                f"SELECT * FROM runs WHERE handle IS NOT NULL AND {condition}"
-                " ORDER BY id DESC LIMIT 1",
-                value,
-            ).fetchall()
-        if not rows:
+        found = self._rows(f"WHERE {condition} ORDER BY id DESC LIMIT 1", value)
+        if not found:
             raise RunNotFound(f"no run {run!r}; there {self._present()}")
-        return self._record(rows[0])
+        return found[0]
 
     def all(self) -> list[Record]:
         """The newest first."""
-        with self._open() as database:
-            rows = database.execute(
-                "SELECT * FROM runs WHERE handle IS NOT NULL ORDER BY id DESC"
-            ).fetchall()
-        return [self._record(row) for row in rows]
+        return self._rows("ORDER BY id DESC")
 
     def delete(self, run: Record) -> None:
-        """Forget a run and remove its folder."""
-        with self._open() as database:
-            database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
-        shutil.rmtree(run.folder, ignore_errors=True)
+        """Remove a run's folder and forget it, in this order: a full disk has room then."""
+        self._check()
+        _remove(run.folder)
+        try:
+            with writing(self.folder) as database:
+                _forget(database, run)
+        except StoreError:
+            with overwriting(self.folder) as database:
+                _forget(database, run)
+
+    def _rows(self, rest: str, values: tuple[str, ...] = ()) -> list[Record]:
+        self._check()
+        if not (self.folder / DATABASE_FILE).exists():
+            if not any(self._numbers()):
+                return []
+            self._prepare()
+        with reading(self.folder) as database:
+            rows = database.execute(f"SELECT * FROM runs {rest}", values).fetchall()
+        return [self._record(dict(row)) for row in rows]
+
+    def _check(self) -> None:
+        """Raises StoreError if the folder is somebody else's."""
+        own_home(self.folder)
+
+    def _prepare(self) -> None:
+        """Have a folder that is ours alone, with a list of what is in it."""
+        private_home(self.folder)
+        if (self.folder / DATABASE_FILE).exists():
+            return
+        with writing(self.folder) as database:
+            for number in self._numbers():
+                _insert(database, _kept(self._folder(number), number))
+
+    def _newest(self, database: sqlite3.Connection) -> int:
+        """The highest number that the list has given."""
+        found = database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'runs'").fetchone()
+        return int(found[0]) if found else 0
+
+    def _numbers(self) -> list[int]:
+        """Those of the folders that there are."""
+        try:
+            names = os.listdir(self.folder / RUNS_FOLDER)  # noqa: PTH208
+        except FileNotFoundError:
+            return []
+        return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
+
+    def _folder(self, number: int) -> Path:
+        return self.folder / RUNS_FOLDER / str(number)
 
     def _present(self) -> str:
         names = [f"{record.id} ({record.name})" for record in self.all()[:8]]
         return f"are {', '.join(names)}" if names else "are none yet"
 
-    def _record(self, row: sqlite3.Row) -> Record:
-        fields = dict(row)
-        fields["handle"] = json.loads(fields["handle"] or "{}")
-        return Record(**fields, folder=self.folder / "runs" / str(fields["id"]))
+    def _record(self, row: dict[str, Any]) -> Record:
+        return Record(**{**row, "handle": _read_handle(row)}, folder=self._folder(row["id"]))
 
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        database = sqlite3.connect(self.folder / "runs.db", timeout=10)
-        database.row_factory = sqlite3.Row
-        try:
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            with database:
-                database.execute(_SCHEMA)
-                yield database
-        finally:
-            database.close()
+
+def _fill(folder: Path, row: dict[str, Any], options: Mapping[str, Sequence[str]]) -> None:
+    """Make a run's folder with all by which it can be listed."""
+    private_folder(folder.parent)
+    folder.mkdir()
+    replace_file(folder / OPTIONS_FILE, json.dumps(dict(options)).encode())
+    replace_file(folder / RECORD_FILE, json.dumps(row).encode())
+    ours = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
+    ours.enter(State.STARTING, "starting").write(folder)
+
+
+def _kept(folder: Path, number: int) -> dict[str, Any]:
+    """The row of a run that the list has lost; of one from an earlier version, what is known."""
+    try:
+        kept = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
+        return {name: kept[name] for name in _COLUMNS} | {"id": number}
+    except (OSError, ValueError, KeyError, TypeError):
+        created = folder.lstat().st_mtime
+        values = (number, f"run-{number}", "local", created, "", "", "{}")
+        return dict(zip(_COLUMNS, values, strict=True))
+
+
+def _insert(database: sqlite3.Connection, row: Mapping[str, Any]) -> None:
+    names = ", ".join(f":{name}" for name in _COLUMNS)
+    database.execute(f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) VALUES ({names})", row)
+
+
+def _forget(database: sqlite3.Connection, run: Record) -> None:
+    database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
+
+
+def _read_handle(row: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return dict(json.loads(row["handle"] or "{}"))
+    except (ValueError, TypeError):
+        return {}
+
+
+def _remove(folder: Path) -> None:
+    """Raises StoreError naming what can't be removed."""
+    try:
+        if folder.is_symlink() or folder.is_file():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+    except FileNotFoundError:  # somebody else removes it too
+        shutil.rmtree(folder, ignore_errors=True)
+    except (OSError, RecursionError) as wrong:
+        raise StoreError(f"{folder} can't be removed: {wrong}; remove it by hand") from None
 
 
 def _which(run: str) -> tuple[str, tuple[str, ...]]:

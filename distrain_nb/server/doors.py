@@ -6,10 +6,9 @@ import hashlib
 import os
 import re
 import stat
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from distrain_nb.errors import OptionError, RunNotFound
+from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.log import LOG_FILE
@@ -25,7 +24,7 @@ READ_BELOW = (LOG_FILE, METRICS_FOLDER, RESOURCES_FOLDER)
 
 def fingerprint(folder: Path) -> str:
     """What stands for a DISTRAIN_HOME in a query: the start of the hash of its path."""
-    return hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    return hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:12]
 
 
 def open_run(store: Store, number: str, home: str = "") -> Run:
@@ -37,7 +36,7 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     if not RUN_ID.fullmatch(number):
         raise RunNotFound(f"no run {number!r}; runs have numbers, as in 12")
     record = store.get(number)
-    if not is_own(store.folder, record.folder):
+    if not _may_be_opened(store.folder, record.folder):
         raise RunNotFound(f"no run {number!r} of this user")
     return Run(record)
 
@@ -45,15 +44,19 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
 def own_runs(store: Store) -> Iterator[Run]:
     """The runs that the server opens, the newest first."""
     for record in store.all():
-        if is_own(store.folder, record.folder):
-            with suppress(OptionError):  # of a backend that is installed no more
-                yield Run(record)
+        if _may_be_opened(store.folder, record.folder):
+            yield Run(record)
 
 
 def check_home(store: Store, home: str) -> None:
     """Raises RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
     if home and home != fingerprint(store.folder):
         raise RunNotFound(f"this server serves the runs below {store.folder}, and not that one's")
+
+
+def _may_be_opened(home: Path, folder: Path) -> bool:
+    """Whether it is our own; one that is gone is nobody's, and can be taken off the list."""
+    return is_own(home, folder) or not os.path.lexists(folder)
 
 
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:

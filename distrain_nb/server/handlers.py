@@ -14,7 +14,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from distrain_nb import __version__
-from distrain_nb.errors import OptionError, RunNotFound
+from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.answers import answer
 from distrain_nb.server import table
@@ -33,11 +33,13 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """What `work` gives. What a user can set right is told: 404 and 400 with a message."""
+        """What `work` gives. What a user can set right is told: 404, 400 and 503 with a message."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
-        except (RunNotFound, FileNotFoundError) as wrong:
+        except (RunNotFound, RunUnreadable, FileNotFoundError) as wrong:
             raise web.HTTPError(404, str(wrong)) from None
+        except StoreError as wrong:
+            raise web.HTTPError(503, str(wrong)) from None
         except OptionError as wrong:
             raise web.HTTPError(400, str(wrong)) from None
 

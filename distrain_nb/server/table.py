@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def rows(store: Store) -> dict[str, Any]:
     """The runs, the newest first; see `Summary.as_row`. Asked again, it reads only what is new."""
-    return {"runs": [each.as_row() for each in _listing(store.folder).there(own_runs(store))]}
+    return {"runs": [each.as_row() for each in _listing(store.folder).read(own_runs(store))]}
 
 
 def side_by_side(store: Store, numbers: str) -> dict[str, Any]:
@@ -56,8 +56,8 @@ def chosen(store: Store, numbers: str) -> list[Run]:
 
 
 def delete(store: Store, run: Run) -> bool:
-    """Whether it has ended, and so is deleted."""
-    if not run.state.final:
+    """Whether it has ended or can't be read, and so is deleted."""
+    if not run.may_be_deleted:
         return False
     store.delete(run.record)
     return True

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import brief, duration, progress_text
+from distrain_nb.run.facts import UNREADABLE, brief, duration, progress_text
 from distrain_nb.run.listing import Listing, Summary, frame
 
 if TYPE_CHECKING:
@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 HEADINGS = ("run", "name", "state", "where", "layout", "best metric", "duration", "age")
-SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "running": "●", "starting": "◐"}
+SIGNS = {
+    "succeeded": "✓",
+    "failed": "✕",
+    "cancelled": "■",
+    "running": "●",
+    "starting": "◐",
+    "unreadable": "?",
+}
 NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 
 
@@ -81,7 +88,7 @@ class RunsTable:
 
 def runs_table(runs: Iterable[Listed]) -> RunsTable:
     """The runs with their state, place, layout, best metric and times, in the order given."""
-    return RunsTable(Listing().there(runs), time.time())
+    return RunsTable(Listing().read(runs), time.time())
 
 
 def _live_mark() -> str:
@@ -111,6 +118,8 @@ def _row(each: Summary, now: float) -> tuple[str, ...]:
 
 
 def _row_html(row: tuple[str, ...], summary: Summary) -> str:
+    told = summary.facts
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    cells[2] = f'<td class="dn-state">{html.escape(row[2])}</td>'
-    return f'<tr data-state="{summary.facts.state}">{"".join(cells)}</tr>'
+    why = f' title="{html.escape(told.error)}"' if told.state == UNREADABLE else ""
+    cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
+    return f'<tr data-state="{told.state}">{"".join(cells)}</tr>'

@@ -1,21 +1,27 @@
-"""Writing to disk so that a reader never sees half a file."""
+"""Writing to disk so that a reader never sees half a file, nor anybody else what is ours."""
 
 from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 RESERVE = "reserve-%d"
 
+_OTHERS = 0o077
+# What some file systems say of a folder: that it can't be synced.
+_NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP)
+
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write `data` to `path` in one step: readers see the old file or the new one."""
+    """Write `data` to `path` in one step: readers see the old file or the new one, and so does
+    whoever reads after a power cut."""
     draft = path.with_name("%s.%d.draft" % (path.name, os.getpid()))
     try:
         draft.write_bytes(data)
-        os.replace(str(draft), str(path))
+        replace(draft, path)
     except OSError:
         if draft.exists():
             draft.unlink()
@@ -30,6 +36,70 @@ def use_reserve(path: Path, data: bytes) -> None:
         except OSError as error:
             if error.errno not in FULL or not _give_up_one(path.parent):
                 raise
+
+
+def replace(draft: Path, path: Path) -> None:
+    """Put a file, or a folder of files, in the place of `path`, on disk before this returns."""
+    if draft.is_dir():
+        for inner in draft.iterdir():
+            _sync(inner)
+    _sync(draft)
+    os.replace(str(draft), str(path))
+    _sync(path.parent)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(str(path), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as wrong:
+        if not (wrong.errno in _NOT_SYNCED and path.is_dir()):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+class NotPrivate(OSError):
+    """A folder belongs to another user, or can't be closed to others."""
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made if it isn't there, which only this user can enter, from the first moment.
+
+    Raises NotPrivate as `close_to_others` does, and OSError where it can't be made.
+    """
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        return private_folder(folder)
+    close_to_others(folder)
+    return folder
+
+
+def close_to_others(folder: Path) -> None:
+    """Let nobody but this user into a folder.
+
+    Raises NotPrivate for one of somebody else's, for a link or a file, and where its file system
+    keeps it open; FileNotFoundError.
+    """
+    found = folder.lstat()
+    if found.st_uid != os.geteuid():
+        raise NotPrivate("%s belongs to another user (uid %d)" % (folder, found.st_uid))
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotPrivate("%s is not a folder" % folder)
+    if not found.st_mode & _OTHERS:
+        return
+    try:
+        folder.chmod(0o700)
+    except OSError as wrong:
+        if wrong.errno == errno.EROFS:  # where nobody can change anything
+            return
+        raise
+    if folder.lstat().st_mode & _OTHERS:
+        raise NotPrivate("%s is open to others, and its file system keeps it so" % folder)
 
 
 def reserve(folder: Path, files: int, size: int) -> None:

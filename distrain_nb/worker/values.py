@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from distrain_nb.worker.disk import replace
 from distrain_nb.worker.pickles import Reader, Writer
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
@@ -66,7 +66,7 @@ def dump(values: Mapping[str, Any], folder: Path) -> Dict[str, str]:
         index = write(values, objects, arrays)
     (part / INDEX).write_text(index.to_json(), encoding="utf-8")
     shutil.rmtree(str(folder), ignore_errors=True)
-    os.replace(str(part), str(folder))
+    replace(part, folder)
     return index.unsaved
 
 

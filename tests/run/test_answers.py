@@ -32,7 +32,7 @@ ValueError: shapes differ
 def run(home: Path) -> Run:
     """Two workers and a server, that run."""
     store = Store()
-    record = store.set_handle(store.add("", "local", "", ""), {})
+    record = store.add("", "local", "", "")
     processes = (
         Process(0, "rank 0", "primary", 0, 0),
         Process(3, "rank 1", "workers", 0, 1),

@@ -35,14 +35,16 @@ class LocalBackend:
     def plan(self, job: Job) -> LocalPlan:
         return plan(job)
 
-    def submit(self, plan: LocalPlan, folder: Path) -> Handle:
+    def handle(self, plan: LocalPlan) -> Handle:  # noqa: ARG002
+        return {}
+
+    def submit(self, plan: LocalPlan, folder: Path) -> None:
         plan.job.program.write(folder / PROGRAM_FOLDER)
         for name in FOLDERS.values():
             (folder / name).mkdir()
         plan.launch.write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
         hand_over(folder, plan.environment, plan.job.config.idle)
-        return {}
 
     def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
         return Status.current(folder)

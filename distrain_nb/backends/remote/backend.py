@@ -9,7 +9,7 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Submission
 from distrain_nb.image.secrets import refuse_secrets
 from distrain_nb.program.telling import tell
 from distrain_nb.worker.launch import PROGRAM_FOLDER
@@ -65,7 +65,10 @@ class RemoteBackend:
         """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
         raise NotImplementedError
 
-    def submit(self, plan: RemotePlan, folder: Path) -> Handle:
+    def handle(self, plan: RemotePlan) -> Handle:
+        return {} if plan.job.rehearse is None else {"rehearsal": True}
+
+    def submit(self, plan: RemotePlan, folder: Path) -> None:
         """Raises CheckFailed, before anything leaves this machine, for what looks like a secret."""
         job = plan.job
         job.program.write(folder / PROGRAM_FOLDER)
@@ -76,12 +79,11 @@ class RemoteBackend:
         Submission(self.name, plan.told(), processes, kernel, job.rehearse).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
         _start(folder, job.rehearse is not None)
-        return {} if job.rehearse is None else {"rehearsal": True}
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """As it is in the folder; a carrier that is gone is started again."""
-        if handle.get("rehearsal"):  # which went with its carrier
-            return Status.current(folder)
+        if handle.get("rehearsal") or not (folder / SUBMISSION_FILE).exists():
+            return Status.current(folder)  # nobody can go on with it
         status = Status.read(folder)
         if not status.state.final and not status.answered_for and _may_start(folder):
             _start(folder, rehearsal=False)

@@ -36,9 +36,9 @@ def current() -> Catalog:
 # asked for many times a check, so kept as text for each DISTRAIN_HOME
 @lru_cache(maxsize=4)
 def _path(_home: str | None) -> str:
-    from distrain_nb.config import home
+    from distrain_nb.config import own_home
 
-    return str(home() / "catalog.yaml")
+    return str(own_home() / "catalog.yaml")
 
 
 def accelerator_name(text: str) -> str:

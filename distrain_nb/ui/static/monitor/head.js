@@ -1,6 +1,6 @@
 // State line, Stop, and the report of a failure.
 
-const SIGNS = { queued: "◌", starting: "◐", running: "●", stopping: "◑", succeeded: "✓", failed: "✕", cancelled: "■" };
+const SIGNS = { queued: "◌", starting: "◐", running: "●", stopping: "◑", succeeded: "✓", failed: "✕", cancelled: "■", unreadable: "?" };
 const ENABLE = "jupyter server extension enable distrain_nb.server";
 
 function stateLine(root, source, stop) {

@@ -28,7 +28,7 @@ class Row {
       cell.hidden = !columns.includes(column);
       if (cell.textContent === text) return;
       cell.textContent = text;
-      cell.title = column.name === "layout" ? text : "";
+      cell.title = column.name === "layout" ? text : column.name === "state" ? run.error ?? "" : "";
     });
     if (ended) this.buttons();
   }

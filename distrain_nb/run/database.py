@@ -1,0 +1,139 @@
+"""The SQLite file of the list of runs: opened for a moment, its errors told with the way out.
+
+It keeps a rollback journal rather than a write-ahead log, so that a list can be read on a disk that
+is full or read-only.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import sqlite3
+import tempfile
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import WAY_OUT, shortened
+from distrain_nb.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DATABASE_FILE = "runs.db"
+LOCKED_AT_MOST_S = 10.0
+# SQLite's own limit of a path is 512 bytes, which the journal's name shares.
+_LONGEST_PATH = 500
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    backend TEXT NOT NULL,
+    created REAL NOT NULL,
+    experiment TEXT NOT NULL,
+    line TEXT NOT NULL,
+    handle TEXT
+)
+"""
+_REMEDIES = (
+    ("no locks", "its file system has no locks: {way} on a local disk"),
+    ("is locked", "another process has held it for {seconds:g} s: try again"),
+    ("is full", "no space is left on the device: `%distrain delete` makes room, or {way}"),
+    ("readonly", "it can't be written: make its folder writable, or {way}"),
+    ("unable to open", "it can't be opened: make its folder writable, or {way}"),
+    ("locking protocol", "its file system has no locks: {way} on a local disk"),
+    ("disk I/O error", "its file system is full or broken: {way} on another disk"),
+    ("not a database", "it is damaged: move it away, and the list is made anew from the folders"),
+    ("malformed", "it is damaged: move it away, and the list is made anew from the folders"),
+)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[sqlite3.Connection]:
+    """One transaction that changes the list. Raises StoreError, and then nothing has changed."""
+    with _told(folder), _connected(folder) as database:
+        _leave_write_ahead_log(database)
+        with database:
+            database.execute("BEGIN IMMEDIATE")
+            database.execute(_SCHEMA)
+            yield database
+
+
+@contextmanager
+def reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The list as it is. Raises StoreError."""
+    with _told(folder), _connected(folder) as database:
+        try:
+            database.execute("SELECT 1 FROM runs LIMIT 1")
+        except sqlite3.OperationalError as wrong:
+            if "readonly" not in str(wrong) and "unable to open" not in str(wrong):
+                raise
+            # A write-ahead log of an earlier version needs files of its own to be read.
+            with _connected(folder, "?immutable=1") as unchanging:
+                yield unchanging
+        else:
+            yield database
+
+
+@contextmanager
+def overwriting(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The same as `writing` without a journal on disk, for which a full disk has no room."""
+    with _told(folder), _connected(folder) as database:
+        _leave_write_ahead_log(database)
+        database.execute("PRAGMA journal_mode = MEMORY")
+        yield database
+
+
+@contextmanager
+def _connected(folder: Path, query: str = "") -> Iterator[sqlite3.Connection]:
+    database = sqlite3.connect(
+        (folder / DATABASE_FILE).as_uri() + query if query else folder / DATABASE_FILE,
+        timeout=LOCKED_AT_MOST_S,
+        isolation_level=None,
+        uri=bool(query),
+    )
+    database.row_factory = sqlite3.Row
+    database.text_factory = lambda text: text.decode("utf-8", "replace")
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
+    """Earlier versions kept one; it stays while another process has the list open."""
+    with suppress(sqlite3.OperationalError):
+        if database.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            database.execute("PRAGMA busy_timeout = 0")
+            database.execute("PRAGMA journal_mode = DELETE")
+    database.execute(f"PRAGMA busy_timeout = {int(LOCKED_AT_MOST_S * 1000)}")
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    """Errors of SQLite as sentences."""
+    path = folder / DATABASE_FILE
+    if len(bytes(path)) > _LONGEST_PATH:
+        raise StoreError(
+            f"{shortened(str(folder))} is too long a path for SQLite, which takes "
+            f"{_LONGEST_PATH} bytes; {WAY_OUT} with a shorter one"
+        )
+    try:
+        yield
+    except sqlite3.Error as wrong:
+        said = str(wrong) if _has_locks(folder) else "no locks"
+        known = (text for sign, text in _REMEDIES if sign in said)
+        what = next(known, f"{wrong}; {WAY_OUT}")
+        told = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
+        raise StoreError(f"the list of runs, {path}: {told}") from None
+
+
+def _has_locks(folder: Path) -> bool:
+    """SQLite takes a file system without locks for one where somebody else has them all."""
+    try:
+        # Not the list's own file: to close it would give up what another thread has locked.
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            fcntl.lockf(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as wrong:
+        return wrong.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+    return True
