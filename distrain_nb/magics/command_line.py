@@ -175,6 +175,8 @@ def line_parser() -> Parser:
     logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
     logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
+    trust = "read what is more than plain data, which runs code that its file names"
+    result.add_argument("--trust", action="store_true", help=trust)
     compare = verb("compare", "charts of several runs in one, and what differs between them")
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     catalog = verb("catalog", "look machines, accelerators, regions and containers up")

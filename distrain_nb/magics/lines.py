@@ -84,9 +84,10 @@ def _cancel(options: argparse.Namespace) -> None:
 
 def _result(options: argparse.Namespace) -> Any:
     run = api.attach(options.run)
+    result = run.result.trusted if options.trust else run.result
     if not options.into:
-        return run.result
-    values = dict(run.result)
+        return result
+    values = dict(result)
     options.namespace.update(values)
     print(f"from run {run.id} ({run.name}): {', '.join(values) or 'nothing'}")
     return None

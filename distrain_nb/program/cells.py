@@ -36,9 +36,7 @@ class Notebook:
     cells: Sequence[Cell]
     folder: Path
     given: Mapping[str, Any] = field(default_factory=dict)
-<<<<<<< HEAD
     optional: frozenset[str] = frozenset()
-=======
 
 
 def working_folder() -> Path:
@@ -49,4 +47,3 @@ def working_folder() -> Path:
         raise OptionError(
             "the working folder has been removed: change to one that is there, as in `%cd ~`"
         ) from None
->>>>>>> 444ca16 (A run is on the list before it is sent, in a store that is its user's alone; a run that can't be read is one row, and can be deleted)

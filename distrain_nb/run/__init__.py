@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from distrain_nb.run.log import Line, LogReader, still
-from distrain_nb.run.run import Results, Run
+from distrain_nb.run.results import Results
+from distrain_nb.run.run import Run
 from distrain_nb.run.store import Record, Store
 
 __all__ = ["Line", "LogReader", "Record", "Results", "Run", "Store", "still"]

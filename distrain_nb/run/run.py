@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote.submission import read_links
@@ -20,13 +19,14 @@ from distrain_nb.errors import (
 )
 from distrain_nb.run.facts import UNREADABLE
 from distrain_nb.run.log import Line, LogReader, still
+from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import OPTIONS_FILE
-from distrain_nb.worker import values
 from distrain_nb.worker.launch import RESULTS_FOLDER
 from distrain_nb.worker.resources import RESOURCES_FOLDER
 from distrain_nb.worker.status import State, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from distrain_nb.run.store import Record
 
 LOOK_EVERY_S = 0.05
+_DAMAGE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    OptionError,
+)
 
 
 class Run:
@@ -173,10 +182,14 @@ class Run:
 
     @property
     def result(self) -> Results:
-        """What `--result` named, by name. Raises RunNotReady before the run has ended."""
+        """What `--result` named, by name: plain data alone where others may have written it.
+
+        Raises RunNotReady before the run has ended.
+        """
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: it has no result yet; wait() for it")
-        return Results(self.folder / RESULTS_FOLDER, self.id)
+        folder = self.folder / RESULTS_FOLDER
+        return Results(folder, self.id, self.backend == "local" and is_ours(folder))
 
     def __repr__(self) -> str:
         try:
@@ -190,7 +203,7 @@ class Run:
         """What is wrong with its files, as RunUnreadable."""
         try:
             yield
-        except (OSError, ValueError, TypeError, KeyError, AttributeError, OptionError) as wrong:
+        except _DAMAGE as wrong:
             raise RunUnreadable(self._why(wrong)) from wrong
 
     def _why(self, wrong: Exception) -> str:
@@ -201,35 +214,3 @@ class Run:
         else:
             why = f"{self.folder} is damaged ({type(wrong).__name__}: {wrong})"
         return f"run {self.id} ({self.name}) can't be read: {why}; `%distrain delete {self.id}`"
-
-
-class Results(Mapping[str, Any]):
-    """The values that a run brought back; each is read when it is asked for.
-
-    Asking for one that could not be saved raises ValueError with the reason.
-    """
-
-    def __init__(self, folder: Path, run: int) -> None:
-        self._folder = folder
-        self._run = run
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in (*self._names(), *self._unsaved()):
-            there = ", ".join(self._names()) or "nothing"
-            raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
-        return values.load(self._folder, [name])[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names())
-
-    def __len__(self) -> int:
-        return len(self._names())
-
-    def __repr__(self) -> str:
-        return f"<result of run {self._run}: {', '.join(self) or 'nothing'}>"
-
-    def _names(self) -> list[str]:
-        return values.names(self._folder) if self._folder.exists() else []
-
-    def _unsaved(self) -> list[str]:
-        return list(values.index_of(self._folder).unsaved) if self._folder.exists() else []

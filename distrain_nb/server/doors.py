@@ -56,7 +56,10 @@ def check_home(store: Store, home: str) -> None:
 
 def _may_be_opened(home: Path, folder: Path) -> bool:
     """Whether it is our own; one that is gone is nobody's, and can be taken off the list."""
-    return is_own(home, folder) or not os.path.lexists(folder)
+    try:
+        return is_own(home, folder) or not os.path.lexists(folder)
+    except (OSError, RuntimeError):  # a link that leads nowhere
+        return False
 
 
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:

@@ -79,24 +79,15 @@ class Writer(pickle.Pickler):
         return self.storages[key]
 
 
-class Reader(pickle.Unpickler):
-    """Reads what `Writer` wrote; `namespace` is where the program's own names are found."""
+class Restoring:
+    """What stands out of band in a pickle; `namespace` is where the program's names are found."""
 
-    def __init__(self, objects: BinaryIO, arrays: Any, namespace: Mapping[str, Any]) -> None:
-        super().__init__(objects)
+    def __init__(self, arrays: Any, namespace: Mapping[str, Any]) -> None:
         self.arrays = arrays
         self.namespace = namespace
         self.storages: Dict[Tuple[int, int], Any] = {}
 
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == (__name__, out_of_band.__name__):
-            return self._restore
-        try:
-            return super().find_class(module, name)
-        except ModuleNotFoundError:
-            return super().find_class(_other_numpy(module), name)
-
-    def _restore(self, kind: str, *state: Any) -> Any:
+    def restore(self, kind: str, *state: Any) -> Any:
         restore: Dict[str, Callable[..., Any]] = {
             "array": self._array,
             "tensor": self._tensor,
@@ -146,9 +137,28 @@ class Reader(pickle.Unpickler):
         return found
 
 
+class Reader(pickle.Unpickler):
+    """Reads what `Writer` wrote, whatever it is: it runs the code that a pickle names."""
+
+    def __init__(self, objects: BinaryIO, restoring: Restoring) -> None:
+        super().__init__(objects)
+        self._restoring = restoring
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == OUT_OF_BAND:
+            return self._restoring.restore
+        try:
+            return super().find_class(module, name)
+        except ModuleNotFoundError:
+            return super().find_class(other_numpy(module), name)
+
+
 def out_of_band(kind: str, *state: Any) -> Any:
     """What stands in a pickle for an array, a tensor, or a name of the program."""
     raise pickle.UnpicklingError("%s %r: read this with distrain_nb.worker.values" % (kind, state))
+
+
+OUT_OF_BAND = (__name__, out_of_band.__name__)
 
 
 def _is_array(obj: Any) -> bool:
@@ -168,7 +178,7 @@ def _is_tensor(obj: Any) -> bool:
     return bool(plain and not obj.is_conj() and not obj.is_neg() and not vars(obj))
 
 
-def _other_numpy(module: str) -> str:
+def other_numpy(module: str) -> str:
     """The same module of NumPy 1 and 2, where `numpy.core` became `numpy._core`."""
     if module.startswith("numpy._core"):
         return module.replace("numpy._core", "numpy.core", 1)

@@ -109,9 +109,11 @@ class Status:
 
     @classmethod
     def read(cls, folder: Path) -> Status:
-        """Raises FileNotFoundError where no run has been started."""
+        """Raises FileNotFoundError where no run has been started; ValueError, TypeError, KeyError
+        or AttributeError for what is no status."""
         raw = json.loads((folder / STATUS_FILE).read_text(encoding="utf-8"))
         raw["state"] = State(raw["state"])
+        raw["times"] = {state: float(at) for state, at in raw["times"].items()}
         raw["supervisor"] = Owner(**raw["supervisor"]) if raw["supervisor"] else None
         raw["processes"] = tuple(Process(**p) for p in raw["processes"])
         raw["progress"] = Progress(**raw["progress"]) if raw.get("progress") else None

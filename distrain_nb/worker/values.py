@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import shutil
 import sys
 from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.disk import replace
-from distrain_nb.worker.pickles import Reader, Writer
+from distrain_nb.worker.pickles import Reader, Restoring, Writer
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
 CARRIED = "main.values"  # the folder next to main.py
@@ -62,12 +63,19 @@ def dump(values: Mapping[str, Any], folder: Path) -> Dict[str, str]:
     part = folder.with_name(folder.name + ".part")
     shutil.rmtree(str(part), ignore_errors=True)
     part.mkdir(parents=True)
-    with (part / OBJECTS).open("wb+") as objects, (part / ARRAYS).open("wb+") as arrays:
+    with _created(part / OBJECTS) as objects, _created(part / ARRAYS) as arrays:
         index = write(values, objects, arrays)
-    (part / INDEX).write_text(index.to_json(), encoding="utf-8")
+    with _created(part / INDEX) as file:
+        file.write(index.to_json().encode())
     shutil.rmtree(str(folder), ignore_errors=True)
     replace(part, folder)
     return index.unsaved
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file that nobody else may write, whatever the umask."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    return os.fdopen(os.open(str(path), flags, 0o644), "wb+")
 
 
 def write(
@@ -106,13 +114,17 @@ def reason(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def load(folder: Path, wanted: Optional[Sequence[str]] = None) -> Dict[str, Any]:
-    """Read values by name, or all that were saved.
+def load(
+    folder: Path,
+    wanted: Optional[Sequence[str]] = None,
+    reader: Callable[[BinaryIO, Restoring], Any] = Reader,
+) -> Dict[str, Any]:
+    """Read values by name, or all that were saved, by what `reader` makes of their pickles.
 
     Raises KeyError for a name that the folder doesn't have, ValueError for one that could not be
     saved, with the reason; and whatever reading a value raises.
     """
-    stored = _Stored(folder, vars(sys.modules["__main__"]))
+    stored = _Stored(folder, vars(sys.modules["__main__"]), reader)
     return {name: stored.get(name) for name in (stored.names if wanted is None else wanted)}
 
 
@@ -142,13 +154,20 @@ def carried(*wanted: str) -> Any:
 class _Stored:
     """A folder of values that is being read."""
 
-    def __init__(self, folder: Path, namespace: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        namespace: Mapping[str, Any],
+        reader: Callable[[BinaryIO, Restoring], Any] = Reader,
+    ) -> None:
         self.index = index_of(folder)
         self.entries = {entry.name: entry for entry in self.index.entries}
         self.names = list(self.entries)
         self.loaded: Dict[str, Any] = {}
         self.objects = (folder / OBJECTS).open("rb")
-        self.reader = Reader(self.objects, _map(folder / ARRAYS), namespace)
+        self.restoring = Restoring(_map(folder / ARRAYS), namespace)
+        self.new_reader = reader
+        self.reader = reader(self.objects, self.restoring)
 
     def get(self, name: str) -> Any:
         if name in self.index.unsaved:
@@ -164,9 +183,7 @@ class _Stored:
 
     def _read(self, name: str) -> Any:
         self.objects.seek(self.entries[name].offset)
-        alone = Reader(self.objects, self.reader.arrays, self.reader.namespace)
-        alone.storages = self.reader.storages
-        return alone.load()
+        return self.new_reader(self.objects, self.restoring).load()
 
 
 def _map(path: Path) -> Any:

@@ -181,7 +181,7 @@ class FullDisk:
 
 def test_numpy_1_and_2_read_each_other(folder: Path) -> None:
     dump({"x": np.float32(1.5)}, folder)
-    reader = values.Reader((folder / values.OBJECTS).open("rb"), b"", {})
+    reader = values.Reader((folder / values.OBJECTS).open("rb"), values.Restoring(b"", {}))
     sys.modules["numpy._core.only_in_2"] = sys.modules["json"]
     try:
         assert reader.find_class("numpy.core.only_in_2", "loads") is sys.modules["json"].loads

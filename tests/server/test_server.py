@@ -213,14 +213,22 @@ def test_a_page_of_another_home_is_sent_to_its_kernel(store: Store, client: http
     assert str(store.folder) in refused.json()["message"]
 
 
-def test_a_run_whose_files_are_gone_hides_no_other(store: Store, client: httpx.Client) -> None:
+def test_a_run_whose_files_are_gone_is_listed_and_can_be_deleted(
+    store: Store, client: httpx.Client
+) -> None:
     whole, gone, bare = stored_run(store), stored_run(store), stored_run(store)
     shutil.rmtree(gone.folder)
     (bare.folder / "status.json").unlink()
-    told = [each["id"] for each in client.get("distrain/runs").json()["runs"]]
-    assert whole.id in told
-    assert not {gone.id, bare.id} & set(told)
-    assert client.get(f"distrain/runs/{bare.id}/facts").status_code == 404
+    told = {each["id"]: each for each in client.get("distrain/runs").json()["runs"]}
+    assert told[whole.id]["state"] == "succeeded"
+    assert told[gone.id]["state"] == told[bare.id]["state"] == "unreadable"
+    assert f"{gone.folder} is gone" in told[gone.id]["error"]
+    for run in (gone, bare):
+        answer = client.get(f"distrain/runs/{run.id}/facts")
+        assert answer.status_code == 404 and "can't be read" in answer.text
+        assert client.delete(f"distrain/runs/{run.id}").status_code == 204
+    left = {each["id"] for each in client.get("distrain/runs").json()["runs"]}
+    assert whole.id in left and not {gone.id, bare.id} & left
 
 
 def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:

@@ -1,0 +1,91 @@
+"""What a run brought back: values that are read when they are asked for, and with care."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import ResultUntrusted, RunUnreadable
+from distrain_nb.run.plain import NotPlain, PlainReader
+from distrain_nb.worker import values
+from distrain_nb.worker.pickles import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_BY_OTHERS = 0o022
+
+
+class Results(Mapping[str, Any]):
+    """The values that a run brought back; each is read when it is asked for.
+
+    Plain data (numbers, texts, times, containers, arrays, tensors, state dicts) is read as such.
+    All else is read by running code that its file names: where others may have written the file,
+    in a bucket say, asking for it raises ResultUntrusted, unless it is asked for by `trusted`.
+    Asking for one that could not be saved raises ValueError with the reason.
+    """
+
+    def __init__(self, folder: Path, run: int, trusts: bool) -> None:
+        self._folder = folder
+        self._run = run
+        self._trusts = trusts
+
+    @property
+    def trusted(self) -> Results:
+        """The same, for those who trust whoever could write them: it runs the code they name."""
+        return Results(self._folder, self._run, trusts=True)
+
+    def __getitem__(self, name: str) -> Any:
+        index = self._index()
+        if name not in (*self._names(index), *index.unsaved):
+            there = ", ".join(self._names(index)) or "nothing"
+            raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
+        reader = Reader if self._trusts else PlainReader
+        try:
+            return values.load(self._folder, [name], reader)[name]
+        except NotPlain as wrong:
+            raise ResultUntrusted(
+                f"result {name!r} of run {self._run} is more than plain data: to read it runs code "
+                f"that its file names ({wrong}), and others than you may have written that file, "
+                "such as whoever can write to the job's bucket. If you trust them: "
+                f"`run.result.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
+            ) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names(self._index()))
+
+    def __len__(self) -> int:
+        return len(self._names(self._index()))
+
+    def __repr__(self) -> str:
+        return f"<result of run {self._run}: {', '.join(self) or 'nothing'}>"
+
+    def _index(self) -> values.Index:
+        if not self._folder.exists():
+            return values.Index([], {}, together=False)
+        try:
+            return values.index_of(self._folder)
+        except _DAMAGE as wrong:
+            raise RunUnreadable(
+                f"run {self._run} has results that can't be read: {self._folder} is damaged "
+                f"({type(wrong).__name__}: {wrong})"
+            ) from wrong
+
+    def _names(self, index: values.Index) -> list[str]:
+        return [entry.name for entry in index.entries]
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether nobody but this user could have written the values there."""
+    try:
+        found = [folder.lstat(), *(each.lstat() for each in folder.iterdir())]
+    except OSError:
+        return False
+    return all(
+        each.st_uid == os.geteuid()
+        and not (stat.S_ISREG(each.st_mode) and each.st_mode & _BY_OTHERS)
+        for each in found
+    )

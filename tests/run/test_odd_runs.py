@@ -1,0 +1,167 @@
+"""A run that can't be read is one row of the list that says so, and it can be deleted."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.errors import RunUnreadable, StoreError
+from distrain_nb.run import Run, Store
+from distrain_nb.server import table
+from distrain_nb.ui import runs_table
+from distrain_nb.worker.metrics import event, record
+from tests.server.stored import stored_run
+
+
+def status(text: bytes) -> Callable[[Run], object]:
+    return lambda run: (run.folder / "status.json").write_bytes(text)
+
+
+def replaced_by_file(run: Run) -> None:
+    shutil.rmtree(run.folder)
+    run.folder.write_text("")
+
+
+def replaced_by_loop(run: Run) -> None:
+    shutil.rmtree(run.folder)
+    run.folder.symlink_to(run.folder.name)
+
+
+def without_backend(run: Run) -> None:
+    with closing(sqlite3.connect(run.folder.parents[1] / "runs.db")) as database:
+        database.execute("UPDATE runs SET backend = 'uninstalled' WHERE id = ?", (run.id,))
+        database.commit()
+
+
+UNREADABLE = {
+    "empty status": status(b""),
+    "half a status": status(b'{"state": "succ'),
+    "another state": status(b'{"state": "asleep", "supervisor": null, "processes": []}'),
+    "no fields": status(b"{}"),
+    "a list": status(b"[]"),
+    "a number": status(b"7"),
+    "not UTF-8": status(b"\xff\xfe"),
+    "deep JSON": status(b"[" * 100_000),
+    "unknown field": status(b'{"state": "failed", "supervisor": null, "processes": [], "x": 1}'),
+    "times of text": status(
+        b'{"state": "failed", "times": {"failed": "x"}, "supervisor": null, "processes": []}'
+    ),
+    "status is a folder": lambda run: (
+        (run.folder / "status.json").unlink(),
+        (run.folder / "status.json").mkdir(),
+    ),
+    "status is a loop": lambda run: (
+        (run.folder / "status.json").unlink(),
+        (run.folder / "status.json").symlink_to("status.json"),
+    ),
+    "folder gone": lambda run: shutil.rmtree(run.folder),
+    "folder is a file": replaced_by_file,
+    "folder is a loop": replaced_by_loop,
+    "no such backend": without_backend,
+}
+
+
+@pytest.fixture
+def store(home: Path) -> Store:
+    return Store(home)
+
+
+@pytest.mark.parametrize("spoil", UNREADABLE.values(), ids=UNREADABLE)
+def test_it_is_a_row_that_says_so_and_can_be_deleted(
+    store: Store, spoil: Callable[[Run], object]
+) -> None:
+    whole, odd = stored_run(store), stored_run(store)
+    spoil(odd)
+    listed = runs_table(api.runs())
+    assert [row[2] for row in listed.rows] == ["? unreadable", "✓ succeeded"]
+    assert f"run {odd.id} (stored) can" in listed.still()
+    assert list(api.runs().frame["state"]) == ["unreadable", "succeeded"]
+    assert "unreadable" in repr(api.runs())
+    rows = table.rows(store)["runs"]
+    assert [each["id"] for each in rows][-1] == whole.id
+    found = api.attach(odd.id)
+    for deed in (lambda: found.state, lambda: found.result, found.wait):
+        with pytest.raises(RunUnreadable, match=rf"run {odd.id} .* `%distrain delete {odd.id}`"):
+            deed()
+    api.delete(found)
+    assert [run.id for run in api.runs()] == [whole.id]
+    assert not os.path.lexists(odd.folder)
+
+
+def test_links_among_event_files_are_followed_once(store: Store) -> None:
+    run = stored_run(store)
+    events = run.folder / "tensorboard"
+    (events / "night").mkdir(parents=True)
+    (events / "night" / "events.out.tfevents.1").write_bytes(record(event(1.0, 1, {"loss": 0.5})))
+    for place, target in (
+        ("latest", "."),
+        ("newest", "night"),
+        ("night/up", ".."),
+        ("night/self", "self"),
+        ("x.tfevents", "x.tfevents"),
+        ("gone", "nowhere"),
+    ):
+        (events / place).symlink_to(target)
+    summary = runs_table(api.runs()).summaries[0]
+    assert summary.facts.state == "succeeded"
+    assert summary.last == {"loss": 0.5}
+    assert len(api.attach(run.id).metrics()) == 1
+
+
+def test_a_folder_that_lies_elsewhere_is_followed(store: Store, tmp_path: Path) -> None:
+    run = stored_run(store)
+    (tmp_path / "elsewhere").mkdir()
+    (run.folder / "tensorboard").mkdir()
+    (run.folder / "tensorboard" / "mine").symlink_to(tmp_path / "elsewhere")
+    file = tmp_path / "elsewhere" / "events.out.tfevents.1"
+    file.write_bytes(record(event(1.0, 1, {"loss": 0.5})))
+    assert runs_table(api.runs()).summaries[0].last == {"loss": 0.5}
+
+
+def test_what_else_is_damaged_says_so_where_it_is_asked_for(store: Store) -> None:
+    run = stored_run(store)
+    (run.folder / "options.json").write_text("[7]")
+    (run.folder / "links.json").write_text("{")
+    (run.folder / "results").mkdir()
+    (run.folder / "results" / "index.json").write_text("")
+    assert len(runs_table(api.runs()).rows) == 1
+    for deed in (
+        lambda: run.options,
+        lambda: run.links,
+        lambda: list(run.result),
+        lambda: run.result["x"],
+        lambda: api.compare(run, stored_run(store)),
+    ):
+        with pytest.raises(RunUnreadable, match=f"run {run.id} "):
+            deed()
+
+
+def test_files_that_can_t_be_removed_keep_the_run_on_the_list(store: Store) -> None:
+    """Those that another user's container left in it, say: here an immutable one. Needs root."""
+    run = stored_run(store)
+    kept = run.folder / "kept"
+    kept.write_text("")
+    flags(kept, immutable=True)
+    try:
+        with pytest.raises(StoreError, match=rf"{run.folder} can't be removed: .*kept"):
+            api.delete(run)
+        assert [each.id for each in api.runs()] == [run.id]
+    finally:
+        flags(kept, immutable=False)
+    api.delete(run)
+    assert api.runs() == []
+
+
+def flags(path: Path, immutable: bool) -> None:
+    """By the ioctl FS_IOC_SETFLAGS, as `chattr` does."""
+    import fcntl
+
+    with path.open("rb") as file:
+        fcntl.ioctl(file, 0x40086602, (0x10 if immutable else 0).to_bytes(8, "little"))
