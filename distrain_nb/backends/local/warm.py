@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.config import home
+from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.request import TAKEN, Request, send
 
@@ -124,7 +124,7 @@ def _candidates() -> Iterator[Path]:
         yield Path(runtime, "distrain")
     with suppress(FileNotFoundError):  # no folder for temporary files can be written
         yield Path(tempfile.gettempdir(), f"distrain-{os.getuid()}")
-    yield home() / "sockets"
+    yield private_home() / "sockets"
 
 
 def _private(folder: Path) -> Path:

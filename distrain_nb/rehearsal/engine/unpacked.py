@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from distrain_nb.config import home
+from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base import Base, read_base
 from distrain_nb.image.entries import BadEntry, name_of, open_layer
@@ -64,7 +64,7 @@ def unpack(image: str) -> Unpacked:
 def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: int = 1) -> Path:
     """The folder of these layers: the last `top` of them on a copy of those below."""
     chain = hashlib.sha256("".join(layer.digest for layer in layers).encode()).hexdigest()
-    root = home() / "rehearsal" / "roots" / chain[:24]
+    root = private_home() / "rehearsal" / "roots" / chain[:24]
     if root.exists():
         return root
     root.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +81,7 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
         for name in MOUNTED_FILES:
             make_file(draft, name)
         draft.chmod(0o755)
+        os.sync()  # a root that is there is whole, after a power cut too
         draft.rename(root)
     except _UNREADABLE as wrong:
         if not root.exists():  # nobody else has unpacked it meanwhile

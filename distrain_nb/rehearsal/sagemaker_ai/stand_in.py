@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.config import home
+from distrain_nb.config import private_home
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.sagemaker_ai.attempt import Surroundings
@@ -48,12 +48,12 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
             )
         )
         chosen = engine.choose()
-        images = stack.enter_context(registry(home() / "rehearsal" / "registry"))
+        images = stack.enter_context(registry(private_home() / "rehearsal" / "registry"))
         kept = stack.enter_context(aws(folder, faults))
         store = Store(client("s3", kept))
         for name in buckets:
             store.create(name)
-            store.fill(name, home() / DATA / name)
+            store.fill(name, private_home() / DATA / name)
         streams = Streams(kept, faults.late)
         stack.callback(streams.close)
         around = Surroundings(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)

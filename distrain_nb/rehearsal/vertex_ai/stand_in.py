@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.config import home
+from distrain_nb.config import private_home
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.vertex_ai.buckets import buckets
@@ -41,7 +41,7 @@ class StandIn:
 @contextmanager
 def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
     """Services with buckets of these names. Raises DistrainError naming what is not installed."""
-    kept = home() / "rehearsal"
+    kept = private_home() / "rehearsal"
     with ExitStack() as stack:
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-rehearsal-"))
