@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distrain_nb.run.finite import in_words
 from distrain_nb.run.protobuf import Malformed, fields, plugin_data, varint
 
 if TYPE_CHECKING:
@@ -25,16 +26,21 @@ _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9
 _CONTENT, _FLOATS, _DOUBLES, _STRINGS = 4, 5, 6, 8
 _FLOAT32, _FLOAT64 = 1, 2
 _SESSION_START = 3
+_LARGEST = 1e300  # differences and sums of larger ones are no numbers any more
 _FORMATS = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """Counts between edges: `left`, `right` and `counts` are float64 of one length."""
+    """Counts between edges: `left`, `right` and `counts` are float64 of one length, and finite.
+
+    `lost` are the buckets of which that isn't so.
+    """
 
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     counts: NDArray[np.float64]
+    lost: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,8 +59,7 @@ def histogram(value: bytes) -> Histogram:
     rows = _numbers(parts.get(_TENSOR, b""))
     if len(rows) % 3:
         raise Malformed(f"a histogram of {len(rows)} numbers, which are no triples")
-    left, right, counts = rows.reshape(-1, 3).T
-    return Histogram(left, right, counts)
+    return _of_numbers(rows.reshape(-1, 3))
 
 
 def image(value: bytes) -> Image:
@@ -103,7 +108,7 @@ def _plain(value: bytes) -> Any:
     for number, _, at, stop in fields(value, 0, len(value)):
         if number == 2:
             (found,) = struct.unpack("<d", value[at:stop])
-            return int(found) if found.is_integer() else found
+            return int(found) if found.is_integer() else in_words(found)
         if number == 3:
             return value[at:stop].decode("utf-8", "replace")
         if number == 4:
@@ -120,7 +125,14 @@ def _buckets(message: bytes) -> Histogram:
     # The first and the last bucket reach as far as numbers go: as far as the values are meant.
     right = np.clip(right, low, high)
     left = np.concatenate([[low], right[:-1]])
-    return Histogram(left, right, counts)
+    return _of_numbers(np.stack([left, right, counts], axis=1))
+
+
+def _of_numbers(rows: NDArray[np.float64]) -> Histogram:
+    """Of rows of left, right and count: those that lie among all numbers that can be drawn."""
+    drawn = (np.abs(rows) <= _LARGEST).all(axis=1)
+    left, right, counts = rows[drawn].T
+    return Histogram(left, right, counts, int((~drawn).sum()))
 
 
 def _double(message: bytes, wanted: int) -> float:

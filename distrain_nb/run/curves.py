@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.run.finite import all_or_none
 from distrain_nb.run.query import number, share
 from distrain_nb.run.smooth import smooth
 from distrain_nb.run.thin import thin
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from distrain_nb.run.query import Query
     from distrain_nb.run.records import Points
     from distrain_nb.run.streams import Scalars
@@ -55,11 +52,6 @@ def _between(points: Points, first: int, last: int) -> Points:
 def _columns(points: Points) -> dict[str, list[Any]]:
     return {
         "step": points["step"].tolist(),
-        "wall_time": points["wall_time"].tolist(),
-        "value": _finite(points["value"]),
+        "wall_time": all_or_none(points["wall_time"].tolist()),
+        "value": all_or_none(points["value"].tolist()),
     }
-
-
-def _finite(values: NDArray[np.float64]) -> list[float | None]:
-    """JSON has no number for what is not finite: a gap in the line."""
-    return [value if math.isfinite(value) else None for value in values.tolist()]

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.program.program import readable_size
+from distrain_nb.run import finite
 from distrain_nb.worker.status import State
 
 if TYPE_CHECKING:
@@ -79,7 +80,9 @@ class Facts:
         return max(0.0, (self.end or now) - self.begin)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """As JSON values; a time that is no number is None."""
+        told: dict[str, Any] = finite.told(asdict(self))
+        return told
 
     def line(self, now: float) -> str:
         """All of it in one line of text."""

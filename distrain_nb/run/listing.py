@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.run import finite
 from distrain_nb.run.events import EventFolder
 from distrain_nb.run.facts import UNREADABLE, Facts, Watched, facts, unreadable_facts
 from distrain_nb.run.judged import Best, judged, judged_for_good
@@ -42,20 +43,23 @@ class Summary:
     def as_row(self) -> dict[str, Any]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
         told = self.facts
-        return {
-            "id": told.id,
-            "name": told.name,
-            "state": told.state,
-            "final": told.final,
-            "where": ", ".join(filter(None, (told.where, told.size))),
-            "layout": self.layout,
-            "experiment": self.experiment,
-            "best": asdict(self.best) if self.best else None,
-            "begin": told.begin,
-            "end": told.end,
-            "progress": asdict(told.progress) if told.progress else None,
-            "error": told.error if told.state == UNREADABLE else "",
-        }
+        row: dict[str, Any] = finite.told(
+            {
+                "id": told.id,
+                "name": told.name,
+                "state": told.state,
+                "final": told.final,
+                "where": ", ".join(filter(None, (told.where, told.size))),
+                "layout": self.layout,
+                "experiment": self.experiment,
+                "best": asdict(self.best) if self.best else None,
+                "begin": told.begin,
+                "end": told.end,
+                "progress": asdict(told.progress) if told.progress else None,
+                "error": told.error if told.state == UNREADABLE else "",
+            }
+        )
+        return row
 
 
 class Listing:

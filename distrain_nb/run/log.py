@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -93,6 +94,9 @@ def still(lines: Iterable[Line]) -> list[Line]:
 
 
 def line_of(record: bytes) -> Line:
-    """The line of a record, without its line end."""
-    time, process, kind, text = parse(record)
-    return Line(time, process, kind.lower(), kind.isupper(), text)
+    """The line of a record, without its line end; what is none is the text of a line of time 0."""
+    try:
+        time, process, kind, text = parse(record)
+    except ValueError:
+        return Line(0.0, 0, "o", False, record.decode("utf-8", "replace"))
+    return Line(time if math.isfinite(time) else 0.0, process, kind.lower(), kind.isupper(), text)

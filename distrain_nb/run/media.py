@@ -10,6 +10,7 @@ import numpy as np
 from distrain_nb.errors import OptionError
 from distrain_nb.run import contents
 from distrain_nb.run.facts import plural
+from distrain_nb.run.finite import or_none
 from distrain_nb.run.protobuf import Malformed
 from distrain_nb.run.query import number
 from distrain_nb.run.shelf import Corrupt, Label
@@ -97,7 +98,7 @@ def _one(
     at = number(query, "at", len(pieces) - 1, 0, len(pieces) - 1)
     piece = pieces[at]
     found = _readable(piece, told)
-    said = {"step": piece.step, "wall_time": piece.wall_time}
+    said = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
     return {**said, **(found if isinstance(found, dict) else {"note": found})}
 
 
@@ -107,6 +108,11 @@ def _histogram(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:  # noqa
     read = [(piece.step, _readable(piece, contents.histogram)) for piece in chosen]
     whole = [(step, each) for step, each in read if isinstance(each, contents.Histogram)]
     notes = [each for _, each in read if isinstance(each, str)]
+    notes += [
+        f"step {step}: {plural(each.lost, 'bucket')} without finite numbers left out"
+        for step, each in whole
+        if each.lost
+    ]
     filled = [each for _, each in whole if len(each.counts)]
     if not filled:
         return {"steps": [], "edges": [], "counts": [], "notes": notes}

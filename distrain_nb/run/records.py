@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from google_crc32c import value as crc32c
 from numpy.typing import NDArray
 
 from distrain_nb.run.protobuf import (
@@ -22,7 +23,7 @@ from distrain_nb.run.protobuf import (
     number,
     varint,
 )
-from distrain_nb.worker.crc32c import TABLE, crc32c, masked
+from distrain_nb.worker.crc32c import TABLE, masked
 
 POINT = np.dtype([("step", "<i8"), ("wall_time", "<f8"), ("value", "<f8")])
 Points = NDArray[np.void]

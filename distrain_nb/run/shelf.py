@@ -9,7 +9,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.worker.crc32c import crc32c, masked
+from google_crc32c import value as crc32c
+
+from distrain_nb.worker.crc32c import masked
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,6 +17,7 @@ from distrain_nb import __version__
 from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.answers import answer
+from distrain_nb.run.finite import to_json
 from distrain_nb.server import table
 from distrain_nb.server.doors import check_home, fingerprint, open_run
 from distrain_nb.server.download import log_text
@@ -43,6 +44,10 @@ class _Handler(APIHandler):
         except OptionError as wrong:
             raise web.HTTPError(400, str(wrong)) from None
 
+    def tell(self, value: Any) -> None:
+        """Answer with the value as JSON that every page can read."""
+        self.finish(to_json(value).replace("</", "<\\/"))
+
     def query(self) -> dict[str, str]:
         return {name: self.get_query_argument(name) for name in self.request.query_arguments}
 
@@ -57,7 +62,7 @@ class VersionHandler(_Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        self.finish({"version": __version__, "home": fingerprint(Store().folder)})
+        self.tell({"version": __version__, "home": fingerprint(Store().folder)})
 
 
 class RunsHandler(_Handler):
@@ -67,7 +72,7 @@ class RunsHandler(_Handler):
         """Its ETag changes with the runs, so that a page that asks again gets 304 or news."""
         store = Store()
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.finish(await self.in_thread(table.rows, store))
+        self.tell(await self.in_thread(table.rows, store))
 
 
 class CompareHandler(_Handler):
@@ -76,7 +81,7 @@ class CompareHandler(_Handler):
     async def get(self) -> None:
         store, numbers = Store(), self.get_query_argument("runs", "")
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.finish(await self.in_thread(table.side_by_side, store, numbers))
+        self.tell(await self.in_thread(table.side_by_side, store, numbers))
 
 
 class CurvesHandler(_Handler):
@@ -85,7 +90,7 @@ class CurvesHandler(_Handler):
     async def get(self) -> None:
         store, query = Store(), self.query()
         await self.in_thread(check_home, store, query.get("home", ""))
-        self.finish(await self.in_thread(table.curves, store, query.get("runs", ""), query))
+        self.tell(await self.in_thread(table.curves, store, query.get("runs", ""), query))
 
 
 class RunHandler(_Handler):
@@ -107,7 +112,7 @@ class CancelHandler(_Handler):
         run = await self.run(number)
         await self.in_thread(run.cancel)
         self.set_status(202)
-        self.finish({"state": str(await self.in_thread(lambda: run.state))})
+        self.tell({"state": str(await self.in_thread(lambda: run.state))})
 
 
 class DownloadHandler(_Handler):
@@ -131,7 +136,7 @@ class AnswerHandler(_Handler):
         run = await self.run(number)
         if "watching" in query:
             await self.in_thread(note_watched, run.folder)
-        self.finish(await self.in_thread(answer, run, path, query))
+        self.tell(await self.in_thread(answer, run, path, query))
 
 
 def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:

@@ -10,6 +10,7 @@ _ESCAPE = re.compile(
     r"|\x1b\[[0-9;?]*[A-Za-ln-z]"  # movements of the cursor
     r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
 )
+_NO_CODE = 1000
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
@@ -40,7 +41,7 @@ def _span(text: str, style: frozenset[str]) -> str:
 
 
 def _after(style: frozenset[str], codes: str) -> frozenset[str]:
-    numbers = [int(code or 0) for code in codes.split(";")]
+    numbers = [int(code or 0) if len(code) < 4 else _NO_CODE for code in codes.split(";")]
     if numbers[0] in (38, 48):  # 256 or 24-bit colours, which no theme can answer for
         return style
     for number in numbers:

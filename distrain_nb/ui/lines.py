@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +90,7 @@ def thin(points: Points, count: int) -> ChartLine:
         none = np.empty(0, np.float32)
         return ChartLine(none, none, float("nan"), 0.0, none, 0)
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
+    began = began if math.isfinite(began) else 0.0
     kept = thinned(points, count)
     x = kept["step"].astype(_width(kept["step"]))
     with np.errstate(over="ignore"):

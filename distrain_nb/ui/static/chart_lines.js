@@ -19,7 +19,7 @@ function unpacked(line) {
 function byNumber(lines, keys) {
   return new Map(lines.map((line) => [
     keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
-    { step: line.step, value: line.value.map((value) => value ?? NaN), wall: line.wall_time },
+    { step: line.step, value: line.value.map((value) => value ?? NaN), wall: line.wall_time.map((seconds) => seconds ?? NaN) },
   ]));
 }
 
@@ -60,6 +60,7 @@ function across(line, mode, start) {
 // Plotly takes a date as it is written, in no time zone: the reader's is meant.
 function localTime(seconds) {
   const at = new Date(seconds * 1000);
+  if (Number.isNaN(at.getTime())) return null; // no time at all, or none that a date can be
   return new Date(at.getTime() - at.getTimezoneOffset() * 60000).toISOString().slice(0, -1);
 }
 
@@ -85,7 +86,7 @@ function csv(lines) {
   const rows = ["run,tag,step,wall_time,value"];
   for (const line of lines) {
     const head = `${cell(line.run)},${cell(line.tag)}`;
-    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at]},${line.value[at] ?? "nan"}`));
+    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at] ?? "nan"},${line.value[at] ?? "nan"}`));
   }
   return `${rows.join("\n")}\n`;
 }

@@ -88,7 +88,7 @@ class Charts {
     const lines = this.model.get("lines").map(unpacked);
     if (!traces || lines.length !== traces.length || !this.width) return;
     if (note) this.note.textContent = note;
-    this.start = Math.min(...lines.map((line) => line.wall[0] ?? Infinity));
+    this.start = Math.min(...lines.map((line) => line.wall.find(Number.isFinite) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
     const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
     this.plot.draw(data, this.layout(layouts), config);
