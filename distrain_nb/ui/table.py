@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import UNREADABLE, brief, duration, progress_text
+from distrain_nb.run.facts import UNREADABLE, brief, duration, plural, progress_text
 from distrain_nb.run.listing import Listing, Summary, frame
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ SIGNS = {
     "starting": "◐",
     "unreadable": "?",
 }
+MOST_ROWS = 50  # of which text and pictures are kept: nobody reads on
 NONE_YET = "no runs yet: put %%distrain -n 2 on top of a training cell"
 
 
@@ -35,7 +36,7 @@ class RunsTable:
     """One row of text for each run; prints as text, and shows as a table in a notebook.
 
     Where the page has widgets the table is live, with what can be done with each run; what is
-    saved is its still picture.
+    saved is its still picture. That and the text have the first `MOST_ROWS` runs; `frame` has all.
     """
 
     summaries: tuple[Summary, ...]
@@ -49,25 +50,36 @@ class RunsTable:
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
         """The experiment comes last, and only where a run has one."""
-        filed = any(each.experiment for each in self.summaries)
         return tuple(
-            (*_row(each, self.now), *((each.experiment,) if filed else ()))
-            for each in self.summaries
+            (*_row(each, self.now), *((each.experiment,) if self._filed else ()))
+            for each in self.summaries[:MOST_ROWS]
         )
 
     @property
     def headings(self) -> tuple[str, ...]:
-        filed = any(each.experiment for each in self.summaries)
-        return (*HEADINGS, *(("experiment",) if filed else ()))
+        return (*HEADINGS, *(("experiment",) if self._filed else ()))
+
+    @property
+    def more(self) -> str:
+        """What is said of the runs that have no row; empty where all have one."""
+        count = len(self.summaries) - MOST_ROWS
+        have = "has" if count == 1 else "have"
+        told = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
+        return told if count > 0 else ""
+
+    @property
+    def _filed(self) -> bool:
+        return any(each.experiment for each in self.summaries[:MOST_ROWS])
 
     def __repr__(self) -> str:
         if not self.rows:
             return NONE_YET
         widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
-        return "\n".join(
+        lines = (
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in (self.headings, *self.rows)
         )
+        return "\n".join(filter(None, (*lines, self.more)))
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
@@ -80,9 +92,10 @@ class RunsTable:
             return f"<p>{html.escape(NONE_YET)}</p>"
         head = "".join(f'<th scope="col">{heading}</th>' for heading in self.headings)
         body = "".join(map(_row_html, self.rows, self.summaries))
+        more = f"<p>{self.more}</p>" if self.more else ""
         return (
             f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
         )
 
 

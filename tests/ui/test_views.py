@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -256,6 +257,19 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     assert "&lt;night&gt;" in table.still()
     assert "no runs yet" in repr(runs_table([]))
     assert "no runs yet" in runs_table([]).still()
+
+
+def test_of_thousands_of_runs_the_document_keeps_what_one_reads(run: RunFolder) -> None:
+    run.enter(State.SUCCEEDED)
+    one = runs_table([run]).summaries[0]
+    table = replace(runs_table([run]), summaries=(one,) * 2_000)
+    assert len(table.frame) == 2_000
+    saved = table._repr_mimebundle_()
+    assert sum(map(len, saved.values())) < 50_000
+    for text in saved.values():
+        assert "1,950 older runs have no row here: see distrain_nb.runs().frame" in text
+    assert replace(table, summaries=(one,) * 51).more.startswith("1 older run has no row")
+    assert replace(table, summaries=(one,) * 50).more == ""
 
 
 def test_long_work_is_told_with_its_bytes_and_time(run: RunFolder) -> None:
