@@ -19,6 +19,7 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run.compare import Comparison
 from distrain_nb.run.compare import compare as side_by_side
 from distrain_nb.run.listing import RunList
+from distrain_nb.secrets import HIDDEN, is_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,14 +169,20 @@ def attach(run: str | int = "last") -> Run:
 
 
 def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
-    """By which runs are compared. Not `env`: its values may be secrets."""
+    """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
     told = {
         "args": (shlex.join(options.args),) if options.args else (),
-        "param": options.param,
+        "param": tuple(map(_without_secret, options.param)),
         "data": options.data,
         "require": options.require,
     }
     return {name: values for name, values in told.items() if values}
+
+
+def _without_secret(text: str) -> str:
+    """A NAME=VALUE text as it may be shown."""
+    name, _, value = text.partition("=")
+    return f"{name}={HIDDEN}" if is_secret(name, value) else text
 
 
 def _source(code: Any) -> Source:

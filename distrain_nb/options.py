@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 
-def _option(form: str, what: str, default: Any, **more: Any) -> Any:
-    return field(default=default, metadata={"form": form, "help": what, **more})
+def _option(form: str, what: str, default: Any, *, shown: bool = True, **more: Any) -> Any:
+    return field(default=default, repr=shown, metadata={"form": form, "help": what, **more})
 
 
-def _cloud(form: str, what: str, default: Any) -> Any:
-    """An option that only a cloud has a use for."""
-    return _option(form, what, default, cloud=True)
+def _cloud(form: str, what: str, default: Any, *, shown: bool = True) -> Any:
+    """An option that only a cloud has a use for; it may hold secrets if it isn't to be shown."""
+    return _option(form, what, default, shown=shown, cloud=True)
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class JobOptions:
     python_package: bool = _cloud("", "no image: a prebuilt container and staged code", False)
     pipeline: bool = _cloud("", "submit as a training pipeline", False)
     label: tuple[str, ...] = _cloud("NAME=VALUE", "a label of the job", ())
-    env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable for every replica", ())
+    env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable, or NAME=secret://…", (), shown=False)
     nfs: tuple[str, ...] = _cloud("SERVER:PATH:MOUNT", "an NFS share to mount", ())
     lustre: tuple[str, ...] = _cloud("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "a Lustre mount", ())
     reservation: str = _cloud("NAME", "reservation of machines to use", "")

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "distrain_nb"
 # From the top down.
 ROOMS = (
     "magics", "ui", "health", "api", "options", "server", "run", "rehearsal", "backends", "image",
-    "cluster", "program", "layout", "config", "errors", "findings", "worker",
+    "cluster", "program", "secrets", "layout", "config", "errors", "findings", "worker",
 )  # fmt: skip
 
 # What the package itself offers is a name for things in the rooms; anybody may say it.

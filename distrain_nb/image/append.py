@@ -30,7 +30,7 @@ from distrain_nb.image.payload import worker_files
 from distrain_nb.image.progress import Listener, Meter, tell
 from distrain_nb.image.reference import Reference
 from distrain_nb.image.registry import Registry, RegistryBlob, open_registries
-from distrain_nb.image.secrets import refuse_secrets
+from distrain_nb.secrets import refuse_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Protocol
 
-from distrain_nb.image.secrets import is_secret_name
 from distrain_nb.program.program import readable_size
+from distrain_nb.secrets import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -32,7 +32,7 @@ VERTEX = Vocabulary(
 SAGEMAKER = Vocabulary(
     loss="spot",
     replica=r"algo-\d+",
-    permission=r"(?:sagemaker|logs|s3|ecr):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
+    permission=r"(?:sagemaker|logs|s3|ecr|secretsmanager):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
     allowed="spot=algo-N@SECONDSs, spot=algo-N@TEXT, quota=INSTANCE_TYPE, "
     "permission=SERVICE:ACTION (such as sagemaker:CreateTrainingJob, iam:PassRole, s3:GetObject), "
     "late=SECONDSs, busy=EVERY, lost=COUNT",

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import List
 
-from distrain_nb.worker import rank, sagemaker
+from distrain_nb.worker import rank, sagemaker, secret_stores
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 from distrain_nb.worker.log import parse
 from distrain_nb.worker.status import State, Status
@@ -31,12 +31,17 @@ FOLDER_VARIABLES = (
 
 
 def prepare() -> None:
-    """Have everything in its place that the program may ask for."""
+    """Have everything in its place that the program may ask for; without it the process ends."""
     rank.add_packages()
     if sagemaker.told():
         for name, value in {**sagemaker.folders(), **sagemaker.variables()}.items():
             os.environ.setdefault(name, value)
     _mount_folders()
+    try:
+        secret_stores.fetch()
+    except secret_stores.SecretUnavailable as wrong:
+        report(str(wrong))
+        sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         importlib.import_module(name)
 

@@ -273,7 +273,7 @@ def test_the_worker_is_told_what_starts_how_many(
 
 def test_a_shell_sends_the_same(tmp_path: Path) -> None:
     """The printed command, run with an `aws` that keeps what it gets."""
-    options = {"env": ("PRICE=5$ `x` \\ \"'",), "role": "training", "bucket": ""}
+    options = {"hyperparameter": ("PRICE=5$ `x` \\ \"'",), "role": "training", "bucket": ""}
     plan = planned(laid("ml.m5.xlarge"), name="My run", options=options)
     fake = tmp_path / "aws"
     fake.write_text(

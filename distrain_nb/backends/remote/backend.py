@@ -10,8 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Submission
-from distrain_nb.image.secrets import refuse_secrets
 from distrain_nb.program.telling import tell
+from distrain_nb.secrets import refuse_secrets
 from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.replica import TRAINING_ROLES, label
 from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel

@@ -20,6 +20,7 @@ from distrain_nb.backends.remote import bring
 from distrain_nb.backends.remote.report import first_report
 from distrain_nb.backends.remote.service import Denied, Entry, Observed
 from distrain_nb.backends.remote.submission import Journal, Submission, write_links
+from distrain_nb.backends.remote.variables import forget
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress, at_most_every
 from distrain_nb.worker import status as told
@@ -95,6 +96,7 @@ class Carrier:
         self._put(replace(self._status, processes=submission.processes))
         if not self._journal.job:
             self._send(service)
+        forget(self._folder)
         write_links(service.links(self._journal.job), self._folder)
         log = bring.Log(self._folder, self._journal)
         try:
@@ -111,6 +113,7 @@ class Carrier:
     def end(self, observed: Observed) -> None:
         """Write down how it ended."""
         state = observed.state
+        forget(self._folder)
         self._put(self._status.enter(state, str(state), error=observed.error, note=""))
 
     def _with_report(self, observed: Observed) -> Observed:

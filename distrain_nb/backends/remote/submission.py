@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote import variables
 from distrain_nb.worker.disk import replace_file
 from distrain_nb.worker.status import Owner, Process
 
@@ -20,8 +21,9 @@ LINKS_FILE = "links.json"
 
 @dataclass(frozen=True)
 class Submission:
-    """`told` is what the backend makes its service of; `kernel` is the process that waits for the
-    run, if one does; `rehearse` is the text after `--rehearse`, None for the service itself.
+    """`told` is what the backend makes its service of, with the values of its `variables`; `kernel`
+    is the process that waits for the run, if one does; `rehearse` is the text after `--rehearse`,
+    None for the service itself.
     """
 
     backend: str
@@ -31,12 +33,16 @@ class Submission:
     rehearse: str | None = None
 
     def write(self, folder: Path) -> None:
-        """No secret is in it: credentials come from the environment's own chain."""
-        replace_file(folder / SUBMISSION_FILE, json.dumps(asdict(self), indent=1).encode())
+        """No secret is in it: credentials come from the environment's own chain, and the values
+        of variables have a file of their own until the job is submitted."""
+        raw = asdict(self)
+        variables.keep(raw["told"].pop("variables", {}), folder)
+        replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Submission:
         raw = json.loads((folder / SUBMISSION_FILE).read_text(encoding="utf-8"))
+        raw["told"]["variables"] = variables.kept(folder)
         raw["processes"] = tuple(Process(**process) for process in raw["processes"])
         raw["kernel"] = Owner(**raw["kernel"]) if raw["kernel"] else None
         return cls(**raw)

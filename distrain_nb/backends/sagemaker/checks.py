@@ -12,6 +12,7 @@ from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.exchange.sagemaker import groups, hosts
+from distrain_nb.secrets import STORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +47,18 @@ def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
     yield from _of_other_clouds(job)
     yield from _of_network(job)
     yield from _of_machines(job)
+    if job.backend_options.get("isolate") and _names_secrets(job):
+        message = "a job with --isolate reaches no Secrets Manager: leave one of the two out"
+        yield _error("isolated-secret", "env", message)
     yield from _of_code(job, start)
     if start.way is Way.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
         message = f"{base} has no mpirun, which launcher mpi needs: name an image that has it"
         yield _warning("mpirun", "base", message)
+
+
+def _names_secrets(job: Job) -> bool:
+    told = given.variables(job.backend_options.get("env", ()))
+    return any(value.startswith(STORED) for value in told.values())
 
 
 def _of_other_clouds(job: Job) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.options import seconds
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Job
 
+_SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -42,11 +44,19 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     """NAME=VALUE texts as environment variables. Raises OptionError."""
     found = {}
     for text in texts:
-        name, value = _pair(text, "env")
-        if not _VARIABLE.fullmatch(name):
-            raise OptionError(f"--env can't be {text!r}: {name!r} is no name of a variable")
+        name, equals, value = text.partition("=")
+        if not equals or not _VARIABLE.fullmatch(name):
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
         found[name] = value
     return found
+
+
+def secret(variable: str, text: str) -> str:
+    """A secret of Secrets Manager as the worker is told it: `NAME`, or its ARN, and `#KEY` for one
+    value of a secret that is a JSON object. Raises OptionError."""
+    if not _SECRET.fullmatch(text):
+        raise no_secret(variable, text, "NAME[#KEY], or ARN[#KEY]")
+    return text
 
 
 def hyperparameters(texts: Iterable[str]) -> dict[str, Any]:

@@ -6,9 +6,11 @@ import json
 import re
 import secrets
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.variables import NOTE, plain
+from distrain_nb.backends.sagemaker import given
 from distrain_nb.backends.sagemaker.checks import findings
 from distrain_nb.backends.sagemaker.containers import (
     BARE,
@@ -23,6 +25,8 @@ from distrain_nb.backends.sagemaker.place import place_of, wrong
 from distrain_nb.backends.sagemaker.request import Start, Way, request_of
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.layout.exchange.sagemaker import groups, hosts
+from distrain_nb.secrets import HIDDEN
+from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,7 +51,7 @@ class SageMakerPlan:
     place: Place
     start: Start
     base: str
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] = field(repr=False)
     findings: tuple[Finding, ...]
 
     @property
@@ -66,13 +70,28 @@ class SageMakerPlan:
             "builder": self.job.builder,
             "base": self.base,
             "framework": self.job.layout.framework_name or framework_of(self.job),
-            "requirements": list(self.job.program.requirements),
-            "request": filled(self.request, {RUN: run}),
+            "requirements": self._requirements(),
+            "request": filled(self._without_values(), {RUN: run}),
+            "variables": self._values(),
         }
+
+    def _requirements(self) -> list[str]:
+        """With what fetches secrets, where the job names some."""
+        needed = list(self.job.program.requirements)
+        fetches = SECRETS_VARIABLE in self.request["Environment"]
+        return [*needed, *(["boto3"] if fetches and not any(map(_is_boto3, needed)) else [])]
+
+    def _values(self) -> dict[str, str]:
+        return plain(given.variables(self.job.backend_options.get("env", ())))
+
+    def _without_values(self) -> dict[str, Any]:
+        """The request as it is shown and kept."""
+        hidden = dict.fromkeys(self._values(), HIDDEN)
+        return {**self.request, "Environment": {**self.request["Environment"], **hidden}}
 
     def __str__(self) -> str:
         """The request in the command that sends it, for a shell of its own."""
-        body = json.dumps(filled(self.request, {IMAGE: self._target()}), indent=2)
+        body = json.dumps(filled(self._without_values(), {IMAGE: self._target()}), indent=2)
         lines = [
             *(f"# {note}" for note in self._notes()),
             f"RUN={_short(self.job.name or 'run')}-$(date +%s)",
@@ -92,6 +111,8 @@ class SageMakerPlan:
         return f"{self.place.repository}:{RUN}"
 
     def _notes(self) -> Iterator[str]:
+        if self._values():
+            yield NOTE
         if self.start.way is Way.IMAGE:
             yield f"The image is built on {self.base} before the job is sent."
             if python_of(self.base):
@@ -100,6 +121,10 @@ class SageMakerPlan:
             yield "The code is put into the bucket before the job is sent, for the last channel."
         else:
             yield "The code is put into the bucket before the job is sent, as an archive."
+
+
+def _is_boto3(requirement: str) -> bool:
+    return re.match(r"boto3\b", requirement) is not None
 
 
 def plan(job: Job) -> SageMakerPlan:

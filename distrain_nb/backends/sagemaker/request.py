@@ -7,6 +7,7 @@ from enum import Enum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.backends.sagemaker import given, script
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.containers import framework_of
@@ -174,4 +175,5 @@ def _environment(job: Job, start: Start) -> dict[str, str]:
     if start.way is Way.FILES:
         told["PYTHONUNBUFFERED"] = "1"
         told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
-    return {**told, **given.variables(job.backend_options.get("env", ()))}
+    variables = given.variables(job.backend_options.get("env", ()))
+    return {**told, **plain(variables), **secrets(variables, given.secret)}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.code import Laid, loose_files
 from distrain_nb.backends.remote.settling import Patience
 from distrain_nb.backends.sagemaker.calls import client, plain_words
@@ -65,7 +66,8 @@ class SageMakerService:
 
     def create(self, request: Mapping[str, Any]) -> str:
         """Send the request once and give the job's name. Raises DistrainError."""
-        return self._jobs.create(request)
+        told = variables.filled(request["Environment"], self.told["variables"])
+        return self._jobs.create({**request, "Environment": told})
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SECRET = re.compile(
+    r"(?:projects/(?P<project>[a-z0-9.:-]+)/secrets/)?(?P<name>[A-Za-z0-9_-]{1,255})"
+    r"(?:/versions/(?P<version>\w+)|/(?P<number>\w+))?"
+)
 _ANY, _NONE = "any", "none"
 
 
@@ -36,11 +41,23 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not _VARIABLE.fullmatch(name):
-            raise OptionError(f"--env can't be {text!r}; write NAME=VALUE")
+            raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
         if name.startswith(("AIP_", "CLOUD_ML_")) or name in ("CLUSTER_SPEC", "TF_CONFIG"):
-            raise OptionError(f"--env can't be {text!r}: Vertex AI sets {name} itself")
+            raise OptionError(f"invalid --env {name!r}: Vertex AI sets it itself")
         found[name] = value
     return found
+
+
+def secret(variable: str, text: str, project: str) -> str:
+    """The full name of a version of a secret in Secret Manager, from `SECRET`, `SECRET/VERSION` or
+    the full name. Raises OptionError."""
+    found = _SECRET.fullmatch(text)
+    if found is None:
+        form = "SECRET[/VERSION], or projects/PROJECT/secrets/SECRET[/versions/VERSION]"
+        raise no_secret(variable, text, form)
+    home = found["project"] or project or "PROJECT"
+    version = found["version"] or found["number"] or "latest"
+    return f"projects/{home}/secrets/{found['name']}/versions/{version}"
 
 
 def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import secrets
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.vertex import request
+from distrain_nb.backends.remote.variables import NOTE, plain
+from distrain_nb.backends.vertex import mounts, request
 from distrain_nb.backends.vertex.base import base_of
 from distrain_nb.backends.vertex.checks import findings, launcher_of
 from distrain_nb.backends.vertex.place import missing, place_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.exchange.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.secrets import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -38,7 +40,7 @@ class VertexPlan:
     place: Place
     base: str
     ranks_per_replica: int
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] = field(repr=False)
     findings: tuple[Finding, ...]
 
     @property
@@ -54,7 +56,8 @@ class VertexPlan:
     def told(self) -> dict[str, Any]:
         """All that a service needs later, as JSON values; every call is about another run."""
         run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"
-        sent = request.training_pipeline(self.request) if self.pipeline else self.request
+        shown = self._without_values()
+        sent = request.training_pipeline(shown) if self.pipeline else shown
         return {
             "run": run,
             "project": self.place.project,
@@ -66,7 +69,19 @@ class VertexPlan:
             "base": self.base,
             "requirements": list(self.job.program.requirements),
             "request": request.with_run(sent, run),
+            "variables": self._values(),
         }
+
+    def _values(self) -> dict[str, str]:
+        return plain(mounts.variables(self.job.backend_options.get("env", ())))
+
+    def _without_values(self) -> Mapping[str, Any]:
+        """The request as it is shown and kept."""
+        hidden = dict.fromkeys(self._values(), HIDDEN)
+        shown: Mapping[str, Any] = request.with_variables(
+            self.request, lambda told: {name: hidden.get(name, told[name]) for name in told}
+        )
+        return shown
 
     def __str__(self) -> str:
         """What `gcloud ai custom-jobs create --config` takes, and its command line."""
@@ -84,7 +99,7 @@ class VertexPlan:
             f"{request.RUN} becomes the run's name.",
             *(" ".join(head),),
         ]
-        spec = request.with_image(self.request["jobSpec"], self._target())
+        spec = request.with_image(self._without_values()["jobSpec"], self._target())
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def _target(self) -> str:
@@ -93,6 +108,8 @@ class VertexPlan:
     def _notes(self) -> Iterator[str]:
         if self.builds:
             yield f"The image is built on {self.base}."
+        if self._values():
+            yield NOTE
         if self.pipeline:
             yield "Sent as a training pipeline with this as its custom task."
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.backends.vertex import mounts
 from distrain_nb.backends.vertex.checks import launcher_of
 from distrain_nb.layout import Role
@@ -11,7 +12,7 @@ from distrain_nb.layout.exchange.pieces import present
 from distrain_nb.layout.exchange.vertex import IMAGE, custom_job_spec, image_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.vertex.place import Place
@@ -76,7 +77,9 @@ def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
             told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
         told |= SHOW_TRANSPORT
-    return {**told, **mounts.variables(job.backend_options.get("env", ()))}
+    given = mounts.variables(job.backend_options.get("env", ()))
+    stored = secrets(given, lambda name, text: mounts.secret(name, text, place.project))
+    return {**told, **plain(given), **stored}
 
 
 def with_run(request: Any, run: str) -> Any:
@@ -86,6 +89,20 @@ def with_run(request: Any, run: str) -> Any:
     if isinstance(request, list):
         return [with_run(value, run) for value in request]
     return request.replace(RUN, run) if isinstance(request, str) else request
+
+
+def with_variables(request: Any, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Any:
+    """The request with the variables of every pool as `change` gives them."""
+    if isinstance(request, dict):
+        return {
+            key: _listed(change({each["name"]: each["value"] for each in value}))
+            if key == "env"
+            else with_variables(value, change)
+            for key, value in request.items()
+        }
+    if isinstance(request, list):
+        return [with_variables(value, change) for value in request]
+    return request
 
 
 def with_image(request: Any, image: str) -> Any:

@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.code import Laid, loose_files
+from distrain_nb.backends.remote.variables import filled
 from distrain_nb.backends.vertex import calls, code, request
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import Patience, read
 from distrain_nb.backends.vertex.output import BucketOutput
+from distrain_nb.backends.vertex.request import with_variables
 from distrain_nb.image import CloudBuild, Progress, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -61,7 +63,8 @@ class VertexService:
 
     def create(self, request: Mapping[str, Any]) -> str:
         """Send the request once and give the job's name. Raises DistrainError."""
-        return self._jobs.create(request, self.told["run"])
+        whole = with_variables(request, lambda told: filled(told, self.told["variables"]))
+        return self._jobs.create(whole, self.told["run"])
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.rehearsal.sagemaker_ai.channels import FILE_MODES, channels, download
 from distrain_nb.rehearsal.sagemaker_ai.hosts import Machine, hosts, place_of
 from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
+from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import have_secrets
 from distrain_nb.rehearsal.sagemaker_ai.store import KeptFolder, Place
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class Attempt:
 
         Raises botocore's ClientError where the role may not read.
         """
+        store = f"http://127.0.0.1:{self._around.s3_port}"
+        have_secrets(self._job.request, store, self._job.region)
         for machine in self._machines:
             machine.lay_out(self._job.request, self._network.interface)
             self._bring_data(machine)

@@ -30,6 +30,7 @@ ROLE_KEY = "role"
 
 _START_S = 120.0
 _LOGS = "Logs_20140328."
+_SECRET = "secretsmanager.GetSecretValue"
 _READING = ("GetLogEvents", "FilterLogEvents", "DescribeLogStreams")
 _XML = "<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
 
@@ -79,6 +80,10 @@ class Troubled:
             said = self._turned_away(target.removeprefix(_LOGS))
             if said is not None:
                 return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", said)
+        elif target == _SECRET and self._permission == "secretsmanager:GetSecretValue":
+            text = f"User is not authorized to perform: {self._permission}"
+            said = json.dumps({"__type": "AccessDeniedException", "message": text})
+            return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", said)
         elif self._permission and self._permission == _s3_action(environ):
             return _respond(start, "403 Forbidden", "application/xml", _XML)
         answer: Iterable[bytes] = self._application(environ, start)

@@ -136,6 +136,7 @@ def _service_environment(arn: str, s3: str) -> dict[str, str]:
     if s3:
         told |= {
             "AWS_ENDPOINT_URL_S3": f"http://{s3}",
+            "AWS_ENDPOINT_URL_SECRETS_MANAGER": f"http://{s3}",
             "AWS_ACCESS_KEY_ID": ROLE_KEY,
             "AWS_SECRET_ACCESS_KEY": "rehearsal",
         }

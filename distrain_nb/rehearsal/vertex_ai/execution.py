@@ -19,9 +19,12 @@ from distrain_nb.rehearsal.vertex_ai.replicas import (
     cluster_id,
     image,
     members,
+    names_secrets,
     reduces,
     replica,
+    where_secrets_are,
 )
+from distrain_nb.rehearsal.vertex_ai.secret_manager import secret_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -60,10 +63,12 @@ class Execution:
         self._entries = entries
         self._enter = enter
         self._preemptions = list(faults.preemptions)
+        self._permission = faults.permission
         self._members = members(job, spec)
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
         self._printed: set[str] = set()
+        self._services: Mapping[str, str] = {}
         self._cancelled = threading.Event()
 
     def start(self) -> None:
@@ -123,9 +128,12 @@ class Execution:
             raise _Failed(str(wrong)) from None
         try:
             self._sync()
-            self._start(network, self._members)
-            self._enter(self._job, States.JOB_STATE_RUNNING)
-            self._watch(network)
+            with secret_manager(self._permission) as port:
+                if names_secrets(self._spec):
+                    self._services = where_secrets_are(network.reach(port))
+                self._start(network, self._members)
+                self._enter(self._job, States.JOB_STATE_RUNNING)
+                self._watch(network)
         finally:
             self._stop(self._members)
             network.close()
@@ -152,7 +160,7 @@ class Execution:
         told = cluster(self._job, self._spec, network.addresses)
         folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
         for member in which:
-            container = replica(self._job, self._spec, member, told, folders)
+            container = replica(self._job, self._spec, member, told, folders, self._services)
             running = network.start(container)
             self._running[member.task] = running
             reader = threading.Thread(target=self._read, args=(member.task, running), daemon=True)

@@ -20,6 +20,7 @@ from distrain_nb.rehearsal.vertex_ai.refusals import (
     invalid,
     missing,
 )
+from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,7 +68,7 @@ class Jobs:
         place = _PARENT.fullmatch(parent)
         if place is None:
             raise invalid(f"parent {parent!r} is not projects/PROJECT/locations/REGION")
-        if self._faults.permission:
+        if self._faults.permission not in ("", PERMISSION):
             raise denied(self._faults.permission, parent)
         if not asked.display_name:
             raise invalid("custom_job.display_name is required.")

@@ -13,6 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from distrain_nb.cluster import Cluster, replica_environment
 from distrain_nb.layout import Role
 from distrain_nb.rehearsal.engine import Replica
+from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -86,11 +87,14 @@ def replica(
     member: Member,
     told: Cluster,
     buckets: Mapping[str, Path],
+    services: Mapping[str, str],
 ) -> Replica:
-    """The container of a member; `buckets` are the folders of the job's buckets by name."""
+    """The container of a member; `buckets` are the folders of the job's buckets by name, `services`
+    variables that say where it finds what it asks for."""
     pool = spec.worker_pool_specs[member.role.position]
     environment = {
         "OMP_NUM_THREADS": str(_threads(spec)),
+        **services,
         **service_environment(job, spec),
         **replica_environment(told, member.role, member.index),
     }
@@ -129,6 +133,19 @@ def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
         base = base.rstrip("/") + "/"
         environment |= {name: base + folder for name, folder in _FOLDERS.items()}
     return environment
+
+
+def names_secrets(spec: types.CustomJobSpec) -> bool:
+    """Whether a replica of the job asks for secrets."""
+    return SECRETS_VARIABLE in str(spec)
+
+
+def where_secrets_are(address: str) -> dict[str, str]:
+    """How a replica finds the metadata server and Secret Manager of a rehearsal."""
+    return {
+        "GCE_METADATA_HOST": address,
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": f"http://{address}/",
+    }
 
 
 def image(pool: types.WorkerPoolSpec) -> str:

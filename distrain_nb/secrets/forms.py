@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from distrain_nb.image.secrets.prefixes import Sight, has_words_of_manuals, is_made_up
+from distrain_nb.secrets.prefixes import Sight, has_words_of_manuals, is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

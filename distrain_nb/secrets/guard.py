@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.image.secrets.forms import unprefixed
-from distrain_nb.image.secrets.names import is_secret_name, kind_of_file
-from distrain_nb.image.secrets.prefixes import prefixed
+from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.names import is_secret_name, kind_of_file
+from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.program import MAIN, SOURCE_MAP, read_source_map
 from distrain_nb.worker.values import CARRIED, OBJECTS, index_of
 
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from distrain_nb.image.secrets.prefixes import Sight
+    from distrain_nb.secrets.prefixes import Sight
     from distrain_nb.worker.program import Segment
     from distrain_nb.worker.values import Entry
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
 STORED = "secret://"
+# Stands where a value isn't shown.
+HIDDEN = "***"
 _READ_AT_MOST = 16 << 20
 _SECRET = "a secret"
 

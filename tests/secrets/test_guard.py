@@ -16,11 +16,11 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.errors import CheckFailed
-from distrain_nb.image.secrets import refuse_secrets
-from distrain_nb.image.secrets.forms import unprefixed
-from distrain_nb.image.secrets.names import kind_of_file
-from distrain_nb.image.secrets.prefixes import prefixed
 from distrain_nb.program import Cell, Notebook, capture
+from distrain_nb.secrets import refuse_secrets
+from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.names import kind_of_file
+from distrain_nb.secrets.prefixes import prefixed
 
 DRAWN = random.Random(7)
 WORD = string.ascii_letters + string.digits

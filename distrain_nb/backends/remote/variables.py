@@ -1,0 +1,74 @@
+"""The values of `--env`: neither shown nor stored for longer than it takes to submit the job.
+
+A request is shown and kept with `HIDDEN` in their place. The values themselves are in a file of
+the run's folder that only its owner may read, until the service has the job.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.secrets import HIDDEN, STORED
+from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+NOTE = f"The values of --env are not shown ({HIDDEN})."
+VARIABLES_FILE = "variables.json"
+
+
+def plain(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those that hold their values themselves."""
+    return {name: value for name, value in variables.items() if not value.startswith(STORED)}
+
+
+def secrets(variables: Mapping[str, str], resolve: Callable[[str, str], str]) -> dict[str, str]:
+    """What the worker is told of those that name a secret; nothing if none does.
+
+    `resolve` gives a secret's full name by the variable and what stands after `secret://`.
+    """
+    named = {
+        name: resolve(name, value.removeprefix(STORED))
+        for name, value in variables.items()
+        if value.startswith(STORED)
+    }
+    return {SECRETS_VARIABLE: json.dumps(named)} if named else {}
+
+
+def no_secret(name: str, text: str, form: str) -> OptionError:
+    """What is raised for a name that is none."""
+    return OptionError(f"invalid --env '{name}={STORED}{text}': expected {STORED}{form}")
+
+
+def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:
+    """Variables with their values again. Raises DistrainError if one is not there any more."""
+    lost = [name for name, value in hidden.items() if value == HIDDEN and name not in values]
+    if lost:
+        raise DistrainError(f"the values of --env are gone ({', '.join(lost)}): submit again")
+    return {name: values[name] if value == HIDDEN else value for name, value in hidden.items()}
+
+
+def keep(values: Mapping[str, Any], folder: Path) -> None:
+    """Write the values down for the process that submits the job."""
+    if values:
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        with os.fdopen(os.open(folder / VARIABLES_FILE, mode, 0o600), "w") as file:
+            json.dump(dict(values), file)
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """What was kept; empty once it has been forgotten."""
+    try:
+        return dict(json.loads((folder / VARIABLES_FILE).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+
+
+def forget(folder: Path) -> None:
+    """The service has the job, or never will."""
+    (folder / VARIABLES_FILE).unlink(missing_ok=True)

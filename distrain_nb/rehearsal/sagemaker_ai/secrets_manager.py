@@ -1,0 +1,44 @@
+"""Secrets that a job names, in moto's Secrets Manager: their values say that they are made up."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import ClientError
+
+from distrain_nb.rehearsal.sagemaker_ai.store import client
+from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def have_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None:
+    """Have every secret there that the job's variables name; `NAME#KEY` is a JSON object's."""
+    named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
+    values: dict[str, Any] = {}
+    for each in named.values():
+        name, _, key = each.partition("#")
+        if key:
+            values.setdefault(name, {})[key] = value_of(each)
+        else:
+            values[name] = value_of(name)
+    store = client("secretsmanager", endpoint, region)
+    for name, value in values.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        try:
+            store.create_secret(Name=_name(name), SecretString=text)
+        except ClientError as wrong:
+            if wrong.response["Error"]["Code"] != "ResourceExistsException":
+                raise
+
+
+def value_of(secret: str) -> str:
+    """What a rehearsal gives for the secret, or the key of one, that is called so."""
+    return f"rehearsal of {secret}"
+
+
+def _name(secret: str) -> str:
+    """Without what an ARN has before and after it."""
+    return secret.rpartition(":")[2]
