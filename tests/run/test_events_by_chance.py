@@ -76,7 +76,7 @@ def events() -> tuple[bytes, ...]:
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path))
     store = Store()
-    made = store.set_handle(store.add("", "local", "", ""), {})
+    made = store.add("", "local", "", "")
     Status(State.RUNNING).write(made.folder)
     (made.folder / "tensorboard").mkdir(exist_ok=True)
     return Run(made)

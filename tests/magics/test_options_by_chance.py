@@ -1,0 +1,37 @@
+"""Lines of the magics as chance writes them: options, or a sentence."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.magics import _words
+from distrain_nb.magics.command_line import cell_options, image_options, line_options
+from distrain_nb.options import read
+from tests.fuzzing import mutated, rounds
+
+SEEDS = [
+    "-n 2 --on vertex --workers 4*n1-standard-8+2*T4 --region us-central1 --name night",
+    "--on sagemaker --workers 2*ml.p4d.24xlarge --launcher mpi --spot --timeout 2h --max-wait 3h",
+    "--param lr=0.1 --data train=gs://b/x --env A=1 --result model --dry-run --no-wait",
+    "--args '--epochs 3 --name \"a b\"' --reducers auto --image gcr.io/p/i:1 --rehearse",
+    "logs 3 --rank 0", "attach 12", "compare 1,2", "config project=x", "advise --gpus 8", "",
+]  # fmt: skip
+PIECES = [
+    *("'", '"', "\\", "=", "--", "-", "*", "+", "9" * 30, "nan", "é", "\ud800", "\0", "\n", " "),
+    *("%", "%s", "{", "}", "{0}", "--on", "--layout /etc/passwd", "--layout ../x", "-h0", "@file"),
+]
+
+
+@pytest.mark.usefixtures("capsys")
+def test_lines_by_chance() -> None:
+    for chance in rounds(41):
+        line = mutated(chance, SEEDS, PIECES)
+        for parse in (cell_options, image_options, line_options):
+            with contextlib.suppress(DistrainError):
+                options = parse(_words(line))
+                if parse is cell_options and options:
+                    layout, _ = read(options)
+                    assert str(layout)
