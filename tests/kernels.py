@@ -19,10 +19,14 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass
 class Outcome:
-    """What a cell left: its printed text, its displays, and its error if it raised."""
+    """What a cell left: its printed text, its displays, and its error if it raised.
+
+    `opened` has the state of each widget as a page first hears of it.
+    """
 
     text: str = ""
     displays: list[dict[str, Any]] = field(default_factory=list)
+    opened: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
     traceback: str = ""
 
@@ -99,6 +103,8 @@ def _take(message: dict[str, Any], outcome: Outcome) -> bool:
         outcome.text += content["text"]
     elif kind in ("display_data", "execute_result", "update_display_data"):
         outcome.displays.append(content["data"])
+    elif kind == "comm_open" and content["target_name"] == "jupyter.widget":
+        outcome.opened.append(content["data"]["state"])
     elif kind == "error":
         outcome.error = f"{content['ename']}: {content['evalue']}"
         outcome.traceback = _ANSI.sub("", "\n".join(content["traceback"]))

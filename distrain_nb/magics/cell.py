@@ -143,6 +143,8 @@ def _succeeds(update: Callable[[], None]) -> bool:
 
 
 def _print_warnings(prepared: api.Prepared) -> None:
+    from distrain_nb.ui.outputs import say
+
     for finding in prepared.findings:
         if finding.severity is Severity.WARNING:
-            print(finding)
+            say(str(finding))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb import api
 from distrain_nb.errors import CaptureError
@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
     from distrain_nb.image import Image, Progress
-
-BAR_EVERY_S = 0.1
+    from distrain_nb.ui.outputs import Output
 
 
 def run_image(words: list[str], source: api.Source) -> Image | None:
@@ -38,9 +37,11 @@ def run_image(words: list[str], source: api.Source) -> Image | None:
     if options.dockerfile:
         print(dockerfile(program, recipe))
         return None
+    from distrain_nb.ui.outputs import pause_s
+
     bar = _Bar()
     try:
-        return build(program, recipe, _builder(options), at_most_every(BAR_EVERY_S, bar.show))
+        return build(program, recipe, _builder(options), at_most_every(pause_s(), bar.show))
     finally:
         bar.clear()
 
@@ -54,18 +55,17 @@ def _builder(options: argparse.Namespace) -> str | CloudBuild:
 class _Bar:
     """One output that shows how far the build is, and is empty when that is over."""
 
-    def __init__(self) -> None:
-        from IPython.display import DisplayHandle
-
-        self._handle: Any = DisplayHandle()
-        self._shown = False
+    _output: Output | None = None
 
     def show(self, event: Progress) -> None:
+        from distrain_nb.ui import outputs
+
         bundle = {"text/plain": str(event), "text/html": event._repr_html_()}
-        show = self._handle.update if self._shown else self._handle.display
-        self._shown = True
-        show(bundle, raw=True)
+        if self._output is not None:
+            self._output.replace(bundle)
+        elif outputs.replaceable():
+            self._output = outputs.show(bundle)
 
     def clear(self) -> None:
-        if self._shown:
-            self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
+        if self._output is not None:
+            self._output.replace({"text/plain": "", "text/html": ""})

@@ -73,7 +73,7 @@ class ChartsWidget(anywidget.AnyWidget):
 class LiveCharts:
     """Draws what `metrics` has, in a widget that is created with its first line."""
 
-    def __init__(self, metrics: Metrics, create: Callable[[], ChartsWidget]) -> None:
+    def __init__(self, metrics: Metrics, create: Callable[..., ChartsWidget]) -> None:
         self._metrics = metrics
         self._create = create
         self._lines: dict[Any, ChartLine] = {}
@@ -113,12 +113,14 @@ class LiveCharts:
         points = max(50, min(POINTS_A_LINE, POINTS_IN_ALL // len(keys)))
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
+        shape = _shape(self._metrics, self._lines)
+        lines = [_packed(self._lines[key]) for key in keys]
         if self.widget is None:
-            self.widget = self._create()
+            self.widget = self._create(shape=shape, lines=lines)
             self._came = time.monotonic()
+            return
         with self.widget.hold_sync():
-            self.widget.shape = _shape(self._metrics, self._lines)
-            self.widget.lines = [_packed(self._lines[key]) for key in keys]
+            self.widget.shape, self.widget.lines = shape, lines
 
 
 class RunCharts:
@@ -134,10 +136,10 @@ class RunCharts:
         self._metrics = metrics
         folder, title = metrics.folder, document.RESOURCES_TITLE
         self._resources = Metrics(folder, RESOURCES_FOLDER)
-        self._of_metrics = LiveCharts(metrics, lambda: _widget(folder, "metrics"))
+        self._of_metrics = LiveCharts(metrics, partial(_widget, folder, "metrics"))
         self._media = LiveMedia(metrics)
         self._of_resources = LiveCharts(
-            self._resources, lambda: _widget(folder, "resources", title)
+            self._resources, partial(_widget, folder, "resources", title=title)
         )
 
     @property
@@ -206,7 +208,7 @@ def follow(runs: Sequence[Run], charts: Refreshed) -> None:
     threading.Thread(target=target, name=name, daemon=True).start()
 
 
-def _widget(folder: Path, path: str, title: str = "") -> ChartsWidget:
+def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> ChartsWidget:
     widget = ChartsWidget(
         run=int(folder.name),
         home=fingerprint(folder.parents[1]),
@@ -214,6 +216,7 @@ def _widget(folder: Path, path: str, title: str = "") -> ChartsWidget:
         path=path,
         title=title,
         plotly=plotly().model_id,
+        **drawn,
     )
     answers(widget, about_run(folder))
     return widget

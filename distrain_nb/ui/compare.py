@@ -9,8 +9,8 @@ from distrain_nb.run.compare import Comparison, differences, line_name, title
 from distrain_nb.run.events import Key
 from distrain_nb.run.shelf import Shelf
 from distrain_nb.ui import document
+from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.lines import ChartLine, Metrics
-from distrain_nb.ui.monitor import Frontend, frontend
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ class ComparisonView:
 
     def charts(self) -> dict[str, Any]:
         """All metrics with a line for each run, by MIME type; live charts where a page can be."""
-        if frontend() is Frontend.WIDGETS:
+        if frontend().has_widgets:
             from distrain_nb.ui.compare_charts import live_charts
 
             return live_charts(self.compared)

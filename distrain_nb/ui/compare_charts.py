@@ -51,13 +51,14 @@ class ComparisonCharts:
             "text/plain": document.chart_text(self._metrics),
         }
 
-    def _widget(self) -> ChartsWidget:
+    def _widget(self, **drawn: Any) -> ChartsWidget:
         widget = ChartsWidget(
             runs=self._numbers,
             home=fingerprint(self._store.folder),
             key=uuid4().hex,
             path="curves",
             plotly=plotly().model_id,
+            **drawn,
         )
         answers(widget, lambda _, query: table.curves(self._store, self._numbers, query))
         return widget

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,6 +15,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.server.watching import is_watched
 from distrain_nb.ui.charts import RunCharts
+from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, module
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class LiveView:
 
     def __init__(
         self,
-        run: int,
+        facts: Facts,
         tail: Tail,
         metrics: Metrics,
         stop: Callable[[], None],
@@ -77,13 +76,19 @@ class LiveView:
         self._metrics = metrics
         self._stop = stop
         self._ask = ask
-        self._seq = 0
+        self._seq = 1
         self._whole_due = 0.0
         self._behind = False
         self.charts = RunCharts(metrics, self._sketch)
         self.key = uuid4().hex
         self._run = RunWidget(
-            run=run, home=fingerprint(home()), key=self.key, waiting=True, kernel=_kernel_id()
+            run=facts.id,
+            home=fingerprint(home()),
+            key=self.key,
+            facts=_told(facts),
+            batch=_batch(0, tail.whole(), tail.total, whole=True),
+            waiting=True,
+            kernel=kernel_id(),
         )
         self._run.on_msg(self._heard)
         self.widget: Any = VBox([self._run])
@@ -94,8 +99,8 @@ class LiveView:
 
     def show(self, facts: Facts, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
-        told = {**facts.as_json(), "now": round(time.time(), 1)}
-        if not self._run.facts or {**self._run.facts, "now": told["now"]} != told:
+        told = _told(facts)
+        if {**self._run.facts, "now": told["now"]} != told:
             self._run.facts = told
         self._behind = self._behind or changed
         if is_watched(self._metrics.folder):
@@ -137,24 +142,24 @@ class LiveView:
             self._behind = False
 
     def _send(self, batch: Batch, *, whole: bool) -> None:
-        self._run.batch = {
-            "seq": self._seq,
-            "whole": whole,
-            "first": batch.first,
-            "total": self._tail.total,
-            "bars": [_bar(line) for line in batch.bars],
-            "lines": batch.as_bytes(),
-        }
+        self._run.batch = _batch(self._seq, batch, self._tail.total, whole=whole)
         self._seq += 1
+
+
+def _told(facts: Facts) -> dict[str, Any]:
+    return {**facts.as_json(), "now": round(time.time(), 1)}
+
+
+def _batch(number: int, batch: Batch, total: int, *, whole: bool) -> dict[str, Any]:
+    return {
+        "seq": number,
+        "whole": whole,
+        "first": batch.first,
+        "total": total,
+        "bars": [_bar(line) for line in batch.bars],
+        "lines": batch.as_bytes(),
+    }
 
 
 def _bar(line: Line) -> dict[str, Any]:
     return {"process": line.process, "stream": line.stream, "text": line.text}
-
-
-def _kernel_id() -> str:
-    """By which a Jupyter server knows this kernel; empty where that can't be told."""
-    from ipykernel.connect import get_connection_file
-
-    name = re.fullmatch(r"kernel-(.+)\.json", os.path.basename(get_connection_file()))  # noqa: PTH119
-    return name[1] if name else ""

@@ -60,7 +60,8 @@ class LiveMedia:
         self._due, self._seen = now + LOOK_EVERY_S, shelf.seen
         if self.widget is None:
             self.widget = _widget(self._metrics)
-        self.widget.index = index(shelf)
+        else:
+            self.widget.index = index(shelf)
 
     @property
     def mark(self) -> str:
@@ -75,6 +76,7 @@ def _widget(metrics: Metrics) -> MediaWidget:
         home=fingerprint(folder.parents[1]),
         key=uuid4().hex,
         plotly=plotly().model_id,
+        index=index(metrics.shelf),
     )
     answers(widget, about_run(folder))
     return widget

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import contextvars
-import sys
 import threading
 import time
-from enum import Enum
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING
 
 from distrain_nb.run.answers import answer
 from distrain_nb.run.facts import facts
 from distrain_nb.run.log import LogReader
 from distrain_nb.run.streams import RESOURCES_FOLDER
-from distrain_nb.ui import document
+from distrain_nb.ui import document, outputs
+from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
@@ -27,14 +24,6 @@ if TYPE_CHECKING:
 
 REFRESH_EVERY_S = 0.1
 NOTHING = Batch(0, (), ())
-
-
-class Frontend(Enum):
-    """What shows the output of this process."""
-
-    TERMINAL = "terminal"
-    DOCUMENT = "document"
-    WIDGETS = "widgets"
 
 
 class Monitor:
@@ -54,21 +43,18 @@ class Monitor:
         self._live: LiveView | None = None
         self._terminal = TerminalView(self._metrics)
         self._due = 0.0
-        self._places: list[Any] = []
+        self._places: list[outputs.Output] = []
+        self._let_go = False
 
     @property
     def shows_report(self) -> bool:
         """Whether the report of a failure stands in the view, before the reader's eyes."""
-        return self._frontend is Frontend.WIDGETS
+        return self._frontend.has_widgets
 
     def show(self) -> None:
         """Display the run below the cell that is running."""
-        if self._frontend is Frontend.WIDGETS:
-            from distrain_nb.ui.live import LiveView
-
-            run = self._run
-            ask = partial(answer, run)
-            self._live = LiveView(run.id, self._tail, self._metrics, run.cancel, ask)
+        if self._frontend.has_widgets:
+            self._live = self._live_view()
         self._reserve_places()
         self._update()
 
@@ -88,17 +74,31 @@ class Monitor:
 
     def follow(self) -> threading.Thread:
         """Let the cell go, and keep the view current from a thread until the run has ended."""
+        # A server that keeps the outputs takes nothing after the end of the cell; the page does.
+        over = self._facts.final
+        self._let_go = self._frontend is Frontend.SERVER and not over
         if self._live:
             self._live.let_go()
         # In the cell's own context, so that what the thread sends belongs to the cell.
         context = contextvars.copy_context()
         name = f"distrain-monitor-{self._run.id}"
         thread = threading.Thread(target=context.run, args=(self._follow,), name=name, daemon=True)
-        if self._frontend is Frontend.TERMINAL and not self._facts.final:
+        if self._frontend is Frontend.TERMINAL and not over:
             self._terminal.let_go(self._facts)
         else:
             thread.start()
+        if over:
+            thread.join()
         return thread
+
+    def _live_view(self) -> LiveView:
+        from distrain_nb.ui.live import LiveView
+
+        run = self._run
+        if records := self._log.records():
+            self._tail.add(records)
+        ask = partial(answer, run)
+        return LiveView(self._facts, self._tail, self._metrics, run.cancel, ask)
 
     def _follow(self) -> None:
         try:
@@ -125,13 +125,9 @@ class Monitor:
         """Outputs of this cell that can be replaced later, also from a thread."""
         if self._frontend is Frontend.TERMINAL:
             return
-        from IPython.display import DisplayHandle
+        self._places = [outputs.show(each) for each in (self._first_bundle(), {"text/plain": ""})]
 
-        self._places = [DisplayHandle(f"distrain-{uuid4().hex}") for _ in range(2)]
-        self._places[0].display(self._first_bundle(), raw=True)
-        self._places[1].display({"text/plain": ""}, raw=True)
-
-    def _first_bundle(self) -> dict[str, Any]:
+    def _first_bundle(self) -> outputs.Bundle:
         text = f"{self._facts.line(time.time())}; its log: %distrain logs {self._facts.id}"
         if self._live is None:
             return {"text/plain": text}
@@ -141,48 +137,33 @@ class Monitor:
     def _leave_document(self) -> None:
         if self._live:
             self._live.charts.refresh(last=True)
+        if self._live and self._let_go:
+            self._live.end()
+            return
         self._metrics.read()
         bundle = document.run_bundle(self._facts, self._tail, self._metrics)
         if self._live is None:
-            self._places[0].update(bundle, raw=True)
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
             resources.read()
-            self._places[1].update(document.chart_bundle(self._metrics, resources), raw=True)
+            charts = document.chart_bundle(self._metrics, resources)
+            outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
             return
         bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
-        # The live charts move over while they still stand below the log, and so stay as they are.
-        self._places[1].update(self._live.charts.still(), raw=True)
-        self._live.charts.move()
-        self._places[0].update(bundle, raw=True)
+        self._leave_live(self._live, bundle)
         self._live.end()
+
+    def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
+        charts = live.charts.still()
+        if self._frontend is Frontend.PAGE:
+            # The live charts move over while they still stand below the log, and stay as they are.
+            self._places[1].replace(charts)
+            live.charts.move()
+            self._places[0].replace(bundle)
+        else:
+            outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
+            live.charts.move()
 
 
 def _place_of(view: LiveView) -> str:
     """Where the live view may go on in a document, as long as the page has its widget."""
     return f'<i hidden data-distrain-live="{view.key}"></i>'
-
-
-def frontend() -> Frontend:
-    """What shows the output: a terminal, a document that is executed in one go, or a page."""
-    shell = _shell()
-    if shell is None or not hasattr(shell, "kernel") or _is_jupyter_console():
-        return Frontend.TERMINAL
-    parent = shell.get_parent() or {}
-    asks = parent.get("content", {}).get("allow_stdin", True)
-    return Frontend.WIDGETS if asks else Frontend.DOCUMENT
-
-
-def _shell() -> Any:
-    ipython = sys.modules.get("IPython")
-    return ipython.get_ipython() if ipython else None
-
-
-def _is_jupyter_console() -> bool:
-    """Whether the kernel was started by `jupyter console`, which shows text only."""
-    import os
-
-    try:
-        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return False
-    return any(word.endswith((b"jupyter-console", b"jupyter_console")) for word in words[:3])

@@ -106,9 +106,9 @@ def runs_table(runs: Iterable[Listed]) -> RunsTable:
 
 def _live_mark() -> str:
     """Where the live table stands in a page that has its widget."""
-    from distrain_nb.ui.monitor import Frontend, frontend
+    from distrain_nb.ui.frontend import frontend
 
-    if frontend() is not Frontend.WIDGETS:
+    if not frontend().has_widgets:
         return ""
     from distrain_nb.ui.live_table import LiveTable
 

@@ -8,24 +8,20 @@ import time
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from distrain_nb.run.facts import progress_text
-from distrain_nb.ui.monitor import Frontend, frontend
+from distrain_nb.ui import outputs
+from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.terminal import ERASE
 
 if TYPE_CHECKING:
-    from IPython.display import DisplayHandle
-
     from distrain_nb.worker.status import Progress
-
-SHOWN_EVERY_S = 0.1
 
 
 class WorkBar(ABC):
     """Phase, bytes, and time since `begun` (seconds since the epoch): a call draws it anew.
 
-    It is drawn at most ten times a second; nothing is left of it after `clear`.
+    It is drawn as often as its output may be replaced; nothing is left of it after `clear`.
     """
 
     def __init__(self, begun: float) -> None:
@@ -34,7 +30,7 @@ class WorkBar(ABC):
 
     def __call__(self, progress: Progress) -> None:
         if time.monotonic() >= self._due:
-            self._due = time.monotonic() + SHOWN_EVERY_S
+            self._due = time.monotonic() + outputs.pause_s()
             self.show(replace(progress, since=self._begun))
 
     @abstractmethod
@@ -66,20 +62,17 @@ class _TerminalBar(WorkBar):
 class _PageBar(WorkBar):
     """An output of the cell that is replaced, at last by nothing."""
 
-    _handle: DisplayHandle | None = None
+    _output: outputs.Output | None = None
 
     def show(self, progress: Progress) -> None:
-        from IPython.display import DisplayHandle
-
-        if self._handle is None:
-            self._handle = DisplayHandle(f"distrain-{uuid4().hex}")
-            self._handle.display(_bundle(progress), raw=True)
-        else:
-            self._handle.update(_bundle(progress), raw=True)
+        if self._output is not None:
+            self._output.replace(_bundle(progress))
+        elif outputs.replaceable():
+            self._output = outputs.show(_bundle(progress))
 
     def clear(self) -> None:
-        if self._handle is not None:
-            self._handle.update({"text/plain": ""}, raw=True)
+        if self._output is not None:
+            self._output.replace({"text/plain": ""})
 
 
 def _bundle(progress: Progress) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import nbformat
+from nbformat.sign import NotebookNotary
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from distrain_nb.worker.system import die_with_parent
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
+DATA_FOLDER = "data"
 NOTEBOOK = "[...window.jupyterapp.shell.widgets('main')].find((w) => w.content?.widgets)"
 KERNEL_IS_IDLE = f"""() => {{
     const session = {NOTEBOOK}?.context.sessionContext;
@@ -85,14 +87,26 @@ class Lab:
         nbformat.write(written, self.folder / f"{name}.ipynb")
         return f"{name}.ipynb"
 
+    def trust(self, file: str) -> None:
+        """Take a notebook's outputs for the user's own, as those of a new one are."""
+        notary = NotebookNotary(data_dir=str(self.folder.parent / DATA_FOLDER))
+        notary.sign(nbformat.read(self.folder / file, as_version=4))
+
 
 @contextlib.contextmanager
-def serve(root: Path, frontend: Frontend = JUPYTERLAB, *, bare: bool = False) -> Iterator[Lab]:
+def serve(
+    root: Path,
+    frontend: Frontend = JUPYTERLAB,
+    *,
+    bare: bool = False,
+    python: str = sys.executable,
+) -> Iterator[Lab]:
     """A server with everything of its own below `root`, up to the end of the block.
 
-    A `bare` one tells nothing of runs, and its pages ask a kernel nothing while it computes.
+    A `bare` one tells nothing of runs, and its pages ask a kernel nothing while it computes. It
+    and its kernels have the packages of `python`.
     """
-    for name in ("notebooks", "settings", "runtime"):
+    for name in ("notebooks", "settings", "runtime", DATA_FOLDER):
         (root / name).mkdir()
     settings = root / "settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
@@ -106,7 +120,7 @@ def serve(root: Path, frontend: Frontend = JUPYTERLAB, *, bare: bool = False) ->
     shipped["ServerApp"]["jpserver_extensions"]["distrain_nb.server"] = not bare
     (enabled / "distrain_nb.json").write_text(json.dumps(shipped))
     process = subprocess.Popen(
-        [sys.executable, "-m", frontend.module, *_options(root, frontend)],
+        [python, "-m", frontend.module, *_options(root, frontend)],
         env=_environment(root),
         stdout=(root / "server.log").open("w"),
         stderr=subprocess.STDOUT,
@@ -138,6 +152,7 @@ def _environment(root: Path) -> dict[str, str]:
         **os.environ,
         "PYTHONPATH": str(ROOT),
         "DISTRAIN_HOME": str(root / "home"),
+        "JUPYTER_DATA_DIR": str(root / DATA_FOLDER),
         "JUPYTER_CONFIG_DIR": str(root / "config"),
         "JUPYTER_PREFER_ENV_PATH": "0",  # the package's own settings stand in the environment's
         "JUPYTER_RUNTIME_DIR": str(root / "runtime"),

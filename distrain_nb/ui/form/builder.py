@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import anywidget
 import traitlets
@@ -56,14 +57,16 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._replacing = ""
         start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
         self._history = History(Editing(start))
-        self.widget = FormWidget()
-        self.widget.key = self.widget.model_id
+        self.widget = FormWidget(
+            view=view(self._history, self.gradient_bytes),
+            options=options(start),
+            files=self._files(""),
+            key=uuid4().hex,
+        )
         self.widget.on_msg(self._heard)
         super().__init__(layout=start)
         self.observe(self._set, "layout")
         self.observe(lambda _: self._show(), "gradient_bytes")
-        self._tell("")
-        self._show()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -183,8 +186,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             self.widget.options = options(self.layout)
 
     def _tell(self, note: str, tone: str = "good") -> None:
+        self.widget.files = self._files(note, tone)
+
+    def _files(self, note: str, tone: str = "good") -> dict[str, Any]:
         names = list(saved(self._folder))
-        self.widget.files = {"name": self._name, "saved": names, "note": note, "tone": tone}
+        return {"name": self._name, "saved": names, "note": note, "tone": tone}
 
     def _heard(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
         with self.widget.hold_sync():

@@ -1,0 +1,100 @@
+"""What shows the output of this process: told from who started it and how its cell was sent."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+SESSION_VARIABLE = "JPY_SESSION_NAME"  # jupyter_server gives it to the kernels of its sessions
+STARTER_VARIABLE = "JPY_PARENT_PID"  # jupyter_client gives it to every kernel
+
+
+class Frontend(Enum):
+    """What shows the output of this process.
+
+    SERVER is a page whose server sends the cells to the kernel, or what can't be told from one:
+    widgets are live, but the document takes nothing after the cell's end, and adds what should
+    have replaced another output (jupyter-server-documents 0.3 does so).
+    """
+
+    TERMINAL = "terminal"
+    DOCUMENT = "document"
+    PAGE = "page"
+    SERVER = "server"
+
+    @property
+    def has_widgets(self) -> bool:
+        return self in (Frontend.PAGE, Frontend.SERVER)
+
+
+def frontend() -> Frontend:
+    """What shows the output of the cell that is running.
+
+    Whoever can answer `input()` is a page. Who can't is a page's server or executes a whole
+    document; the latter is certain only where every sign of a server is missing.
+    """
+    shell = _shell()
+    if shell is None or not hasattr(shell, "kernel") or _is_jupyter_console():
+        return Frontend.TERMINAL
+    if running_cell().get("content", {}).get("allow_stdin", True):
+        return Frontend.PAGE
+    return Frontend.SERVER if _has_session() or kernel_id() else Frontend.DOCUMENT
+
+
+def running_cell() -> dict[str, Any]:
+    """The message that asked for what the kernel does now; empty outside a kernel."""
+    shell = _shell()
+    return (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
+
+
+def kernel_id() -> str:
+    """By which a Jupyter server knows this kernel; empty where no server started it.
+
+    nbclient, and with it nbconvert and papermill, starts kernels with a nameless connection file.
+    """
+    from ipykernel.connect import get_connection_file
+
+    try:
+        file = get_connection_file()
+    except RuntimeError:  # not ipykernel's application
+        return ""
+    name = re.fullmatch(r"kernel-(.+)\.json", Path(file).name)
+    return name[1] if name else ""
+
+
+def _has_session() -> bool:
+    """Whether the kernel belongs to a session of a Jupyter server.
+
+    What a notebook starts inherits the notebook's own session, and so does a kernel below it.
+    """
+    session = os.environ.get(SESSION_VARIABLE, "")
+    starter = os.environ.get(STARTER_VARIABLE, "") or str(os.getppid())
+    return bool(session) and _variable_of(starter, SESSION_VARIABLE) != session
+
+
+def _variable_of(process: str, name: str) -> str:
+    """A variable that the process was started with; empty where that can't be read."""
+    try:
+        pairs = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return ""
+    values = [pair[len(name) + 1 :] for pair in pairs if pair.startswith(f"{name}=".encode())]
+    return os.fsdecode(values[0]) if values else ""
+
+
+def _shell() -> Any:
+    ipython = sys.modules.get("IPython")
+    return ipython.get_ipython() if ipython else None
+
+
+def _is_jupyter_console() -> bool:
+    """Whether the kernel was started by `jupyter console`, which shows text only."""
+    try:
+        words = Path(f"/proc/{os.getppid()}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word.endswith((b"jupyter-console", b"jupyter_console")) for word in words[:3])

@@ -1,0 +1,116 @@
+"""Outputs of the running cell that are replaced later, also where a document only adds to them.
+
+jupyter-server-documents 0.3 appends updates of a display. There the cell's output is cleared and
+all of ours is displayed anew, as long as the cell has no other output that would be lost.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from distrain_nb.ui.frontend import Frontend, frontend, running_cell
+
+if TYPE_CHECKING:
+    from IPython.display import DisplayHandle
+
+Bundle = dict[str, Any]  # what is displayed, by MIME type
+OWN_CELL, OWN_LINE = "%%distrain", "%distrain"
+REPLACED_EVERY_S, REDRAWN_EVERY_S = 0.1, 1.0
+
+
+class Output(ABC):
+    """One output of the cell that is running."""
+
+    @abstractmethod
+    def replace(self, bundle: Bundle) -> None:
+        """Show this instead."""
+
+
+def show(bundle: Bundle) -> Output:
+    """Display something that may be replaced."""
+    return _Redrawn(bundle) if frontend() is Frontend.SERVER else _Updated(bundle)
+
+
+def replace_all(*changes: tuple[Output, Bundle]) -> None:
+    """Replace several outputs at once, in this order."""
+    redrawn = [output for output, _ in changes if isinstance(output, _Redrawn)]
+    for output, bundle in changes:
+        if isinstance(output, _Redrawn):
+            output.bundle = bundle
+        else:
+            output.replace(bundle)
+    if redrawn:
+        _redraw(redrawn)
+
+
+def say(text: str) -> None:
+    """Print a text that stays when outputs are replaced."""
+    if frontend() is Frontend.SERVER:
+        show({"text/plain": text})
+    else:
+        print(text)
+
+
+def replaceable() -> bool:
+    """Whether an output of the running cell can take the place of another."""
+    return frontend() is not Frontend.SERVER or _is_ours_alone()
+
+
+def pause_s() -> float:
+    """Between two replacements of an output that moves."""
+    return REDRAWN_EVERY_S if frontend() is Frontend.SERVER else REPLACED_EVERY_S
+
+
+class _Updated(Output):
+    def __init__(self, bundle: Bundle) -> None:
+        from IPython.display import DisplayHandle
+
+        self._handle: DisplayHandle = DisplayHandle(f"distrain-{uuid4().hex}")
+        self._handle.display(bundle, raw=True)
+
+    def replace(self, bundle: Bundle) -> None:
+        self._handle.update(bundle, raw=True)
+
+
+class _Redrawn(Output):
+    """One of ours in a cell, all of which are displayed anew when one changes."""
+
+    _of_cell: tuple[str, list[_Redrawn]] = ("", [])
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        cell = str(running_cell().get("header", {}).get("msg_id", ""))
+        if _Redrawn._of_cell[0] != cell:
+            _Redrawn._of_cell = (cell, [])
+        _Redrawn._of_cell[1].append(self)
+        _display(bundle)
+
+    def replace(self, bundle: Bundle) -> None:
+        replace_all((self, bundle))
+
+
+def _redraw(changed: list[_Redrawn]) -> None:
+    """Where other output stands in the cell nothing is cleared: what has changed comes below."""
+    if not _is_ours_alone():
+        for output in changed:
+            _display(output.bundle)
+        return
+    from IPython.display import clear_output
+
+    clear_output(wait=True)
+    for output in _Redrawn._of_cell[1]:
+        _display(output.bundle)
+
+
+def _display(bundle: Bundle) -> None:
+    from IPython.display import display
+
+    if any(bundle.values()):
+        display(bundle, raw=True)
+
+
+def _is_ours_alone() -> bool:
+    code = str(running_cell().get("content", {}).get("code", "")).strip()
+    return code.startswith(OWN_CELL) or (code.startswith(OWN_LINE) and "\n" not in code)

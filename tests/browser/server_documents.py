@@ -1,0 +1,47 @@
+"""An environment with jupyter-server-documents, as SageMaker's distributions have it from 4.1 on.
+
+Made once by uv, and kept between runs in `.cache/` of the project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from uv import find_uv_bin
+
+ROOT = Path(__file__).parents[2]
+# From aws/sagemaker-distribution, build_artifacts/v4/v4.4/v4.4.1.
+PINNED = (
+    "jupyterlab==4.5.10",
+    "jupyter_server==2.20.0",
+    "jupyter_server_documents==0.3.3",
+    "jupyter-collaboration==4.4.2",
+    "ipykernel==7.3.0",
+    "ipywidgets==8.1.9",
+    "plotly==6.0.1",
+)
+# What the project itself needs, and what executes a notebook without a page.
+NEEDED = ("anywidget", "httpx", "numpy", "pandas", "pyyaml", "tsdownsample", "uv", "nbconvert")
+
+
+def python() -> str:
+    """The interpreter of the environment, which is made where it isn't there yet."""
+    packages = (*PINNED, *NEEDED)
+    name = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:12]
+    folder = ROOT / ".cache" / "server-documents" / name
+    done = folder / "complete"
+    found = str(folder / "bin" / "python")
+    if not done.exists():
+        _uv("venv", "--clear", "--python", sys.executable, str(folder))
+        _uv("pip", "install", "--python", found, *packages)
+        done.touch()
+    return found
+
+
+def _uv(*words: str) -> None:
+    ran = subprocess.run([find_uv_bin(), *words], capture_output=True, text=True)
+    if ran.returncode:
+        raise RuntimeError(f"uv {' '.join(words)}\n{ran.stderr}")
