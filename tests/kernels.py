@@ -21,12 +21,14 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 class Outcome:
     """What a cell left: its printed text, its displays, and its error if it raised.
 
-    `opened` has the state of each widget as a page first hears of it.
+    `opened` has the state of each widget as a page first hears of it; `cleared` counts how often
+    the outputs so far were to be taken away.
     """
 
     text: str = ""
     displays: list[dict[str, Any]] = field(default_factory=list)
     opened: list[dict[str, Any]] = field(default_factory=list)
+    cleared: int = 0
     error: str = ""
     traceback: str = ""
 
@@ -105,6 +107,8 @@ def _take(message: dict[str, Any], outcome: Outcome) -> bool:
         outcome.displays.append(content["data"])
     elif kind == "comm_open" and content["target_name"] == "jupyter.widget":
         outcome.opened.append(content["data"]["state"])
+    elif kind == "clear_output":
+        outcome.cleared += 1
     elif kind == "error":
         outcome.error = f"{content['ename']}: {content['evalue']}"
         outcome.traceback = _ANSI.sub("", "\n".join(content["traceback"]))
