@@ -16,7 +16,12 @@ from distrain_nb.worker.status import State
 from tests.conftest import eventually
 
 MIB = 1 << 20
-PRINT_10_MIB = "import time\nfor n in range(10_000): print(n, 'x' * 1000)\n{then}\nprint('done')"
+PRINT_10_MIB = """
+import os, time
+for n in range(10_000): print(n, 'x' * 1000)
+{then}
+print('done')
+"""
 
 WAIT = "import os, time\nwhile not os.path.exists('{}'): time.sleep(0.05)"
 
@@ -33,7 +38,8 @@ def small_disk(home: Path) -> Iterator[Path]:
 def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
     filler = small_disk / "filler"
     filler.write_bytes(bytes(14 * MIB))
-    run = api.submit(PRINT_10_MIB.format(then="time.sleep(3)"))
+    until_room = f"while os.path.exists({str(filler)!r}): time.sleep(0.1)"
+    run = api.submit(PRINT_10_MIB.format(then=until_room))
     assert eventually(lambda: "No space left" in run.status.note)
     filler.unlink()
     run.wait(60)

@@ -13,12 +13,15 @@ from tests.kernels import Kernel
 from tests.tensorflow_cells import COORDINATE
 
 WHO = """
-import json, os
+import json, os, time
+from pathlib import Path
+met = Path({met!r})
 spec = json.loads(os.environ["CLUSTER_SPEC"])
 tf = json.loads(os.environ.get("TF_CONFIG", "null"))
-print(json.dumps([spec, tf, os.environ.get("RANK")]))
-if spec["task"]["type"] == "workerpool0":
-    import time; time.sleep(5)  # the others are stopped when the primary ends
+print(json.dumps([spec, tf, os.environ.get("RANK")]), flush=True)
+(met / "{type} {index}".format(**spec["task"])).touch()
+while spec["task"]["type"] == "workerpool0" and len(list(met.iterdir())) < 5:
+    time.sleep(0.1)  # the others are stopped when the primary ends
 """
 
 MULTI_WORKER = """%%distrain --workers 1 --result reduced
@@ -61,9 +64,11 @@ print(os.environ["GREETING"], "of", MPI.COMM_WORLD.size)
 """
 
 
-def test_each_replica_is_told_its_role(home: Path) -> None:
+def test_each_replica_is_told_its_role(home: Path, tmp_path: Path) -> None:
+    met = tmp_path / "met"
+    met.mkdir()
     options = {"workers": "2", "servers": "1", "evaluators": "1"}
-    run = api.submit(WHO, wait=True, **options)
+    run = api.submit(WHO.replace("{met!r}", repr(str(met))), wait=True, **options)
     told = {line.process: json.loads(line.text) for line in run.lines()}
     tasks = [
         (t[0]["task"]["type"], t[0]["task"]["index"], t[1]["task"]["type"])

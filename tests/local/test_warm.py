@@ -89,7 +89,7 @@ def test_runs_share_a_server_and_another_environment_gets_another(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def server() -> int:
-        run = api.submit("import time; time.sleep(30)")
+        run = api.submit("import time; time.sleep(600)")
         assert eventually(lambda: str(run.state) == "running")
         found = server_of(run).pid
         run.cancel()
@@ -114,9 +114,10 @@ def test_a_changed_local_module_is_seen(
 def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANOTHER_SERVER", "1")
     api.Config(idle=1.0).save()
-    run = api.submit("import time; time.sleep(3)")
+    run = api.submit("import time; time.sleep(600)")
     assert eventually(lambda: str(run.state) == "running")
     server = server_of(run)
+    run.cancel()
     assert eventually(lambda: not server.is_running() or server.status() == "zombie")
 
 

@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import os
 import signal
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from distrain_nb.run.log import LogReader
 from distrain_nb.worker import metrics
 from distrain_nb.worker.disk import replace_file
 from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel
+from tests.conftest import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ PROCESSES = (
 
 @dataclass(frozen=True)
 class FolderService:
-    """A job is a file `request.json`; each look lets it go on by some lines."""
+    """A job is a file `request.json`; each look lets it go on by lines, unless it is `held`."""
 
     folder: Path
 
@@ -57,7 +57,8 @@ class FolderService:
             return Observed(State.CANCELLED)
         if (self.folder / "broken").exists():
             return Observed(State.FAILED, error="The replica workerpool1-0 exited with status 1.")
-        reached = int((self.folder / "reached").read_text() or 0) + 100
+        pace = 0 if (self.folder / "held").exists() else 100
+        reached = int((self.folder / "reached").read_text() or 0) + pace
         replace_file(self.folder / "reached", str(min(reached, LINES)).encode())
         metrics.append(self.folder / "tensorboard", reached, {"loss": 1.0})
         return Observed(State.SUCCEEDED if reached >= LINES else State.RUNNING, "running")
@@ -178,20 +179,21 @@ def test_a_carrier_that_is_killed_again_and_again_loses_and_repeats_nothing(
 
 
 def test_one_process_carries_a_run(run: Path, service: FolderService) -> None:
+    (service.folder / "held").touch()
     first = carry_in_a_process(run)
-    while Status.read(run).state is not State.RUNNING:
-        time.sleep(0.02)
+    assert eventually(lambda: Status.read(run).state is State.RUNNING)
     second = carry_in_a_process(run)
     second.join()
     assert first.is_alive()
+    (service.folder / "held").unlink()
     first.join()
     assert texts(run, 0) == [f"line {n}" for n in range(0, LINES, 2)]
 
 
 def test_cancel_is_handed_on(run: Path, service: FolderService) -> None:
+    (service.folder / "held").touch()
     process = carry_in_a_process(run)
-    while Status.read(run).state is not State.RUNNING:
-        time.sleep(0.02)
+    assert eventually(lambda: Status.read(run).state is State.RUNNING)
     request_cancel(run)
     process.join()
     assert Status.read(run).state is State.CANCELLED

@@ -32,7 +32,7 @@ import os
 if os.environ["RANK"] == "2":
     raise ValueError("the second worker fails")
 import time
-time.sleep(60)
+time.sleep(600)
 """
 RESUMES = """
 import json, os, time

@@ -60,6 +60,14 @@ def library(folder: Path, count: int = 3, memory_status: int = 0) -> str:
     return str(built)
 
 
+UNTIL_SEEN = """
+import os, time
+kept = [0] * 10_000_000
+while not os.path.exists({seen!r}):
+    time.sleep(0.1)
+"""
+
+
 @pytest.fixture
 def busy() -> Iterator[int]:
     process = subprocess.Popen([sys.executable, "-c", BUSY_CHILD], start_new_session=True)
@@ -91,13 +99,19 @@ def test_sampling_ends_with_the_processes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("launcher", ["local", "mpi"])
 def test_each_rank_of_a_run_is_a_line(home: Path, launcher: str) -> None:
-    code = "import time\nkept = [0] * 10_000_000\ntime.sleep(4)"
+    seen = home / "seen"
+    code = UNTIL_SEEN.format(seen=str(seen))
     chosen = {} if launcher == "local" else {"launcher": launcher}
-    run = api.submit(code, ranks_per_replica=2, wait=True, **chosen)
-    found = scalars(run.folder / "resources")
-    for rank in ("rank 0", "rank 1"):
-        assert found[Key(rank, "memory MB")]["value"].max() > 80
-        assert len(found[Key(rank, "cpu %")])
+    run = api.submit(code, ranks_per_replica=2, **chosen)
+
+    def sampled(rank: str) -> bool:
+        found = scalars(run.folder / "resources")
+        memory, cpu = (found.get(Key(rank, tag)) for tag in ("memory MB", "cpu %"))
+        return cpu is not None and memory is not None and bool(memory["value"].max() > 80)
+
+    assert eventually(lambda: sampled("rank 0") and sampled("rank 1"))
+    seen.touch()
+    run.wait(60)
     assert set(run.resources()["series"]) == {"rank 0", "rank 1"}
 
 
