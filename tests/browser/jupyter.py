@@ -161,13 +161,13 @@ def _environment(root: Path) -> dict[str, str]:
 
 
 def _address(runtime: Path, process: subprocess.Popen[bytes]) -> tuple[str, str]:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_MS / 1000
     while time.monotonic() < end and process.poll() is None:
         for file in runtime.glob("jpserver-*.json"):
-            told = json.loads(file.read_text())
             try:
+                told = json.loads(file.read_text())
                 httpx.get(f"{told['url']}api", timeout=5).raise_for_status()
-            except httpx.HTTPError:
+            except (json.JSONDecodeError, httpx.HTTPError):  # half written, or not up yet
                 continue
             return told["url"], told["token"]
         time.sleep(0.1)
