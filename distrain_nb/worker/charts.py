@@ -16,7 +16,11 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Deque, Dict, Iterator, Mapping, Optional
+from typing import Dict, Iterator, Mapping, Optional, Sequence
+
+from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.metrics import FOLDER_VARIABLE
+from distrain_nb.worker.start import Child, Launcher
 
 MARK = "tfevents"
 FIRST_AFTER_S, EVERY_S = 0.5, 2.0
@@ -102,9 +106,27 @@ class StrayCharts:
         return None
 
 
+def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCharts]:
+    """What looks for event files of these ranks, started; None where charts have no folder."""
+    specs = [(child, spec) for child in children for spec in child.specs.values()]
+    target = {**os.environ, **specs[0][1].environment}.get(FOLDER_VARIABLE, "")
+    if not os.path.isabs(target):
+        return None
+    launched = any(isinstance(child, Launcher) for child in children)
+    series = {
+        child.pid: "" if spec.rank == 0 else spec.label.replace(" ", "-") for child, spec in specs
+    }
+    charts = StrayCharts(
+        Path(launch.working_folder), Path(target), {} if launched else series, launched
+    )
+    charts.start()
+    return charts
+
+
 def _event_files(root: Path, target: Path) -> Iterator[Path]:
     """Those below the root but not in the target, from the top down, as far as time allows."""
-    end, folders = time.monotonic() + LONGEST_LOOK_S, deque([root])  # type: Deque[Path]
+    end = time.monotonic() + LONGEST_LOOK_S
+    folders = deque([root])
     while folders and time.monotonic() < end:
         try:
             entries = list(os.scandir(str(folders.popleft())))

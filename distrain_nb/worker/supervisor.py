@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker import disk, failure, system
+from distrain_nb.worker.charts import StrayCharts, stray_charts
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.log import LogLost
@@ -56,6 +57,7 @@ class Supervisor:
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
         self._ports: List[system.HeldPort] = []
+        self._charts: Optional[StrayCharts] = None
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
 
@@ -101,6 +103,7 @@ class Supervisor:
         )
         self._enter(State.RUNNING, "running", processes=processes)
         Sampler(self._folder, [w for child in self._children for w in _watched(child)]).start()
+        self._charts = stray_charts(self._launch, self._children)
 
     def _watch(self, output: Output) -> None:
         while any(child.alive for child in self._children):
@@ -227,9 +230,11 @@ class Supervisor:
 
     def _end(self, output: Output) -> None:
         state, error = self._ending or (State.FAILED, "")
+        if self._charts:
+            self._charts.finish()
         lost = output.close()
-        if lost:
-            self._save(note="the last %d bytes of the log were lost: %s" % (lost, output.trouble))
+        note = "the last %d bytes of the log were lost: %s" % (lost, output.trouble)
+        self._save(note=note if lost else "")
         if self._failures and state is State.FAILED:
             error = failure.report(self._failures, self._status.processes)
         self._enter(state, str(state), error=error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kernels import Kernel, Outcome
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 TRAIN = """%%distrain -n 1 --name {name}
 import os
 from distrain_nb import log_metrics
@@ -26,7 +27,7 @@ def test_the_form_opens_with_its_layout(nb: Kernel) -> None:
     assert form["view"]["exports"]
     assert form["options"]
     assert form["files"] == {"name": "", "saved": [], "note": "", "tone": "good"}
-    assert form["key"]
+    assert form["key"] == outcome.displays[0][WIDGET]["model_id"]  # by which its cell is found
 
 
 def test_a_run_its_charts_and_what_else_it_wrote_open_with_their_contents(nb: Kernel) -> None:

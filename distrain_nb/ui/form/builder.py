@@ -57,11 +57,13 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._replacing = ""
         start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
         self._history = History(Editing(start))
+        key = uuid4().hex
         self.widget = FormWidget(
+            model_id=key,
             view=view(self._history, self.gradient_bytes),
             options=options(start),
             files=self._files(""),
-            key=uuid4().hex,
+            key=key,
         )
         self.widget.on_msg(self._heard)
         super().__init__(layout=start)
