@@ -2,7 +2,7 @@
 
 `mpirun` runs this module as it would run `ssh`: `… HOST COMMAND`. On each other host the worker
 waits for that command, runs it and gives back its exit status. Whoever asks has to prove that it
-belongs to the run: with the command comes its HMAC together with a challenge; the key is made of
+belongs to the run: before the command comes its HMAC together with a challenge; the key is made of
 the run's name and the program, which all hosts have and nobody else.
 """
 
@@ -16,10 +16,12 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, List, Optional, Tuple, cast
+from queue import Queue
+from typing import Any, Dict, List, Optional, Tuple
 
 from distrain_nb.worker import failure, marks, rank, system
 from distrain_nb.worker.launch import Launch
@@ -29,6 +31,9 @@ from distrain_nb.worker.replica import Replica
 # Hosts of a large job come up minutes apart.
 HOSTS_ARE_UP_WITHIN_S = 1800.0
 ANSWER_WITHIN_S = 30.0
+HEARD_WITHIN_S = 5.0
+HEARD_AT_ONCE = 64
+LOOK_EVERY_S = 0.05
 RETRY_EVERY_S = 0.2
 LONGEST_MESSAGE = 1 << 20
 
@@ -40,8 +45,8 @@ def ask(host: str, command: str) -> int:
     with _connect(address) as connection, connection.makefile("rwb") as stream:
         connection.settimeout(ANSWER_WITHIN_S)
         challenge = stream.readline().strip()
-        message = {"command": command, "proof": _proof(challenge, command)}
-        stream.write(json.dumps(message).encode() + b"\n")
+        told = json.dumps(command).encode()
+        stream.write(_proof(challenge, told) + b" " + told + b"\n")
         stream.flush()
         connection.settimeout(None)
         answer = stream.readline()
@@ -58,11 +63,11 @@ def wait(folder: Path) -> int:
     """Wait for the command, run it, and give the exit status that this host's ranks deserve."""
     launch = Launch.read(folder)
     with system.listen(launch.awaits) as listener:
-        connection, stream, command = _asked(listener)
-    with connection, stream:
+        connection, command = _asked(listener)
+    with connection:
         status = subprocess.call(["sh", "-c", command], stdin=subprocess.DEVNULL)
         answer = {"status": status, "failure": _word(folder, launch)}
-        stream.write(json.dumps(answer).encode() + b"\n")
+        connection.sendall(json.dumps(answer).encode() + b"\n")
     return status or _verdict(folder, launch)
 
 
@@ -95,43 +100,83 @@ def _verdict(folder: Path, launch: Launch) -> int:
     return 1 if unfinished else 0
 
 
-def _asked(listener: socket.socket) -> Tuple[socket.socket, BinaryIO, str]:
-    """The first proven command, and the connection that it came by."""
+def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
+    """The first proven command, and the connection that it came by; all others are closed."""
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
-    while True:
-        listener.settimeout(max(0.0, end - time.monotonic()))
+    listener.settimeout(LOOK_EVERY_S)
+    proven: "Queue[Tuple[socket.socket, str]]" = Queue()
+    heard: List[socket.socket] = []
+    while proven.empty():
+        if time.monotonic() > end:
+            sys.exit("mpirun on the primary has not asked this host to start in half an hour")
         try:
             connection, _ = listener.accept()
-        except OSError:
-            sys.exit("mpirun on the primary has not asked this host to start in half an hour")
-        stream = cast(BinaryIO, connection.makefile("rwb"))
-        command = _proven(connection, stream)
-        if command:
-            return connection, stream, command
-        stream.close()
+        except socket.timeout:
+            continue
+        except OSError:  # it has gone again, or no descriptor is free
+            time.sleep(LOOK_EVERY_S)
+            continue
+        heard = [one for one in heard if one.fileno() >= 0]
+        if len(heard) >= HEARD_AT_ONCE:
+            _close(heard.pop(0))
+        heard.append(connection)
+        threading.Thread(target=_hear, args=(connection, proven), daemon=True).start()
+    connection, command = proven.get()
+    for one in heard:
+        if one is not connection:
+            _close(one)
+    return connection, command
+
+
+def _hear(connection: socket.socket, proven: "Queue[Tuple[socket.socket, str]]") -> None:
+    """Whoever can't prove in time that it is of this run is refused and forgotten."""
+    try:
+        proven.put((connection, _proven(connection)))
+    except (OSError, ValueError):
         connection.close()
 
 
-def _proven(connection: socket.socket, stream: BinaryIO) -> str:
-    """The command that is asked for there; empty if the asker is not of this run."""
+def _proven(connection: socket.socket) -> str:
+    """The command that is asked for there, of which nothing is read before it is proven.
+
+    Raises ValueError if the asker is not of this run.
+    """
+    end = time.monotonic() + HEARD_WITHIN_S
     challenge = secrets.token_hex(32).encode()
-    connection.settimeout(ANSWER_WITHIN_S)
-    try:
-        stream.write(challenge + b"\n")
-        stream.flush()
-        message = json.loads(stream.readline(LONGEST_MESSAGE))
-        command, proof = str(message["command"]), str(message["proof"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    connection.settimeout(HEARD_WITHIN_S)
+    connection.sendall(challenge + b"\n")
+    proof, _, told = _line(connection, end).partition(b" ")
+    if not hmac.compare_digest(proof, _proof(challenge, told)):
+        raise ValueError("it does not know the run")
     connection.settimeout(None)
-    return command if hmac.compare_digest(proof, _proof(challenge, command)) else ""
+    return str(json.loads(told))
 
 
-def _proof(challenge: bytes, command: str) -> str:
+def _line(connection: socket.socket, end: float) -> bytes:
+    """One line, without its end. Raises OSError when it has not come in time."""
+    line = bytearray()
+    while not line.endswith(b"\n"):
+        connection.settimeout(max(0.001, end - time.monotonic()))
+        part = connection.recv(LONGEST_MESSAGE)
+        if not part or len(line) + len(part) > LONGEST_MESSAGE or time.monotonic() > end:
+            raise OSError("nothing whole has come")
+        line += part
+    return bytes(line[:-1])
+
+
+def _close(connection: socket.socket) -> None:
+    """End it for the thread too that reads from it."""
+    try:
+        connection.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+
+
+def _proof(challenge: bytes, told: bytes) -> bytes:
     program = Path(os.environ["DISTRAIN_PROGRAM"], MAIN).read_bytes()
-    run = os.environ.get("DISTRAIN_RUN", "").encode()
+    run = os.environ.get("DISTRAIN_RUN", "").encode("utf-8", "surrogateescape")
     key = hashlib.sha256(run + b"\n" + program).digest()
-    return hmac.new(key, challenge + b"\n" + command.encode(), hashlib.sha256).hexdigest()
+    return hmac.new(key, challenge + b"\n" + told, hashlib.sha256).hexdigest().encode()
 
 
 def _connect(address: str) -> socket.socket:

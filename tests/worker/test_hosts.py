@@ -6,12 +6,15 @@ import json
 import socket
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
 
 from distrain_nb.worker import tf_config, values
 from distrain_nb.worker.launch import Launch
+from tests.conftest import eventually
 from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.worker.hosts import NAMES, Hosts, finish, network, terminate
 
@@ -114,34 +117,100 @@ def test_a_stop_reaches_every_rank_and_gives_it_time(hosts: Hosts) -> None:
             assert {f"[rank {rank}] {text}" for rank in ranks} <= set(ended.lines)
 
 
-def test_a_stranger_starts_nothing(tmp_path: Path) -> None:
-    """Whoever can't prove that it knows the run is turned away, and the host goes on waiting."""
+AGENT = [sys.executable, "-m", "distrain_nb.worker.remote_start"]
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A host that waits for a command; `told` are the variables of its run."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    told: dict[str, str]
+
+    def connect(self) -> socket.socket:
+        """A connection on which the challenge has come."""
+        assert eventually(self._is_up)
+        connection = socket.create_connection(("127.0.0.1", self.port), 60)
+        assert len(connection.recv(100)) == 65
+        return connection
+
+    def _is_up(self) -> bool:
+        with socket.socket() as trial:
+            return trial.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def ask(self, command: str, **told: str) -> subprocess.CompletedProcess[str]:
+        """As `mpirun` on the primary does."""
+        return subprocess.run(
+            [*AGENT, "127.0.0.1", command],
+            env={**self.told, **told},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Waiting]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+        port = free.getsockname()[1]
+    address = f"127.0.0.1:{port}"
     (tmp_path / "main.py").write_text("print('the program')\n")
     Launch((), "/", awaits=address).write(tmp_path)
-    own = {"DISTRAIN_RUN": "run-1", "DISTRAIN_PROGRAM": str(tmp_path)}
-    cluster = {"workerpool0": [address]}
-    spec = {"cluster": cluster, "task": {"type": "workerpool0", "index": 0}}
-    own["CLUSTER_SPEC"] = json.dumps(spec)
-    agent = [sys.executable, "-m", "distrain_nb.worker.remote_start"]
-    waiting = subprocess.Popen([*agent, "--wait", str(tmp_path)], env=own)
-    try:
-        mark = tmp_path / "started"
-        ask = [*agent, "127.0.0.1", f"touch {mark}; exit 7"]
-        stranger = subprocess.run(
-            ask, env={**own, "DISTRAIN_RUN": "run-2"}, capture_output=True, text=True, check=False
-        )
-        assert stranger.returncode == 1
-        assert "127.0.0.1 does not start what mpirun asks it to" in stranger.stderr
-        assert not mark.exists()
-        assert subprocess.run(ask, env=own, check=False).returncode == 7
-        assert waiting.wait(60) == 7
-        assert mark.exists()
-    finally:
-        waiting.kill()
-        waiting.wait()
+    spec = {"cluster": {"workerpool0": [address]}, "task": {"type": "workerpool0", "index": 0}}
+    told = {"DISTRAIN_RUN": "run-1", "DISTRAIN_PROGRAM": str(tmp_path)}
+    told["CLUSTER_SPEC"] = json.dumps(spec)
+    with subprocess.Popen([*AGENT, "--wait", str(tmp_path)], env=told) as process:
+        yield Waiting(process, port, told)
+        process.kill()
+
+
+def test_a_stranger_starts_nothing(waiting: Waiting, tmp_path: Path) -> None:
+    """Whoever can't prove that it knows the run is turned away, and the host goes on waiting."""
+    mark = tmp_path / "started"
+    command = f"touch {mark}; exit 7"
+    stranger = waiting.ask(command, DISTRAIN_RUN="run-2")
+    assert stranger.returncode == 1
+    assert "127.0.0.1 does not start what mpirun asks it to" in stranger.stderr
+    assert not mark.exists()
+    assert waiting.ask(command).returncode == 7
+    assert waiting.process.wait(60) == 7
+    assert mark.exists()
+
+
+MALFORMED = (
+    b"\n",
+    b"\0\xff\xfe\n",
+    b"[" * 100_000 + b"\n",
+    b'{"command": "true", "proof": "\xc3\xa4"}\n',
+    b'{"command": "\\ud800", "proof": "\\ud800"}\n',
+    "\N{LATIN SMALL LETTER A WITH DIAERESIS} true\n".encode(),
+    b"0" * 64 + b" " + b'"true"\n',
+    b"x" * (2 << 20),
+)
+
+
+def test_nothing_that_is_sent_ends_the_wait(waiting: Waiting) -> None:
+    for message in MALFORMED:
+        with waiting.connect() as connection, suppress(ConnectionError):
+            connection.sendall(message)
+            assert connection.recv(1) == b"", message[:40]
+    assert waiting.ask("exit 7").returncode == 7
+
+
+def test_idle_connections_keep_nobody_out(waiting: Waiting) -> None:
+    idle = [waiting.connect() for _ in range(80)]
+    assert idle[0].recv(1) == b"", "the oldest make room"
+    assert waiting.ask("exit 7").returncode == 7
+    for connection in idle:
+        connection.close()
+
+
+def test_an_idle_connection_is_closed_soon(waiting: Waiting) -> None:
+    with waiting.connect() as connection:
+        assert connection.recv(1) == b""
+    assert waiting.process.poll() is None
 
 
 def test_each_host_has_a_worker_and_a_parameter_server(hosts: Hosts) -> None:
