@@ -28,7 +28,7 @@ from distrain_nb.worker.request import TAKEN, Request, listen, receive, send
 from distrain_nb.worker.status import CANCEL_FILE, Owner, State, Status
 from distrain_nb.worker.supervisor import Supervisor, exit_status
 
-TURN_S = 1.0
+TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
 SUPERVISOR_LOG = "supervisor.log"
 
 
@@ -41,7 +41,6 @@ class ForkServer:
         self._imported: Set[str] = set()
         self._runs: Dict[int, Path] = {}
         self._listener = listen(address)
-        self._listener.settimeout(TURN_S)
         self._place = os.stat(str(address)).st_ino
 
     def serve(self, first: Request) -> None:
@@ -70,6 +69,7 @@ class ForkServer:
             return False
 
     def _turn(self) -> bool:
+        self._listener.settimeout(TURN_WITH_RUNS_S if self._runs else TURN_S)
         try:
             request = receive(self._listener)
         except socket.timeout:
