@@ -9,6 +9,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.remote import backend
 from distrain_nb.errors import CheckFailed
+from distrain_nb.magics.command_line import cell_options
 
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WAYS = {
@@ -94,6 +95,13 @@ def test_what_the_request_says_openly_is_looked_at_too(option: str, started: lis
     told = {option: f"there={TOKEN}"}
     with pytest.raises(CheckFailed, match="there: looks like a GitHub token"):
         api.submit("print(1)", rehearse="", **told, **WAYS["sagemaker, files"])
+
+
+def test_the_magic_takes_the_option_that_the_message_names() -> None:
+    words = ["--on", "vertex", "--allow-secret", "secretive/.env", "--allow-secret", "key"]
+    options = cell_options(words)
+    assert options is not None
+    assert options["allow_secret"] == ["secretive/.env", "key"]
 
 
 def test_a_run_on_this_machine_takes_its_files_as_they_are(started: list[Path]) -> None:

@@ -106,3 +106,17 @@ def test_a_role_that_may_not_read(base: str, data: None) -> None:
     with pytest.raises(RunFailed, match=r"GetObject \(AccessDenied"):
         channel = ("train=s3://my-data/train",)
         rehearsed(READS, base, channel=channel, rehearse="permission=s3:GetObject")
+
+
+SECRETS = """
+import os
+found = os.environ["MINE"], os.environ["HF_TOKEN"]
+"""
+
+
+def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
+    env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
+    run = rehearsed(SECRETS, base, result="found", env=env, workers="ml.m5.xlarge")
+    assert run.result["found"] == ("correct-horse-battery", "rehearsal of hf")
+    files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
+    assert not [path for path in files if b"correct-horse" in path.read_bytes()]

@@ -111,3 +111,17 @@ def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> Non
     assert any("[service 0] This is a rehearsal on one machine." in line for line in said)
     assert "[service 0] Replica primary 0 was preempted." in said
     assert said[-1] == "[service 0] Job completed successfully."
+
+
+SECRETS = """
+import os
+found = os.environ["MINE"], os.environ["HF_TOKEN"]
+"""
+
+
+def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
+    env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
+    run = rehearsed(SECRETS, base, result="found", env=env)
+    assert run.result["found"] == ("correct-horse-battery", "rehearsal of hf")
+    files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
+    assert not [path for path in files if b"correct-horse" in path.read_bytes()]

@@ -6,11 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 
+from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
+from distrain_nb.rehearsal.sagemaker_ai.aws import aws as services
+from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import have_secrets
 from distrain_nb.rehearsal.vertex_ai.replicas import where_secrets_are
 from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION, secret_manager
 from distrain_nb.worker import container, sagemaker, secret_stores
@@ -103,6 +107,18 @@ def test_secrets_manager(aws: None, store: str, monkeypatch: pytest.MonkeyPatch)
     }.items():
         named(monkeypatch, A=secret)
         with pytest.raises(SecretUnavailable, match=f"no A: the secret {secret} {said}"):
+            fetch()
+
+
+def test_a_role_that_may_not_read(
+    aws: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    faults = Faults.parse("permission=secretsmanager:GetSecretValue", SAGEMAKER)
+    named(monkeypatch, A="team/hf")
+    with services(tmp_path, faults) as address:
+        have_secrets({"Environment": dict(os.environ)}, address, "eu-west-1")
+        monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", address)
+        with pytest.raises(SecretUnavailable, match=r"role needs secretsmanager:GetSecretValue"):
             fetch()
 
 
