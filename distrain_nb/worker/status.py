@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional, Tuple, TypeVar
 
 from distrain_nb.worker.disk import use_reserve
 from distrain_nb.worker.system import process_stat
@@ -85,6 +85,23 @@ class Progress:
     since: float = 0.0
 
 
+Part = TypeVar("Part")
+_NUMBER, _TEXT = (int, float), (str,)
+_KINDS = {
+    **dict.fromkeys(("phase", "label", "role", "outcome", "error", "note", "started"), _TEXT),
+    **dict.fromkeys(("done", "total", "since"), _NUMBER),
+    **dict.fromkeys(("index", "replica", "pid", "rank"), (int, type(None))),
+}
+
+
+def _sound(part: Part) -> Part:
+    """The part, if what it has is of the kinds that it should be. Raises TypeError."""
+    for name, value in vars(part).items():
+        if not isinstance(value, _KINDS.get(name, (object,))):
+            raise TypeError("%s is %.60r" % (name, value))
+    return part
+
+
 @dataclass(frozen=True)
 class Status:
     """State, the phase in words, and when each state was entered (seconds since the epoch)."""
@@ -114,10 +131,10 @@ class Status:
         raw = json.loads((folder / STATUS_FILE).read_text(encoding="utf-8"))
         raw["state"] = State(raw["state"])
         raw["times"] = {state: float(at) for state, at in raw["times"].items()}
-        raw["supervisor"] = Owner(**raw["supervisor"]) if raw["supervisor"] else None
-        raw["processes"] = tuple(Process(**p) for p in raw["processes"])
-        raw["progress"] = Progress(**raw["progress"]) if raw.get("progress") else None
-        return cls(**raw)
+        raw["supervisor"] = _sound(Owner(**raw["supervisor"])) if raw["supervisor"] else None
+        raw["processes"] = tuple(_sound(Process(**p)) for p in raw["processes"])
+        raw["progress"] = _sound(Progress(**raw["progress"])) if raw.get("progress") else None
+        return _sound(cls(**raw))
 
     @classmethod
     def current(cls, folder: Path) -> Status:
