@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -139,8 +140,13 @@ class Run:
         return self
 
     def check(self) -> None:
-        """Raises RunFailed with the report, or RunCancelled, if it has ended so."""
+        """Raises RunFailed with the report, or RunCancelled, if it has ended so.
+
+        Warns of a success that is none, such as of ranks that worked alone.
+        """
         status = self.status
+        if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
+            warnings.warn(f"run {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
         if status.state is State.FAILED:
             raise RunFailed(f"run {self.id} ({self.name}) failed\n{status.error}")
         if status.state is State.CANCELLED:

@@ -53,6 +53,7 @@ def _launch(replica: Replica) -> Launch:
     names = os.environ.get("DISTRAIN_RESULTS", "") if replica.role == "primary" else ""
     results = tuple(filter(None, names.split(",")))
     launch = Launch(processes, os.getcwd(), ports=1, results=results, grace=container.grace())
+    launch = replace(launch, distributes=launcher != "python")
     if replica.group is None:
         return launch
     if launcher == "mpi":

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, Sequence
 
-from distrain_nb.worker import marks, program, system, tracebacks, values
+from distrain_nb.worker import marks, program, system, tracebacks, values, world
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
 
@@ -24,12 +24,17 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
+    before = world.loaded()
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
+        world.check(folder, process, before)
     except SystemExit as exit_request:
-        return _requested_exit(exit_request, folder, process)
+        status = _requested_exit(exit_request, folder, process)
+        if not status:
+            world.check(folder, process, before)
+        return status
     except BaseException as error:
         return fail(error, folder, process)
     return 0

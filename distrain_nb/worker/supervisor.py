@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
-from distrain_nb.worker import disk, failure, system
+from distrain_nb.worker import disk, failure, system, world
 from distrain_nb.worker.charts import StrayCharts, stray_charts
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch
@@ -233,8 +233,11 @@ class Supervisor:
         if self._charts:
             self._charts.finish()
         lost = output.close()
-        note = "the last %d bytes of the log were lost: %s" % (lost, output.trouble)
-        self._save(note=note if lost else "")
+        alone = world.note(self._folder, len(self._launch.processes))
+        note = alone if state is State.SUCCEEDED else ""
+        if lost:
+            note = "the last %d bytes of the log were lost: %s" % (lost, output.trouble)
+        self._save(note=note)
         if self._failures and state is State.FAILED:
             error = failure.report(self._failures, self._status.processes)
         self._enter(state, str(state), error=error)

@@ -91,7 +91,9 @@ def test_each_replica_is_told_its_role(home: Path, tmp_path: Path) -> None:
 
 def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
     assert not nb.run(MULTI_WORKER, 240).error
-    assert api.attach().result["reduced"] == 2.0
+    run = api.attach()
+    assert run.result["reduced"] == 2.0
+    assert not run.status.note  # its ranks did not work alone
 
 
 EVALUATE = """
@@ -136,6 +138,7 @@ def test_parameter_server_strategy(nb: Kernel) -> None:
     assert not outcome.error, outcome.traceback
     run = api.attach()
     assert run.result["total"] == 20.0
+    assert not run.status.note
     assert {p.label: p.outcome for p in run.status.processes} == {
         "rank 0": "succeeded", "rank 1": "stopped", "rank 2": "stopped", "ps 0": "stopped",
         "evaluator 0": "stopped", "service 0": "",
@@ -147,6 +150,7 @@ def test_mpirun(nb: Kernel) -> None:
     assert not outcome.error, outcome.traceback
     run = api.attach()
     assert run.result["total"] == 6
+    assert not run.status.note
     assert sorted(line.process for line in run.lines() if line.text == "hello of 3") == [0, 1, 2]
 
 

@@ -98,6 +98,7 @@ def plan(job: Job) -> LocalPlan:
         kernel=Owner.of(os.getpid()) if job.waits else None,
         grace=job.config.grace,
         timeout=job.layout.timeout,
+        distributes=launcher != "python",
     )
     return LocalPlan(job, launcher, per_replica, launch, _threads(len(processes)), tuple(findings))
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import bring
-from distrain_nb.backends.remote.report import first_report
+from distrain_nb.backends.remote.report import first_report, warning
 from distrain_nb.backends.remote.service import Denied, Entry, Observed
 from distrain_nb.backends.remote.submission import Journal, Submission, write_links
 from distrain_nb.backends.remote.variables import forget
@@ -114,7 +114,8 @@ class Carrier:
         """Write down how it ended."""
         state = observed.state
         forget(self._folder)
-        self._put(self._status.enter(state, str(state), error=observed.error, note=""))
+        note = warning(self._folder) if state is State.SUCCEEDED else ""
+        self._put(self._status.enter(state, str(state), error=observed.error, note=note))
 
     def _with_report(self, observed: Observed) -> Observed:
         """A failure with what our worker said of it, unless the service has told that already."""

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.worker.log import LOG_FILE, parse
+from distrain_nb.worker.world import note_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,12 @@ def first_report(folder: Path, labels: Sequence[str]) -> str:
         elif _BEGINS.match(text):
             reports[process] = [text]
     return "\n".join(next(iter(reports.values()), ()))
+
+
+def warning(folder: Path) -> str:
+    """That the ranks worked alone, where one has said so in the log; else empty."""
+    texts = (parse(record)[3] for record in _last_records(folder))
+    return note_in(text.partition("] ")[2] or text for text in texts)
 
 
 def _last_records(folder: Path) -> list[bytes]:
