@@ -88,7 +88,7 @@ def test_the_submit_command_goes_in_and_comes_out_as_it_was() -> None:
 def test_the_submit_command_with_a_file_reads_the_region() -> None:
     found = read_any(documents.SUBMIT_WITH_CONFIG)
     assert found.layout.region == "us-central1"
-    assert found.left_out == ()
+    assert found.left_out[:3] == ("--config config.yaml", "--user_arg_1", "value_1")
     both = f"cat > config.yaml <<'EOF'\n{documents.CONFIG}EOF\n{documents.SUBMIT_WITH_CONFIG}"
     assert read_any(both).layout == read_any(documents.SUBMIT).layout
 

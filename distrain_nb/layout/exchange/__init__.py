@@ -18,12 +18,13 @@ from distrain_nb.layout.exchange.sagemaker import (
 )
 from distrain_nb.layout.exchange.sniff import read_any
 from distrain_nb.layout.exchange.vertex import custom_job_spec, worker_pool_specs
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.options import texts
+from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.yamls import data_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from distrain_nb.layout.layout import Layout
+    from collections.abc import Callable, Iterator
 
 __all__ = [
     "EXPORTS",
@@ -52,6 +53,32 @@ class Export:
     title: str
     places: tuple[str, ...]
     text: Callable[[Layout], str]
+
+    def left_out(self, layout: Layout) -> tuple[str, ...]:
+        """The fields of a layout that this form has no place for, such as `workers.topology`.
+
+        Those are the ones without which the text would be the same.
+        """
+        whole = self.text(layout)
+        return tuple(path for path, without in _without(layout) if self.text(without) == whole)
+
+
+def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:
+    """The layout without each of the things that were chosen, by their paths."""
+    for name in texts(layout):
+        pool = getattr(layout, name)
+        if isinstance(pool, Pool):
+            yield name, layout.edited({name: None})
+            for part in _PARTS:
+                if getattr(pool, part) != getattr(Pool, part):
+                    yield f"{name}.{part}", layout.edited({f"{name}.{part}": getattr(Pool, part)})
+        elif name == "framework" and layout.framework_version:
+            yield name, layout.edited({name: layout.framework_name})
+        elif name != "on" and (name, pool) != ("scheduling", "STANDARD"):
+            yield name, layout.edited({name: getattr(Layout, name)})
+
+
+_PARTS = ("machine", "accelerator", "disk_type", "disk_gb", "topology", "image")
 
 
 def _json(value: object) -> str:
@@ -120,7 +147,13 @@ def left_out(imported: Imported) -> tuple[Finding, ...]:
             "import-left-out",
             Severity.INFO,
             path,
-            f"{path} is not part of a layout and was left out.",
+            _why(path),
         )
         for path in imported.left_out
     )
+
+
+def _why(path: str) -> str:
+    if path.startswith("--config "):
+        return f"the file {path.removeprefix('--config ')} is not here: paste what is in it, too."
+    return f"{path} is not part of a layout and was left out."

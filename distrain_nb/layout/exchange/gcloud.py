@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.exchange.ai_platform import from_training_input, training_input
-from distrain_nb.layout.exchange.pieces import Imported, chosen, whole
+from distrain_nb.layout.exchange.pieces import Imported, chosen, unchosen, whole
 from distrain_nb.layout.exchange.vertex import custom_job_spec, from_specs, worker_pool_specs
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.yamls import data_yaml, yaml_texts
@@ -32,6 +32,7 @@ _FLAGS = {
     Role.WORKERS: "worker",
     Role.SERVERS: "parameter-server",
 }
+_FIELDS = ("count", "machine-type", "image-uri", "accelerator")
 _SPEC = {
     "machine-type": ("machineSpec", "machineType"),
     "accelerator-type": ("machineSpec", "acceleratorType"),
@@ -143,10 +144,13 @@ def from_command(text: str) -> Imported:
     command, files = _apart(text)
     config = yaml_texts(files[0]) if files else None
     if "custom-jobs create" in command:
-        return _from_custom_job(_words(command), config)
-    if "jobs submit training" in command:
-        return _from_training(_words(command), config)
-    raise OptionError(f"only `{VERTEX}` and `{AI_PLATFORM}` can be read")
+        found = _from_custom_job(_words(command), config)
+    elif "jobs submit training" in command:
+        found = _from_training(_words(command), config)
+    else:
+        raise OptionError(f"only `{VERTEX}` and `{AI_PLATFORM}` can be read")
+    more = [f"file {number} of {len(files)}" for number in range(2, len(files) + 1)]
+    return replace(found, left_out=(*found.left_out, *more))
 
 
 def _apart(text: str) -> tuple[str, list[str]]:
@@ -175,28 +179,51 @@ def _words(command: str) -> list[str]:
         words = shlex.split(command[command.index("gcloud") :].replace("\\\n", " "))
     except ValueError as wrong:
         raise OptionError(f"can't read the command: {wrong}") from None
-    return words[: words.index("--")] if "--" in words else words
+    return words
 
 
-def _flags(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The flags with their values, whether `--flag=value` or `--flag value`."""
-    rest = iter(words)
-    for word in rest:
-        if word.startswith("--"):
-            name, equals, value = word[2:].partition("=")
-            yield name, value if equals else next(rest, "")
+def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
+    """The flags with their values, whether `--flag=value` or `--flag value`.
+
+    A word behind `verb` that belongs to no flag has the empty name, and so have all of the
+    program's own behind `--`.
+    """
+    rest = list(words[words.index(verb) + 1 :] if verb in words else words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            yield from (("", each) for each in rest)
+            return
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("--"):
+            yield "", word
+        elif equals or not rest or rest[0].startswith("-"):
+            yield name, value
+        else:
+            yield name, rest.pop(0)
+
+
+def _left(name: str, value: str, *, has_file: bool) -> list[str]:
+    """What is lost with a flag, or a word, that a layout has no place for."""
+    if name == "config":
+        return [] if has_file else [f"--config {value}"]
+    if value and unchosen(value):
+        return []
+    return [f"--{name}" if name else value]
 
 
 def _from_custom_job(words: Sequence[str], config: object) -> Imported:
     region, specs, left = None, [], []
-    for name, value in _flags(words):
+    for name, value in _flags(words, "create"):
         if name == "region":
             region = chosen(value)
         elif name == "worker-pool-spec":
             specs.append(_spec(value))
-        elif name not in ("display-name", "config"):
-            left.append(f"--{name}")
+        else:
+            left += _left(name, value, has_file=config is not None)
     spec = dict(config) if isinstance(config, dict) else {}
+    if specs and "workerPoolSpecs" in spec:
+        left.append("workerPoolSpecs of the file, in whose place are the flags")
     if specs or not spec:
         spec["workerPoolSpecs"] = specs
     found = from_specs(spec)
@@ -234,17 +261,17 @@ def _spec(text: str) -> dict[str, Any]:
 def _from_training(words: Sequence[str], config: object) -> Imported:
     found = from_training_input(config or {"trainingInput": {}})
     layout, left = found.layout, list(found.left_out)
-    for name, value in _flags(words):
+    for name, value in _flags(words, "training"):
         role, field = _target(name)
-        if role:
+        if role and field in _FIELDS:
             layout = _with_flag(layout, role, field, value)
         elif name == "region":
             layout = replace(layout, region=chosen(value))
         elif name == "scale-tier":
             tier = value.upper().replace("-", "_")
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
-        elif name not in ("config", "package-path", "module-name", "job-dir"):
-            left.append(f"--{name}")
+        else:
+            left += _left(name, value, has_file=config is not None)
     from distrain_nb.layout.exchange.vertex import shared_image
 
     return Imported(AI_PLATFORM, shared_image(layout), tuple(left))

@@ -56,6 +56,19 @@ class Given:
         """The mapping at a key, empty if there is none."""
         return Given.of(self.values.pop(key, None) or {}, self.at(key))
 
+    def flag(self, key: str) -> bool:
+        """A truth value, or its text. Raises OptionError, naming its path, if it is none."""
+        value = self.values.pop(key, False)
+        if str(value).lower() not in ("true", "false"):
+            raise OptionError(f"{self.at(key)} is {shown(value)}; it has to be true or false")
+        return str(value).lower() == "true"
+
+    def rest(self, *parts: Given) -> tuple[str, ...]:
+        """The same as `done` without what says nothing: placeholders and empty values."""
+        said = {key: value for key, value in self.values.items() if not _is_empty(value)}
+        below = [path for part in parts for path in part.rest()]
+        return (*(self.at(key) for key in said), *below)
+
     def done(self, *parts: Given) -> tuple[str, ...]:
         """The paths that nobody took here and in the parts below."""
         below = [path for part in parts for path in part.done()]
@@ -66,9 +79,18 @@ class Given:
         return f"{self.path}.{key}" if self.path else key
 
 
+def unchosen(text: str) -> bool:
+    """Whether a text stands for something to be filled in, as LOCATION or $JOB_NAME."""
+    return _PLACEHOLDER.fullmatch(text) is not None
+
+
+def _is_empty(value: object) -> bool:
+    return value in (None, "", {}, []) or (isinstance(value, str) and unchosen(value))
+
+
 def chosen(text: str) -> str | None:
     """The text, or None if it stands for something to be filled in, as LOCATION or $JOB_NAME."""
-    return None if _PLACEHOLDER.fullmatch(text) else text
+    return None if unchosen(text) else text
 
 
 def whole(value: object, path: str) -> int:

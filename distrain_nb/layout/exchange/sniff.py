@@ -10,7 +10,8 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.exchange.ai_platform import from_training_input
 from distrain_nb.layout.exchange.gcloud import from_command
 from distrain_nb.layout.exchange.pieces import Imported
-from distrain_nb.layout.exchange.sagemaker import from_python, from_training_job
+from distrain_nb.layout.exchange.python import from_python
+from distrain_nb.layout.exchange.sagemaker import from_training_job
 from distrain_nb.layout.exchange.vertex import from_specs
 from distrain_nb.layout.files import read
 from distrain_nb.layout.layout import Layout
@@ -24,7 +25,7 @@ FORMS = (
 
 # None of them looks twice at what can't match: an open string ends with the text.
 _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"?|//[^\n]*', re.DOTALL)
-_ESTIMATOR = re.compile(r"\b(train_)?instance_(type|count|groups)\s*=")
+_ESTIMATOR = re.compile(r"\bModelTrainer\(|\b(train_)?instance_(type|count|groups)\s*=")
 _COMMAND = re.compile(r"^[ \t]*(?:[!$][ \t]*)?gcloud\s", re.MULTILINE)
 _OPTIONS = re.compile(r"%%distrain|--\w")
 
@@ -72,7 +73,7 @@ def _from_mapping(value: Any, text: str) -> Imported:
             return from_specs(value)
         if "trainingInput" in value:
             return from_training_input(value)
-        if "ResourceConfig" in value:
+        if not value.keys().isdisjoint(("ResourceConfig", "AlgorithmSpecification")):
             return from_training_job(value)
         if "on" in value:
             return Imported("layout", read(text))

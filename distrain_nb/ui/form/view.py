@@ -174,11 +174,11 @@ def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
 
 
 def _exports(layout: Layout) -> Iterator[list[str]]:
-    """Name, title and text of the forms, the magic's own first."""
+    """Name, title and text of the forms, and what they leave out; the magic's own first."""
     forms = [form for form in EXPORTS if layout.on in form.places]
     for form in sorted(forms, key=lambda form: form.name != _FIRST_EXPORT):
         try:
-            text = form.text(layout)
+            text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))
         except OptionError as wrong:
-            text = f"# {wrong}\n"
-        yield [form.name, form.title, text]
+            text, lost = f"# {wrong}\n", ""
+        yield [form.name, form.title, text, f"Not in this form: {lost}" if lost else ""]

@@ -9,6 +9,7 @@ class Preview {
     this.list = element("div", { class: "dn-tabs", role: "tablist", "aria-label": "The same in other forms", onkeydown: (event) => this.#pressed(event) });
     this.code = element("pre", { class: "dn-code", tabindex: "0" });
     this.copy = button("Copy", () => this.#copied(), { class: "dn-button dn-copy" });
+    this.lost = element("p", { class: "dn-lost" });
     this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true });
     this.paste = element(
       "div",
@@ -30,8 +31,10 @@ class Preview {
     arrange(this.list, tabs);
     this.panel.setAttribute("aria-labelledby", this.tabs.get(this.current).node.id);
     const isPaste = this.current === IMPORT[0];
-    arrange(this.panel, isPaste ? [this.paste] : [this.code, this.copy]);
-    this.shown = forms[names.indexOf(this.current)][2];
+    const [, , text, lost] = forms[names.indexOf(this.current)];
+    arrange(this.panel, isPaste ? [this.paste] : [this.code, this.copy, ...(lost ? [this.lost] : [])]);
+    write(this.lost, lost ?? "");
+    this.shown = text;
     write(this.code, this.shown);
   }
 
