@@ -163,8 +163,9 @@ def _fill(folder: Path, row: dict[str, Any], options: Mapping[str, Sequence[str]
     """Make a run's folder with all by which it can be listed."""
     private_folder(folder.parent)
     folder.mkdir()
-    replace_file(folder / OPTIONS_FILE, json.dumps(dict(options)).encode())
-    replace_file(folder / RECORD_FILE, json.dumps(row).encode())
+    if options:
+        replace_file(folder / OPTIONS_FILE, json.dumps(dict(options)).encode())
+    (folder / RECORD_FILE).write_text(json.dumps(row), encoding="utf-8")
     ours = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
     ours.enter(State.STARTING, "starting").write(folder)
 

@@ -17,6 +17,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui import document, drawing, figure
@@ -199,7 +200,7 @@ def follow(runs: Sequence[Run], charts: Refreshed) -> None:
                 time.sleep(SHORTEST_WAIT_S)
                 charts.refresh()
             charts.refresh(last=True)
-        except FileNotFoundError:  # a run has been deleted
+        except (RunUnreadable, FileNotFoundError):  # a run has been deleted
             return
 
     # In the context of the cell or message, so that what the thread sends has a parent.

@@ -8,6 +8,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.answers import answer
 from distrain_nb.run.facts import facts
 from distrain_nb.run.log import LogReader
@@ -106,7 +107,7 @@ class Monitor:
                 time.sleep(REFRESH_EVERY_S)
                 self.refresh()
             self.finish()
-        except FileNotFoundError:  # the run has been deleted
+        except (RunUnreadable, FileNotFoundError):  # the run has been deleted
             return
 
     def _update(self) -> bool:

@@ -15,8 +15,9 @@ from distrain_nb import api
 from distrain_nb.errors import RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.server import table
-from distrain_nb.ui import runs_table
+from distrain_nb.ui import Monitor, runs_table
 from distrain_nb.worker.metrics import event, record
+from distrain_nb.worker.status import State
 from tests.server.stored import stored_run
 
 
@@ -165,3 +166,10 @@ def flags(path: Path, immutable: bool) -> None:
 
     with path.open("rb") as file:
         fcntl.ioctl(file, 0x40086602, (0x10 if immutable else 0).to_bytes(8, "little"))
+
+
+def test_what_follows_a_run_ends_quietly_when_it_is_deleted(store: Store) -> None:
+    run = stored_run(store, state=State.STOPPING)
+    monitor = Monitor(run)
+    shutil.rmtree(run.folder)
+    monitor._follow()
