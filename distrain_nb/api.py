@@ -171,7 +171,7 @@ def attach(run: str | int = "last") -> Run:
 def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
     """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
     told = {
-        "args": (shlex.join(options.args),) if options.args else (),
+        "args": (shlex.join(map(_without_secret, options.args)),) if options.args else (),
         "param": tuple(map(_without_secret, options.param)),
         "data": options.data,
         "require": options.require,
@@ -180,9 +180,11 @@ def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
 
 
 def _without_secret(text: str) -> str:
-    """A NAME=VALUE text as it may be shown."""
-    name, _, value = text.partition("=")
-    return f"{name}={HIDDEN}" if is_secret(name, value) else text
+    """A NAME=VALUE text, or an argument such as `--name=VALUE`, as it may be shown."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        return HIDDEN if is_secret("", text) else text
+    return f"{name}={HIDDEN}" if is_secret(name.strip("-").replace("-", "_"), value) else text
 
 
 def _source(code: Any) -> Source:

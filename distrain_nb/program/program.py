@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.telling import Meter, tell, write_file
+from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker import values
 from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
 
@@ -111,9 +112,22 @@ class Program:
             *_section("Files", sorted(self.files)),
             *_section("Requirements", self.requirements),
             f"{MAIN}:",
-            self.main,
+            self._shown_main(),
         ]
         return "\n".join(parts)
+
+    def _shown_main(self) -> str:
+        """Without the values of the notebook that look like secrets."""
+        text = self.main
+        for value in filter(_is_hidden, self.values):
+            text = text.replace(
+                f"\n{value.name} = {value.literal}\n", f"\n{value.name} = {HIDDEN}\n"
+            )
+        return text
+
+
+def _is_hidden(value: CarriedValue) -> bool:
+    return value.literal is not None and is_secret(value.name, value.literal)
 
 
 def _section(title: str, lines: object) -> list[str]:
@@ -126,7 +140,8 @@ def _source_line(source: CarriedSource) -> str:
 
 
 def _value_line(value: CarriedValue) -> str:
-    size = f"= {value.literal}" if value.literal is not None else readable_size(value.size)
+    literal = HIDDEN if _is_hidden(value) else value.literal
+    size = f"= {literal}" if literal is not None else readable_size(value.size)
     return f"{value.name}: {value.type}, {size}{_used(value.where)}"
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.errors import CheckFailed
-from distrain_nb.program import Cell, Notebook, capture
+from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.secrets import refuse_secrets
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import kind_of_file
@@ -259,12 +259,22 @@ def test_a_secret_among_the_values_that_are_carried(tmp_path: Path, name: str, v
     assert not seen(tmp_path, name)
 
 
-def carry(folder: Path, name: str, value: str) -> None:
+def carry(folder: Path, name: str, value: str) -> Program:
     """Write a program that carries the value under that name from a notebook, and other values."""
     values = {"other": "harmless" * 60, name: value, "password_length": 12}
     notebook = Notebook(values, (), folder)
     cell = Cell("In[1]", f"print({name}, other, password_length)")
-    capture(cell, 1, notebook, limit=1 << 20).write(folder)
+    made = capture(cell, 1, notebook, limit=1 << 20)
+    made.write(folder)
+    return made
+
+
+def test_what_a_dry_run_prints_of_a_secret(tmp_path: Path) -> None:
+    told = carry(tmp_path, "db_password", "hunter2").describe()
+    assert "db_password: str, = ***" in told
+    assert "\ndb_password = ***\n" in told
+    assert "\npassword_length = 12\n" in told
+    assert "hunter2" not in told
 
 
 @pytest.mark.parametrize(
