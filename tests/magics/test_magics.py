@@ -127,6 +127,7 @@ def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
     [
         ("%%distrain --wrokers 2\n1", "--wrokers"),
         ("%%distrain -n two\n1", "'two'"),
+        ("%%distrain --name 12\n1", "invalid --name '12'"),
         ("%%distrain --on mars\n1", "local|vertex"),
         ("%%distrain --launcher bash\n1", "torchrun"),
         ("%%distrain --workers 2*\n1", "[REPLICAS*]MACHINE"),
