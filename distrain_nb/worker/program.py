@@ -20,6 +20,8 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
+from distrain_nb.worker import interactive
+
 MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 _SPAWNED = "distrain_nb.worker.spawned"
@@ -71,8 +73,10 @@ def run(folder: Path) -> Dict[str, Any]:
     folder = folder.absolute()
     main = _fresh_main(folder)
     pieces, flags = read_pieces(folder)
+    interactive.begin()
     for piece in pieces:
-        execute(compile(piece.text, piece.label, "exec", flags, dont_inherit=True), vars(main))
+        for code in interactive.codes(piece.text, piece.label, flags, shows=piece.is_cell):
+            execute(code, vars(main))
     return vars(main)
 
 
