@@ -97,6 +97,10 @@ class Backend(Protocol):
     def cancel(self, handle: Handle, folder: Path) -> None:
         """Ask for it to be stopped."""
 
+    def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:
+        """Ask again for what an ended run left and could not be fetched, `results` among others;
+        what is still missing, and why."""
+
 
 def find(name: str) -> Backend:
     """The backend of that name: the package's own `local`, or one that is installed as an entry

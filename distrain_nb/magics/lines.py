@@ -69,6 +69,7 @@ def _follow(run: Run, rank: int | None) -> None:
 
 def _attach(options: argparse.Namespace) -> Run:
     run = api.attach(options.run)
+    run.fetch()
     watch(run, waits=False)
     return run
 

@@ -27,7 +27,7 @@ from distrain_nb.worker.resources import RESOURCES_FOLDER
 from distrain_nb.worker.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -186,14 +186,26 @@ class Run:
 
         return table(self.folder / RESOURCES_FOLDER)
 
+    def fetch(self) -> Mapping[str, str]:
+        """Ask again for what its job left and could not be fetched when it had ended; what is
+        still missing, and why. Empty for a run that goes on."""
+        if not self.state.final:
+            return {}
+        with self._readable():
+            return self._backend.fetch(dict(self.record.handle), self.folder)
+
     @property
     def result(self) -> Results:
-        """What `--result` named, by name: plain data alone where others may have written it.
+        """What `--result` named, by name: plain data alone where others may have written it. It is
+        asked for again if it could not be fetched.
 
-        Raises RunNotReady before the run has ended.
+        Raises RunNotReady before the run has ended, and where the results can't be fetched.
         """
         if not self.state.final:
             raise RunNotReady(f"run {self.id} is {self.state}: it has no result yet; wait() for it")
+        missing = self.fetch().get(RESULTS_FOLDER)
+        if missing:
+            raise RunNotReady(f"the results of run {self.id} can't be fetched: {missing}")
         folder = self.folder / RESULTS_FOLDER
         return Results(folder, self.id, self.backend == "local" and is_ours(folder))
 

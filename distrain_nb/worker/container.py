@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import List
+from typing import List, TextIO
 
 from distrain_nb.worker import rank, sagemaker, secret_stores
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
@@ -68,9 +68,9 @@ def run(launch: Launch) -> int:
 
 def report(error: str) -> None:
     """Say why it failed, also where SageMaker looks for it."""
-    print(error, file=sys.stderr, flush=True)
+    _print(error, sys.stderr)
     if sagemaker.FAILURE.parent.is_dir():
-        sagemaker.FAILURE.write_text(error, encoding="utf-8")
+        sagemaker.FAILURE.write_bytes(error.encode("utf-8", "backslashreplace"))
 
 
 def _mount_folders() -> None:
@@ -92,9 +92,15 @@ def _deliver(results: Path) -> None:
 
 def _echo(records: bytes, labels: List[str]) -> None:
     """The lines that are whole, each with its rank, on the stream that it came by."""
-    for record in records.splitlines():
+    for record in records.split(b"\n")[:-1]:
         _, process, kind, text = parse(record)
         if kind.islower():
             stream = sys.stdout if kind == "o" else sys.stderr
             label = labels[process] if process < len(labels) else SERVICE.label
-            print("[%s] %s" % (label, text), file=stream, flush=True)
+            _print("[%s] %s" % (label, text), stream)
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Whatever the text is, and whatever the container's locale can say."""
+    stream.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    stream.flush()

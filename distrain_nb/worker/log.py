@@ -93,12 +93,12 @@ class LineSplitter:
         self._pending, self._shown = b"", b""
         self._keep(rest)
         prefix = stamp + self._whole
-        text = b"".join([prefix + _last_overwrite(line) + b"\n" for line in lines])
+        text = b"".join([prefix + last_overwrite(line) + b"\n" for line in lines])
         return text + self._split_long(stamp)
 
     def moving(self) -> bytes:
         """A record for a line that has no end yet, if it changed and the last one is old enough."""
-        text = _last_overwrite(self._pending)
+        text = last_overwrite(self._pending)
         now = time.monotonic()
         if not text or text == self._shown or now - self._shown_at < MOVING_EVERY_S:
             return b""
@@ -112,7 +112,7 @@ class LineSplitter:
     def _keep(self, rest: bytes) -> None:
         pending = self._pending + rest
         if b"\r" in pending:
-            pending = _last_overwrite(pending) + (b"\r" if pending.endswith(b"\r") else b"")
+            pending = last_overwrite(pending) + (b"\r" if pending.endswith(b"\r") else b"")
         self._pending = pending
 
     def _split_long(self, stamp: bytes) -> bytes:
@@ -122,7 +122,7 @@ class LineSplitter:
         return stamp + self._whole + text.rstrip(b"\r") + b"\n"
 
 
-def _last_overwrite(line: bytes) -> bytes:
+def last_overwrite(line: bytes) -> bytes:
     """What is left on screen of a line in which carriage returns went back to its start."""
     if b"\r" not in line:
         return line

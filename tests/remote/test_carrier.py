@@ -1,145 +1,25 @@
-"""Carrying a run of a service: here one that is a folder on disk, and can be made to fail."""
+"""Carrying a run of a service, through deaths of its carrier and failures of the service."""
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import os
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.backends.remote.service import Denied, Entry, Observed, Stored
-from distrain_nb.backends.remote.submission import Submission, read_links
-from distrain_nb.image import Progress
+from distrain_nb.backends.remote.service import Denied, Observed, Stored
+from distrain_nb.backends.remote.submission import read_links
 from distrain_nb.run.events import EventFolder, Key, scalars
-from distrain_nb.run.log import LogReader
-from distrain_nb.worker import metrics
-from distrain_nb.worker.disk import replace_file
-from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel
+from distrain_nb.worker.status import Owner, State, Status, request_cancel
 from tests.conftest import eventually
 
+from .folder_service import LINES, FolderService, carry_in_a_process, new_run, texts
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-LINES = 3000
-PROCESSES = (
-    Process(0, "rank 0", "primary", 0, 0),
-    Process(1, "rank 1", "workers", 0, 1),
-)
-
-
-@dataclass(frozen=True)
-class FolderService:
-    """A job is a file `request.json`; each look lets it go on by lines, unless it is `held`."""
-
-    folder: Path
-
-    @property
-    def output(self) -> FolderService:
-        return self
-
-    def stage(self, program: Path, tell: Any) -> Mapping[str, Any]:
-        tell(Progress("staging", 1, 2))
-        return {"main": (program / "main.py").read_text()}
-
-    def create(self, request: Mapping[str, Any]) -> str:
-        with (self.folder / "requests").open("a") as file:
-            file.write(json.dumps(request) + "\n")
-        return "jobs/1"
-
-    def observe(self, job: str) -> Observed:
-        if (self.folder / "cancelled").exists():
-            return Observed(State.CANCELLED)
-        if (self.folder / "broken").exists():
-            return Observed(State.FAILED, error="The replica workerpool1-0 exited with status 1.")
-        pace = 0 if (self.folder / "held").exists() else 100
-        reached = int((self.folder / "reached").read_text() or 0) + pace
-        replace_file(self.folder / "reached", str(min(reached, LINES)).encode())
-        metrics.append(self.folder / "tensorboard", reached, {"loss": 1.0})
-        return Observed(State.SUCCEEDED if reached >= LINES else State.RUNNING, "running")
-
-    def log(
-        self, job: str, cursor: dict[str, Any], *, last: bool
-    ) -> tuple[Sequence[Entry], dict[str, Any]]:
-        first = cursor.get("next", 0)
-        until = min(first + 70, int((self.folder / "reached").read_text()))
-        if last:
-            until = int((self.folder / "reached").read_text())
-        entries = [
-            Entry(
-                time=1e9 + n,
-                role="workers" if n % 2 else "primary",
-                replica=0,
-                text=f"[rank {n % 2}] line {n}",
-                points=(("seen", n, n / 2),) if n % 5 == 0 else (),
-            )
-            for n in range(first, until)
-        ]
-        if first == 0 and until:
-            entries.insert(0, Entry(1e9, "workers", 0, "the image has been pulled"))
-        return entries, {"next": until}
-
-    def cancel(self, job: str) -> None:
-        (self.folder / "cancelled").touch()
-
-    def links(self, job: str) -> Mapping[str, str]:
-        return {"job": f"https://console.example/{job}"}
-
-    def objects(self, below: str) -> Sequence[Stored]:
-        found = [path for path in (self.folder / below).rglob("*") if path.is_file()]
-        return [Stored(str(p.relative_to(self.folder)), p.stat().st_size) for p in sorted(found)]
-
-    def read(self, name: str, start: int, end: int) -> bytes:
-        with (self.folder / name).open("rb") as file:
-            file.seek(start)
-            return file.read(end - start)
-
-
-class FolderBackend:
-    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> FolderService:
-        return FolderService(Path(told["folder"]))
-
-
-@pytest.fixture
-def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderService:
-    monkeypatch.setattr(carrier, "find", lambda name: FolderBackend())
-    monkeypatch.setattr(carrier, "LOOK_SOONER_S", 0.02)
-    monkeypatch.setattr(carrier, "QUIET_SOONER_S", 0.2)
-    folder = tmp_path / "service"
-    (folder / "results").mkdir(parents=True)
-    (folder / "results" / "index.json").write_text("{}")
-    (folder / "reached").write_text("0")
-    return FolderService(folder)
-
-
-@pytest.fixture
-def run(tmp_path: Path, service: FolderService) -> Path:
-    return new_run(tmp_path / "run", service)
-
-
-def new_run(folder: Path, service: FolderService, kernel: Owner | None = None) -> Path:
-    (folder / "program").mkdir(parents=True)
-    (folder / "program" / "main.py").write_text("print('hello')")
-    Submission("folder", {"folder": str(service.folder)}, PROCESSES, kernel, "").write(folder)
-    Status(State.STARTING).enter(State.STARTING).write(folder)
-    return folder
-
-
-def carry_in_a_process(run: Path) -> multiprocessing.Process:
-    process = multiprocessing.get_context("fork").Process(
-        target=carrier.carry, args=(run, {"service": "here"})
-    )
-    process.start()
-    return process
-
-
-def texts(run: Path, process: int) -> list[str]:
-    return [line.text for line in LogReader(run) if line.process == process]
+    from collections.abc import Sequence
 
 
 def test_lines_events_and_results_come_to_the_folder(run: Path, service: FolderService) -> None:
@@ -256,8 +136,16 @@ def test_what_the_user_may_not_have_is_told_once_and_done_without(
 def test_objects_outside_of_the_folder_are_refused(
     run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outside = [Stored("results/../../stolen", 2)]
-    monkeypatch.setattr(FolderService, "objects", lambda self, below: outside)
+    objects = FolderService.objects
+
+    def found(self: FolderService, below: str) -> Sequence[Stored]:
+        return [Stored("results/../../stolen", 2), *objects(self, below)]
+
+    monkeypatch.setattr(FolderService, "objects", found)
     carrier.carry(run, {"service": "here"})
-    assert "outside" in Status.read(run).error
+    status = Status.read(run)
+    assert (status.state, status.note) == (State.SUCCEEDED, "")
     assert not (run.parent / "stolen").exists()
+    assert (run / "results" / "index.json").read_text() == "{}"
+    (told,) = texts(run, [process.label for process in status.processes].index("service 0"))
+    assert "stolen" in told and "outside" in told

@@ -37,3 +37,10 @@ def test_a_replica_that_was_killed_leaves_none(tmp_path: Path) -> None:
     assert first_report(tmp_path, LABELS) == ""
     (tmp_path / "log.tsv").write_text("")
     assert first_report(tmp_path, LABELS) == ""
+
+
+def test_what_a_line_went_back_over_is_not_in_the_way(tmp_path: Path) -> None:
+    """Lines of a service may have carriage returns, and odd ends of lines of their own."""
+    odd = "1.0\t0\to\t10%\r20%\r\tof 30%\x0b\x1c\u2028\n1.0\t2\te\t\rrank 7\rfailed\n"
+    (tmp_path / "log.tsv").write_text(odd + LOG, newline="")
+    assert first_report(tmp_path, LABELS).startswith("rank 1 failed: ValueError: boom\n")

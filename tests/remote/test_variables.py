@@ -11,11 +11,12 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.base import find
-from distrain_nb.backends.remote import backend, carrier, variables
+from distrain_nb.backends.remote import backend, variables
+from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run
-from distrain_nb.worker.status import State, Status, request_cancel
+from distrain_nb.worker.status import State
 
 VALUE = "correct-horse-battery"
 CLOUDS = {
@@ -88,10 +89,7 @@ class _Jobs:
 
 def test_a_run_that_ends_before_its_job_is_there_leaves_no_value(tmp_path: Path) -> None:
     folder = submitted("sagemaker", f"MINE={VALUE}").folder
-    assert holding(tmp_path, VALUE)
-    request_cancel(folder)
-    carrier.carry(folder)
-    assert Status.read(folder).state is State.CANCELLED
+    Carried(folder, Pace()).end(State.FAILED, "no image")
     assert not holding(tmp_path, VALUE)
 
 

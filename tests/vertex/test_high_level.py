@@ -63,6 +63,6 @@ def test_the_high_level_sdk_sends_the_same_pools() -> None:
     sent: list[CustomJob] = []
     with capturing(sent) as address:
         jobs = CustomJobs("my-project", "us-central1", {"aiplatform": address})
-        assert jobs.create(told["request"], told["run"]).endswith("customJobs/7")
+        assert jobs.create(told["request"]).endswith("customJobs/7")
     theirs = CustomJob.pb(high._gca_resource)
     assert MessageToDict(CustomJob.pb(sent[0])) == MessageToDict(theirs)

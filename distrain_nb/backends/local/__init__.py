@@ -12,6 +12,8 @@ from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from distrain_nb.backends.base import Handle, Job
 
 
@@ -51,3 +53,6 @@ class LocalBackend:
 
     def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
         request_cancel(folder)
+
+    def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:  # noqa: ARG002
+        return {}

@@ -9,12 +9,19 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Submission
+from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Journal, Submission
 from distrain_nb.program.telling import tell
 from distrain_nb.secrets import refuse_secrets
 from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.replica import TRAINING_ROLES, label
-from distrain_nb.worker.status import Owner, Process, State, Status, request_cancel
+from distrain_nb.worker.status import (
+    STATUS_FILE,
+    Owner,
+    Process,
+    State,
+    Status,
+    request_cancel,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -89,8 +96,17 @@ class RemoteBackend:
             _start(folder, rehearsal=False)
         return status
 
-    def cancel(self, handle: Handle, folder: Path) -> None:  # noqa: ARG002
+    def cancel(self, handle: Handle, folder: Path) -> None:
         request_cancel(folder)
+        if (folder / STATUS_FILE).exists():
+            self.status(handle, folder)  # starts a carrier where none is left to hear of it
+
+    def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:
+        """Ask again for what could not be fetched when the job had ended; what is still missing,
+        and why. What a rehearsal left went with it."""
+        if Journal.read(folder).missing and not handle.get("rehearsal"):
+            _start(folder, rehearsal=False).wait()
+        return Journal.read(folder).missing
 
 
 def _told_openly(job: Job) -> dict[str, str]:
@@ -99,7 +115,7 @@ def _told_openly(job: Job) -> dict[str, str]:
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def _start(folder: Path, rehearsal: bool) -> None:
+def _start(folder: Path, rehearsal: bool) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", REHEARSAL if rehearsal else CARRIER, str(folder)]
     with (folder / CARRIER_LOG).open("ab") as log:
         process = subprocess.Popen(
@@ -112,6 +128,7 @@ def _start(folder: Path, rehearsal: bool) -> None:
     os.utime(folder / CARRIER_LOG)
     _started[:] = [each for each in _started if each.poll() is None]
     _started.append(process)
+    return process
 
 
 def _may_start(folder: Path) -> bool:

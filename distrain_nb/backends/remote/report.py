@@ -6,15 +6,26 @@ import re
 from typing import TYPE_CHECKING
 
 from distrain_nb.worker.log import LOG_FILE, parse
+from distrain_nb.worker.status import State
 from distrain_nb.worker.world import note_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from distrain_nb.backends.remote.carried import Carried
+
 _END = 256 << 10  # bytes at the end of a log; a worker's report is the last that a replica says
 _OF_A_RANK = re.compile(r"(rank|ps|reducer|evaluator) \d+")
 _BEGINS = re.compile(rf"({_OF_A_RANK.pattern}|the launcher) failed")
+
+
+def with_report(run: Carried, state: State, error: str) -> str:
+    """A failure with what our worker said of it, unless the service has told that already."""
+    if state is not State.FAILED:
+        return error
+    report = first_report(run.folder, run.journal.labels)
+    return error if report.partition("\n")[0] in error else f"{report}\n{error}"
 
 
 def first_report(folder: Path, labels: Sequence[str]) -> str:
@@ -44,5 +55,5 @@ def _last_records(folder: Path) -> list[bytes]:
     with (folder / LOG_FILE).open("rb") as log:
         size = log.seek(0, 2)
         log.seek(max(0, size - _END))
-        records = log.read().splitlines()
+        records = log.read().split(b"\n")[:-1]
     return records[1:] if size > _END else records

@@ -21,6 +21,14 @@ class Denied(DistrainError):
     """A permission is missing: asking again is of no use, doing without may be."""
 
 
+class Unanswered(DistrainError):
+    """A request got no answer: whether it has arrived nobody but the service knows."""
+
+
+class Gone(DistrainError):
+    """The service has no such job."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
@@ -76,11 +84,17 @@ class Service(Protocol):
         """
 
     def create(self, request: Mapping[str, Any]) -> str:
-        """Send the request and give the job's name; one that was sent before is found, not sent
-        twice."""
+        """Send the request and give the job's name.
+
+        Raises Unanswered if it may have arrived all the same; any other DistrainError says that
+        the service hasn't taken it.
+        """
+
+    def find(self, request: Mapping[str, Any]) -> str:
+        """The name of the job that the request has made; empty if there is none."""
 
     def observe(self, job: str) -> Observed:
-        """How the job is doing."""
+        """How the job is doing. Raises Gone if the service doesn't have it."""
 
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
         """The lines since the cursor (empty at first), in order within each replica, each once.

@@ -52,17 +52,23 @@ class Submission:
 class Journal:
     """How far a run has been carried, so that another process can go on from there.
 
-    `request` is there once the code has been staged, `job` once the service has taken it;
-    `cursor` is how far the service's log has been read, which makes `log_size` bytes of ours and
-    `points_size` of metrics; `labels` names the log's processes by their index.
+    `request` is there once the code has been staged; `sent` is when it was last sent (seconds
+    since the epoch), 0 as long as the service can't have it; `job` is there once the service has
+    answered. `cursor` is how far the service's log has been read, which makes `log_size` bytes of
+    ours and `points_size` of metrics; `labels` names the log's processes by their index; `denied`
+    is what the log says of missing permissions. `missing` is what could not be fetched when the
+    job had ended, and why.
     """
 
     request: dict[str, Any] | None = None
+    sent: float = 0.0
     job: str = ""
     cursor: dict[str, Any] = field(default_factory=dict)
     log_size: int = 0
     points_size: int = 0
     labels: list[str] = field(default_factory=list)
+    denied: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> Journal:

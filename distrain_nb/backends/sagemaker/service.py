@@ -65,9 +65,18 @@ class SageMakerService:
         return request
 
     def create(self, request: Mapping[str, Any]) -> str:
-        """Send the request once and give the job's name. Raises DistrainError."""
+        """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
+        may be there all the same."""
+        return self._jobs.create(self._whole(request))
+
+    def find(self, request: Mapping[str, Any]) -> str:
+        """The run's job, empty if there is none. Raises DistrainError."""
+        return self._jobs.find(self._whole(request))
+
+    def _whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """With the values of variables."""
         told = variables.filled(request["Environment"], self.told["variables"])
-        return self._jobs.create({**request, "Environment": told})
+        return {**request, "Environment": told}
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""

@@ -6,15 +6,18 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+from distrain_nb.errors import DistrainError
 from distrain_nb.worker.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_SERVER_ERROR = 500  # and above: statuses of HTTP
 _IN_USE, _INVALID = "ResourceInUse", "ValidationException"
 
 # By secondary status, for as long as a job is in progress.
@@ -48,21 +51,43 @@ class TrainingJobs:
         """Send a request, whose job has a name of its own, and give that name.
 
         A job of ours that has that name already is the one: its answer was lost. Raises
-        DistrainError.
+        DistrainError, Unanswered if the job may be there all the same.
         """
-        name = str(request["TrainingJobName"])
         with plain_words("submit the job"):
             try:
                 self.client.create_training_job(**request)
             except ClientError as wrong:
-                if code_of(wrong) != _IN_USE or not self._is_ours(request):
+                if code_of(wrong) == _IN_USE:
+                    return self._own(request, wrong)
+                if _status_of(wrong) < _SERVER_ERROR:
                     raise
-        return name
+                raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
+            except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
+                raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
+        return str(request["TrainingJobName"])
+
+    def find(self, request: Mapping[str, Any]) -> str:
+        """The job of ours that has the request's name; empty if there is none. Raises
+        DistrainError."""
+        name = str(request["TrainingJobName"])
+        with plain_words("look for the job"):
+            try:
+                found = self.client.describe_training_job(TrainingJobName=name)
+            except ClientError as wrong:
+                if _is_missing(wrong):
+                    return ""
+                raise
+        return name if found.get("Environment") == request["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
-        """State and phase, and why the job failed. Raises DistrainError."""
+        """State and phase, and why the job failed. Raises DistrainError, Gone if it isn't there."""
         with plain_words("ask how the job is doing"):
-            return observed(self.client.describe_training_job(TrainingJobName=job))
+            try:
+                return observed(self.client.describe_training_job(TrainingJobName=job))
+            except ClientError as wrong:
+                if _is_missing(wrong):
+                    raise Gone("SageMaker doesn't have the job any more") from wrong
+                raise
 
     def stop(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
@@ -73,9 +98,15 @@ class TrainingJobs:
                 if code_of(wrong) != _INVALID:
                     raise
 
-    def _is_ours(self, request: Mapping[str, Any]) -> bool:
-        found = self.client.describe_training_job(TrainingJobName=request["TrainingJobName"])
-        return bool(found.get("Environment") == request["Environment"])
+    def _own(self, request: Mapping[str, Any], taken: ClientError) -> str:
+        """The job that has the name already, if it is of this request."""
+        try:
+            name = self.find(request)
+        except DistrainError as wrong:
+            raise Unanswered(str(wrong)) from wrong
+        if not name:
+            raise taken
+        return name
 
 
 def observed(told: Mapping[str, Any]) -> Observed:
@@ -93,6 +124,15 @@ def observed(told: Mapping[str, Any]) -> Observed:
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
     return Observed(state, phase + _story(told.get("SecondaryStatusTransitions", ())))
+
+
+def _is_missing(wrong: ClientError) -> bool:
+    message = str(wrong.response.get("Error", {}).get("Message", ""))
+    return code_of(wrong) == _INVALID and "not found" in message.lower()
+
+
+def _status_of(wrong: ClientError) -> int:
+    return int(wrong.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
 def readable(reason: str) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from google.api_core import exceptions
 
-from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.vertex import calls
 from distrain_nb.backends.vertex.request import RUN_LABEL
 from distrain_nb.worker.status import State
@@ -18,14 +17,8 @@ from distrain_nb.worker.status import State
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Whether a request that got no answer has arrived nobody knows, so it is looked for first.
-LOST = (
-    exceptions.ServiceUnavailable,
-    exceptions.DeadlineExceeded,
-    exceptions.InternalServerError,
-    exceptions.Aborted,
-)
-ATTEMPTS, FIRST_PAUSE_S = 6, 1.0
+# A request that is answered so may have arrived.
+LOST = (exceptions.ServerError, exceptions.Aborted, exceptions.Cancelled)
 
 _STATES = {
     "QUEUED": (State.QUEUED, "queued"),
@@ -52,30 +45,27 @@ class Jobs(ABC):
         self._region = region
         self._endpoints = endpoints
 
-    def create(self, request: Mapping[str, Any], run: str) -> str:
-        """Send a request whose label names the run, and give the job's name.
-
-        A job that has that label already is the one: its answer was lost. Raises DistrainError.
-        """
-        pause = FIRST_PAUSE_S
+    def create(self, request: Mapping[str, Any]) -> str:
+        """Send a request and give the job's name. Raises DistrainError, Unanswered if the job may
+        be there all the same."""
         with calls.plain_words("submit the job"):
-            for left in reversed(range(ATTEMPTS)):
-                found = self._find(f'labels.{RUN_LABEL}="{run}"')
-                if found:
-                    return found
-                try:
-                    return self._send(request)
-                except LOST:
-                    if not left:
-                        raise
-                time.sleep(pause)
-                pause *= 2
-        raise AssertionError("unreachable")
+            try:
+                return self._send(request)
+            except LOST as wrong:
+                raise Unanswered(f"Vertex AI didn't answer: {wrong.message}") from wrong
+
+    def find(self, run: str) -> str:
+        """The job whose label names the run; empty if there is none. Raises DistrainError."""
+        with calls.plain_words("look for the job"):
+            return self._find(f'labels.{RUN_LABEL}="{run}"')
 
     def observe(self, job: str) -> Observed:
-        """State and phase, and why the job failed. Raises DistrainError."""
+        """State and phase, and why the job failed. Raises DistrainError, Gone if it was deleted."""
         with calls.plain_words("ask how the job is doing"):
-            found = self._get(job)
+            try:
+                found = self._get(job)
+            except exceptions.NotFound as wrong:
+                raise Gone("Vertex AI doesn't have the job any more: it was deleted") from wrong
         name = found.state.name.partition("_STATE_")[2]
         state, phase = _STATES.get(name, (State.STARTING, "not known yet"))
         if state is not State.FAILED:

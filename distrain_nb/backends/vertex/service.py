@@ -62,9 +62,14 @@ class VertexService:
         return sent
 
     def create(self, request: Mapping[str, Any]) -> str:
-        """Send the request once and give the job's name. Raises DistrainError."""
+        """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
+        may be there all the same."""
         whole = with_variables(request, lambda told: filled(told, self.told["variables"]))
-        return self._jobs.create(whole, self.told["run"])
+        return self._jobs.create(whole)
+
+    def find(self, request: Mapping[str, Any]) -> str:  # noqa: ARG002 - the label names the run
+        """The run's job, empty if there is none. Raises DistrainError."""
+        return self._jobs.find(self.told["run"])
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""

@@ -1,0 +1,117 @@
+"""What a job says and leaves behind, brought into the run's folder with patience."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote import bring
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
+from distrain_nb.backends.remote.service import Denied, Entry
+from distrain_nb.image import Progress, at_most_every
+from distrain_nb.worker.launch import RESULTS_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from distrain_nb.backends.remote.service import Cursor, Service
+
+# What may be missing when a job has ended, as people are told.
+LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
+TELL_EVERY_S = 0.3
+
+
+class Fetching:
+    """Lines, event files and results of one run."""
+
+    def __init__(self, run: Carried, service: Service) -> None:
+        self._run = run
+        self._service = service
+        self._log = bring.Log(run.folder, run.journal)
+        self._points = bring.Points(run.folder)
+
+    def close(self) -> None:
+        self._log.close()
+
+    def lines(self, *, last: bool = False) -> int:
+        """The next lines, and the journal with them; how many there were."""
+        journal = self._run.journal
+        entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
+        if entries or cursor != journal.cursor:
+            self._keep(entries, cursor=cursor)
+        return len(entries)
+
+    def events(self) -> None:
+        """What event files have grown by."""
+        bring.events(self._service.output, self._run.folder)
+
+    def allowed(self, what: Callable[[], object]) -> None:
+        """Do it; that a permission is missing, or an object refused, is told once, in the log, and
+        done without."""
+        try:
+            what()
+        except (Denied, bring.Outside) as wrong:
+            self._tell_once(str(wrong))
+
+    def all_of(self, kinds: Sequence[str], patience: float) -> dict[str, str]:
+        """Fetch what an ended job has left, each kind for as many seconds as `patience` says if
+        need be; what is missing then, and why."""
+        steps = {LINES: self._last_lines, EVENTS: self.events, RESULTS: self._results}
+        found = {kind: self._persist(kind, steps[kind], patience) for kind in kinds}
+        return {kind: why for kind, why in found.items() if why}
+
+    def _persist(self, kind: str, step: Callable[[], object], patience: float) -> str:
+        """Why it can't be done; empty if it has been done."""
+        pause, until = self._run.pace.look, time.monotonic() + patience
+        while True:
+            try:
+                step()
+            except bring.Outside as wrong:
+                self._tell_once(str(wrong))
+                return ""  # it will never be fetched
+            except Denied as wrong:
+                self._tell_once(str(wrong))
+                return str(wrong)
+            except Exception as wrong:
+                if time.monotonic() + pause > until:
+                    return brief(wrong)
+                self._run.note(f"can't fetch {kind}, trying again: {brief(wrong)}")
+            else:
+                return ""
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    def _last_lines(self) -> None:
+        """The job has ended; its last lines may take a while to come."""
+        self._run.show(Progress("waiting for the last lines"))
+        heard = time.monotonic()
+        while time.monotonic() < heard + self._run.pace.quiet:
+            if self.lines():
+                heard = time.monotonic()
+            time.sleep(self._run.pace.look)
+        self.lines(last=True)
+
+    def _results(self) -> None:
+        tell = at_most_every(TELL_EVERY_S, self._run.show)
+        bring.results(self._service.output, self._run.folder, tell)
+
+    def _tell_once(self, text: str) -> None:
+        if text not in self._run.journal.denied:
+            denied = [*self._run.journal.denied, text]
+            self._keep([Entry(time.time(), "service", 0, text, "e")], denied=denied)
+
+    def _keep(self, entries: Sequence[Entry], **more: Cursor | list[str]) -> None:
+        """Lines and points count once the journal has been written, which says where they end."""
+        journal, labels = self._run.journal, list(self._run.journal.labels)
+        self._run.keep(
+            log_size=self._log.add(entries, journal.log_size, labels),
+            points_size=self._points.add(entries, journal.points_size),
+            labels=labels,
+            **more,
+        )
+        self._run.name_processes()
+
+
+def kinds(*, results: bool) -> tuple[str, ...]:
+    """What a job leaves; results only if it has succeeded."""
+    return (LINES, EVENTS, RESULTS) if results else (LINES, EVENTS)

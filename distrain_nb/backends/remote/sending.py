@@ -1,0 +1,95 @@
+"""A job is sent once, whatever happens to the answer and to the process that sends it.
+
+Before a request goes out it is written down that it does. A process that finds that written, or
+whose request gets no answer, asks the service for the job before it does anything else: the run
+ends as cancelled, and another request is sent, only if there is none.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
+from distrain_nb.backends.remote.service import Unanswered
+from distrain_nb.errors import DistrainError
+from distrain_nb.image import Progress, at_most_every
+from distrain_nb.worker.launch import PROGRAM_FOLDER
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.remote.service import Service
+
+TELL_EVERY_S = 0.3
+ATTEMPTS = 6  # to send a request of which the service then has no job
+
+
+class Cancelled(Exception):
+    """Somebody asked for the end, and the service has no job of this run."""
+
+
+def send(run: Carried, service: Service) -> None:
+    """Whatever is not yet done: stage, create. The journal has the job's name then.
+
+    Raises Cancelled, or DistrainError if the service takes no such job.
+    """
+    if run.journal.request is None:
+        _stage(run, service)
+    run.show(Progress("submitting"))
+    trouble: Exception | None = None
+    left = ATTEMPTS
+    while not run.journal.job:
+        if run.journal.sent:
+            job = _look_for(run, service)
+            run.keep(job=job, sent=run.journal.sent if job else 0.0)
+        elif trouble and not (left and isinstance(trouble, Unanswered)):
+            raise trouble
+        elif run.stop_wanted():
+            raise Cancelled
+        else:
+            left -= 1
+            trouble = _create(run, service)
+
+
+def _stage(run: Carried, service: Service) -> None:
+    def tell(progress: Progress) -> None:
+        if run.stop_wanted():
+            raise Cancelled
+        run.show(progress)
+
+    listener = at_most_every(TELL_EVERY_S, tell)
+    listener(Progress("packaging the code"))
+    run.keep(request=dict(service.stage(run.folder / PROGRAM_FOLDER, listener)))
+
+
+def _create(run: Carried, service: Service) -> Exception | None:
+    """Send the request; what went wrong, unless it was refused, which is raised."""
+    request = run.journal.request or {}
+    run.keep(sent=time.time())
+    try:
+        run.keep(job=service.create(request))
+    except Unanswered as wrong:
+        run.note(f"no answer; asking whether the service has the job: {brief(wrong)}")
+        return wrong
+    except DistrainError:
+        run.keep(sent=0.0)
+        raise
+    except Exception as wrong:
+        return wrong
+    return None
+
+
+def _look_for(run: Carried, service: Service) -> str:
+    """The job that was sent before; empty when it can't arrive any more."""
+    pause = run.pace.look
+    while True:
+        late = not 0 <= time.time() - run.journal.sent < run.pace.arrival
+        try:
+            job = service.find(run.journal.request or {})
+        except Exception as wrong:
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            run.note(f"can't ask whether the service has the job, trying again: {brief(wrong)}")
+        else:
+            if job or late:
+                run.note("")
+                return job
+        time.sleep(pause)

@@ -1,0 +1,204 @@
+"""Carriers that are killed at a chosen point: before a write of theirs, before a call of a service,
+or when the call has been answered. Points are counted from 1 in each process."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import botocore.httpsession
+import grpc
+import httpx
+import requests.adapters
+
+from distrain_nb.backends.base import find
+from distrain_nb.backends.remote import carrier
+from distrain_nb.backends.remote.carried import Pace
+from distrain_nb.backends.remote.submission import (
+    JOURNAL_FILE,
+    SUBMISSION_FILE,
+    Journal,
+    Submission,
+)
+from distrain_nb.worker.launch import PROGRAM_FOLDER
+from distrain_nb.worker.status import Process, State, Status
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.remote.backend import RemoteBackend
+
+PACE = Pace(look=0.1, quiet=0.2, arrival=0.3, fetch=20.0)
+PROCESSES = (Process(0, "rank 0", "primary", 0, 0),)
+POINTS_FILE = "points.txt"
+
+_CHANGES = ("os.rename", "os.remove", "os.truncate", "os.mkdir", "os.rmdir")
+
+# Each carrier is a fork of a process that has imported what a carrier needs and done nothing.
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(
+    [
+        __name__,
+        "distrain_nb.backends.vertex.service",
+        "distrain_nb.backends.sagemaker.service",
+        "google.cloud.aiplatform_v1",
+        "google.cloud.logging_v2",
+        "google.cloud.storage",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Crashing:
+    """Runs that are carried to a backend's stand-in at `endpoints`: `planned` plans a program, and
+    `jobs` tells the states of the jobs that the stand-in has of a run."""
+
+    backend: str
+    planned: Callable[[str], Any]
+    endpoints: Mapping[str, str]
+    jobs: Callable[[str], list[State]]
+
+    def new_run(self, folder: Path, code: str) -> Path:
+        """The folder of a run as `submit` leaves it."""
+        plan = self.planned(code)
+        folder.mkdir()
+        plan.job.program.write(folder / PROGRAM_FOLDER)
+        Submission(self.backend, plan.told(), PROCESSES).write(folder)
+        Status(State.STARTING).enter(State.STARTING).write(folder)
+        return folder
+
+    def staged(self, folder: Path, code: str) -> Path:
+        """The folder of a run whose code is where its job will find it."""
+        run = self.new_run(folder, code)
+        backend = cast("RemoteBackend", find(self.backend))
+        service = backend.service(Submission.read(run).told, self.endpoints)
+        request = service.stage(run / PROGRAM_FOLDER, lambda _: None)
+        Journal(request=dict(request)).write(run)
+        return run
+
+    def carry(self, folder: Path, point: int = 0) -> bool:
+        """Carry that run until the point-th point, or (0) for as long as it takes; whether the
+        carrier came so far that it was killed."""
+        process = _context.Process(target=_carry, args=(folder, dict(self.endpoints), point))
+        process.start()
+        process.join()
+        assert process.exitcode in (0, -signal.SIGKILL), (folder / "carrier.log").read_text()
+        return process.exitcode != 0
+
+    def killed_at_each_point(self, folder: Path) -> int:
+        """Carry that run until it goes through; how often a carrier was killed.
+
+        What a carrier may find is the journal, and a job or none at the service: of those that
+        find the same, each is killed one point later than the one before, so none is left out.
+        """
+        points: Counter[str] = Counter()
+        while True:
+            found = f"{journal(folder)} {len(self.jobs(run_of(folder)))}"
+            points[found] += 1
+            if not self.carry(folder, points[found]):
+                return points.total() - 1
+
+
+def run_of(folder: Path) -> str:
+    """What its job is known by."""
+    return str(Submission.read(folder).told["run"])
+
+
+def another(run: Path, name: str) -> Path:
+    """A run like that one, which is known by another name."""
+    folder = Path(shutil.copytree(run, run.with_name(name)))
+    for path in (folder / SUBMISSION_FILE, folder / JOURNAL_FILE):
+        path.write_text(path.read_text().replace(run_of(run), f"{run_of(run)}-{name}"))
+    return folder
+
+
+def journal(folder: Path) -> str:
+    """How far a run has been carried, whenever that was."""
+    written = Journal.read(folder)
+    return str(replace(written, sent=bool(written.sent)))
+
+
+def points(folder: Path) -> list[str]:
+    """The points that carriers of a run have come to."""
+    return (folder.parent / f"{folder.name}-{POINTS_FILE}").read_text().splitlines()
+
+
+def _carry(folder: Path, endpoints: dict[str, str], point: int) -> None:
+    log = os.open(folder / "carrier.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    _count(folder, point)
+    Pace.of = lambda endpoints: PACE  # type: ignore[method-assign]
+    carrier.carry(folder, endpoints)
+
+
+def _count(folder: Path, point: int) -> None:
+    told = os.open(
+        folder.parent / f"{folder.name}-{POINTS_FILE}", os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    )
+    left, lock = [point], threading.Lock()
+
+    def reach(what: str) -> None:
+        with lock:
+            left[0] -= 1
+            os.write(told, f"{what}\n".encode())
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    _count_writes(folder.parent, reach)
+    _count_calls(reach)
+
+
+def _count_writes(root: Path, reach: Callable[[str], None]) -> None:
+    def hear(event: str, args: tuple[Any, ...]) -> None:
+        writes = event in _CHANGES or (
+            event == "open" and isinstance(args[2], int) and args[2] & (os.O_WRONLY | os.O_RDWR)
+        )
+        if writes and (isinstance(args[0], int) or str(args[0]).startswith(str(root))):
+            reach(f"{event} {args[0]}")
+
+    sys.addaudithook(hear)
+
+
+def _count_calls(reach: Callable[[str], None]) -> None:
+    for kind, name in (
+        (botocore.httpsession.URLLib3Session, "send"),
+        (requests.adapters.HTTPAdapter, "send"),
+        (httpx.HTTPTransport, "handle_request"),
+    ):
+        setattr(kind, name, _counted(getattr(kind, name), reach))
+    plain = grpc.insecure_channel
+
+    def channel(*args: Any, **kwargs: Any) -> grpc.Channel:
+        return grpc.intercept_channel(plain(*args, **kwargs), _Interceptor(reach))
+
+    grpc.insecure_channel = channel
+
+
+def _counted(call: Callable[..., Any], reach: Callable[[str], None]) -> Callable[..., Any]:
+    def counted(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
+        reach(f"asks {request.method} {request.url}")
+        answer = call(self, request, *args, **kwargs)
+        reach(f"is answered {request.method} {request.url}")
+        return answer
+
+    return counted
+
+
+class _Interceptor(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
+    def __init__(self, reach: Callable[[str], None]) -> None:
+        self._reach = reach
+
+    def intercept_unary_unary(self, continuation: Any, details: Any, request: Any) -> Any:
+        self._reach(f"asks {details.method}")
+        answer = continuation(details, request)
+        answer.exception()  # waits for it
+        self._reach(f"is answered {details.method}")
+        return answer

@@ -1,0 +1,132 @@
+"""A carrier that is killed, at every point there is: one job, every line once, the right end."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb.backends.remote.submission import LINKS_FILE, Journal
+from distrain_nb.backends.sagemaker import SageMakerBackend
+from distrain_nb.backends.vertex import VertexBackend
+from distrain_nb.layout import Layout
+from distrain_nb.run.events import Key, scalars
+from distrain_nb.run.log import LogReader
+from distrain_nb.worker import values
+from distrain_nb.worker.status import State, Status, request_cancel
+from tests.image.services.bases import BaseImage
+from tests.sagemaker import jobs as of_sagemaker
+from tests.vertex import jobs as of_vertex
+
+from .conftest import PARENT, cloud_with
+from .crashing import Crashing, another, points, run_of
+from .training_jobs import standing_in
+
+LINES = [f"line {n}" for n in range(20)]
+RESULTS = ("total",)
+PROGRAM = """
+from distrain_nb import log_metrics
+for n in range(20):
+    print("line", n)
+    log_metrics(step=n, loss=n / 2)
+total = 42
+"""
+ENDLESS = "import time\nprint('ready')\ntime.sleep(600)"
+
+_VERTEX = {
+    "JOB_STATE_SUCCEEDED": State.SUCCEEDED,
+    "JOB_STATE_CANCELLED": State.CANCELLED,
+    "JOB_STATE_FAILED": State.FAILED,
+}
+_SAGEMAKER = {
+    "Completed": State.SUCCEEDED,
+    "Stopped": State.CANCELLED,
+    "Failed": State.FAILED,
+}
+
+
+@pytest.fixture(scope="module")
+def nobody(home: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No container engine answers, so replicas start in a fraction of a second."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("DOCKER_HOST", f"unix://{tmp_path_factory.mktemp('docker') / 'nobody'}")
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def vertex(nobody: None, small: BaseImage) -> Iterator[Crashing]:
+    with cloud_with(small) as cloud:
+
+        def jobs(run: str) -> list[State]:
+            asked = {"parent": PARENT, "filter": f'labels.distrain_run="{run}"'}
+            found = cloud.jobs.list_custom_jobs(asked)
+            return [_VERTEX.get(job.state.name, State.RUNNING) for job in found]
+
+        def planned(code: str) -> Any:
+            layout = Layout.of("vertex", primary="n1-standard-4", region="us-central1")
+            options = {"base": cloud.base}
+            job = of_vertex.job(layout, code, results=RESULTS, rehearse="", options=options)
+            return VertexBackend().plan(job)
+
+        yield Crashing("vertex", planned, cloud.endpoints, jobs)
+
+
+@pytest.fixture(scope="module")
+def sagemaker(nobody: None, small: BaseImage) -> Iterator[Crashing]:
+    with standing_in(small) as (_, aws):
+
+        def jobs(run: str) -> list[State]:
+            asked = {"NameContains": run}
+            found = aws.client("sagemaker").list_training_jobs(**asked)["TrainingJobSummaries"]
+            return [_SAGEMAKER.get(job["TrainingJobStatus"], State.RUNNING) for job in found]
+
+        def planned(code: str) -> Any:
+            layout = Layout.of("sagemaker", workers="ml.m5.xlarge", region="eu-west-1")
+            options = {"base": aws.base}
+            job = of_sagemaker.job(layout, code, results=RESULTS, rehearse="", options=options)
+            return SageMakerBackend().plan(job)
+
+        yield Crashing("sagemaker", planned, aws.endpoints, jobs)
+
+
+@pytest.fixture(params=["vertex", "sagemaker"])
+def crashing(request: pytest.FixtureRequest) -> Crashing:
+    found: Crashing = request.getfixturevalue(request.param)
+    return found
+
+
+def test_killed_at_every_point_and_gone_on(crashing: Crashing, tmp_path: Path) -> None:
+    run = crashing.new_run(tmp_path / "run", PROGRAM)
+    kills = crashing.killed_at_each_point(run)
+    assert kills > 60, points(run)
+    status = Status.read(run)
+    assert (status.state, status.error, status.note) == (State.SUCCEEDED, "", "")
+    assert crashing.jobs(run_of(run)) == [State.SUCCEEDED]
+    lines = list(LogReader(run))
+    assert [line.text for line in lines if line.process == 0] == LINES
+    others = [line.text for line in lines if line.process]
+    assert sorted(others) == sorted(set(others))
+    assert [each.label for each in status.processes] == Journal.read(run).labels
+    assert list(scalars(run / "tensorboard")[Key("", "loss")]["step"]) == list(range(20))
+    assert values.load(run / "results", ["total"]) == {"total": 42}
+
+
+def test_killed_at_every_point_then_stopped(crashing: Crashing, tmp_path: Path) -> None:
+    """From staging to the first observation."""
+    staged = crashing.staged(tmp_path / "staged", ENDLESS)
+    for point in itertools.count(1):
+        run = another(staged, str(point))
+        assert crashing.carry(run, point)
+        observed = (run / LINKS_FILE).exists()
+        request_cancel(run)
+        assert not crashing.carry(run)
+        at = points(run)[point - 1]
+        assert Status.read(run).state is State.CANCELLED, at
+        assert crashing.jobs(run_of(run)) in ([], [State.CANCELLED]), at
+        if observed:
+            break
+    assert crashing.jobs(run_of(run)) == [State.CANCELLED]
