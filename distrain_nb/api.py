@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import Backend, Job, Plan, find
+from distrain_nb.cluster import framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady, StoreError
 from distrain_nb.findings import errors
@@ -85,7 +86,12 @@ def prepare(code: Any, **options: Any) -> Prepared:
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
     advice = findings_in(program.main, program.segments) if several else ()
-    findings = (*program.findings, *check_layout(layout), *plan.findings, *advice)
+    findings = (
+        *program.findings,
+        *check_layout(layout, framework=framework_of(program)),
+        *plan.findings,
+        *advice,
+    )
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
 
 

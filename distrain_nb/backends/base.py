@@ -114,6 +114,11 @@ def find(name: str) -> Backend:
         _installed.cache_clear()  # it may have been installed since
     installed = _installed()
     if name not in installed:
+        if name == "ai-platform":
+            raise OptionError(
+                "--on ai-platform: AI Platform Training takes no jobs from here. Copy the command "
+                "that %distrain form shows for the layout, or write --on vertex, which succeeds it"
+            )
         allowed = ", ".join(sorted(installed))
         raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
     backend: Backend = installed[name].load()()

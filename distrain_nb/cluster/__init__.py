@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from distrain_nb.cluster.launchers import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.cluster.launchers import (
+    PER_GPU,
+    about_processes,
+    choose,
+    framework_of,
+    ranks_per_replica,
+)
 from distrain_nb.cluster.ranks import Rank, ranks, replica_environment
 from distrain_nb.cluster.spec import Cluster
 
@@ -12,6 +18,7 @@ __all__ = [
     "Rank",
     "about_processes",
     "choose",
+    "framework_of",
     "ranks",
     "ranks_per_replica",
     "replica_environment",

@@ -41,6 +41,14 @@ def choose(program: Program) -> tuple[str, str]:
     return "python", "the program imports no distributed framework"
 
 
+def framework_of(program: Program) -> str | None:
+    """The framework that shares the program's gradients, by what it imports."""
+    for module, framework in (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet",) * 2):
+        if module in program.imports:
+            return framework
+    return None
+
+
 def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:
     """As chosen, else one for each of a replica's `gpus`, if the program wants so many."""
     if layout.ranks_per_replica:

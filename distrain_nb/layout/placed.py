@@ -98,17 +98,28 @@ class Job:
     catalog: Catalog
     pools: tuple[Placed, ...]
     channels: tuple[str, ...] = ()
+    implied: str | None = None
+
+    @property
+    def framework(self) -> str | None:
+        """The framework's name: as chosen, else what the program's imports imply."""
+        return self.layout.framework_name or self.implied
 
     def pool(self, role: Role) -> Placed | None:
         """The pool of a role."""
         return next((placed for placed in self.pools if placed.role is role), None)
 
 
-def job_of(layout: Layout, channels: Iterable[str] = (), catalog: Catalog | None = None) -> Job:
+def job_of(
+    layout: Layout,
+    channels: Iterable[str] = (),
+    catalog: Catalog | None = None,
+    implied: str | None = None,
+) -> Job:
     """The layout with the rows of its machines, from the catalog in force if none is given."""
     catalog = catalog or current()
     pools = tuple(_placed(role, pool, catalog) for role, pool in layout.pools())
-    return Job(layout, catalog, pools, tuple(channels))
+    return Job(layout, catalog, pools, tuple(channels), implied)
 
 
 def _placed(role: Role, pool: Pool, catalog: Catalog) -> Placed:

@@ -264,7 +264,6 @@ SAGEMAKER_CASES = {
     "run-time": {"timeout": 29 * 86400},
     "wait-shorter-than-run": {"scheduling": "SPOT", "max_wait": 60},
     "wait-without-spot": {"max_wait": 60},
-    "spot-without-checkpoint": {"scheduling": "SPOT"},
     "checkpoint-place": {"checkpoint": "gs://bucket"},
     "scheduling-ignored": {"scheduling": "FLEX_START"},
     "region-form": {"region": "us-central1"},

@@ -171,10 +171,21 @@ def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
         yield _error("local.reducers", "reducers", message)
     for name in (*job.backend_options, *(("rehearse",) if job.rehearse is not None else ())):
         option = f"--{name.replace('_', '-')}"
-        message = f"{option} has no meaning on this machine; say --on vertex, for example"
+        message = f"{option} has no meaning on this machine; it is for {_clouds_with(name)}"
         yield _error("local.elsewhere", name, message)
     if sys.platform != "linux":
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
+
+
+def _clouds_with(option: str) -> str:
+    """The clouds that have a use for an option, as they are chosen."""
+    from distrain_nb.backends.sagemaker import elsewhere as sagemaker
+    from distrain_nb.backends.vertex import elsewhere as vertex
+
+    elsewhere = {"vertex": vertex.ELSEWHERE, "sagemaker": sagemaker.ELSEWHERE}
+    return " and ".join(
+        f"--on {place}" for place, not_there in elsewhere.items() if option not in not_there
+    )
 
 
 def _about_packages(requirements: Iterable[str]) -> Iterator[Finding]:

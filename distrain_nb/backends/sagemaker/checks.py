@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.sagemaker import given
 from distrain_nb.backends.sagemaker.code import needed
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
+from distrain_nb.backends.sagemaker.elsewhere import ELSEWHERE
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
@@ -18,19 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.base import Job
-
-# Options of other clouds, with what does the same here.
-ELSEWHERE = {
-    "project": "",
-    "service_account": "--role",
-    "pipeline": "",
-    "nfs": "--channel NAME=efs://FILESYSTEM/PATH",
-    "lustre": "--channel NAME=fsx://FILESYSTEM/PATH",
-    "persistent_resource": "--keep-alive",
-    "tensorboard": "",
-    "network": "--subnet and --security-group",
-    "restart": "--attempts",
-}
 
 # What the worker needs.
 _PYTHON = (3, 8)

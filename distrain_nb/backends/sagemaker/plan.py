@@ -108,7 +108,7 @@ class SageMakerPlan:
         return "\n".join(lines) + "\n"
 
     def _target(self) -> str:
-        return f"{self.place.repository}:{RUN}"
+        return f"{self.place.repository or 'REPOSITORY'}:{RUN}"
 
     def _notes(self) -> Iterator[str]:
         if self._values():

@@ -5,30 +5,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.vertex.elsewhere import ELSEWHERE
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.program.advice import avoids_nccl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.vertex.place import Place
-
-# Options of other clouds, with what does the same here.
-ELSEWHERE = {
-    "role": "--service-account EMAIL",
-    "channel": "--data NAME=gs://BUCKET/PATH",
-    "hyperparameter": "--param NAME=VALUE",
-    "metric": "log_metrics in the cell",
-    "subnet": "--network NAME",
-    "security_group": "--network NAME",
-    "encrypt": "",
-    "isolate": "",
-    "keep_alive": "--persistent-resource NAME",
-    "attempts": "--restart",
-}
 
 _CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
@@ -51,6 +39,13 @@ def findings(job: Job, place: Place, base: str) -> Iterator[Finding]:
             "and Python as python3"
         )
         yield Finding("vertex.no-prebuilt", Severity.WARNING, "base", message)
+    exchange = avoids_nccl(job.program.main) if job.layout.reducers else ""
+    if exchange:
+        message = (
+            f"the program exchanges gradients by {exchange}: a Reduction Server serves NCCL alone, "
+            "so leave --reducers out or take nccl"
+        )
+        yield Finding("vertex.reduction-backend", Severity.WARNING, "reducers", message)
     if job.layout.reducers and not job.layout.image:
         yield from _of_reduction(base)
 

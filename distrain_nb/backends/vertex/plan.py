@@ -103,7 +103,11 @@ class VertexPlan:
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def _target(self) -> str:
-        return f"{self.place.repository}/{_short(self.job.name or 'run')}:{request.RUN}"
+        place = self.place
+        repository = place.repository.replace("//", f"/{place.project or 'PROJECT'}/")
+        if repository.startswith("-docker"):
+            repository = f"LOCATION{repository}"
+        return f"{repository}/{_short(self.job.name or 'run')}:{request.RUN}"
 
     def _notes(self) -> Iterator[str]:
         if self.builds:

@@ -34,13 +34,16 @@ __all__ = ["RULES", "Edit", "Rule", "check"]
 _ORDER = list(Severity)
 
 
-def check(layout: Layout, channels: Iterable[str] = ()) -> tuple[Finding, ...]:
+def check(
+    layout: Layout, channels: Iterable[str] = (), framework: str | None = None
+) -> tuple[Finding, ...]:
     """Everything that is wrong with a layout, errors first, each with the repairs that work.
 
-    `channels` are the names of the job's inputs, which SageMaker limits. Whatever the layout
+    `channels` are the names of the job's inputs, which SageMaker limits; `framework` is the one
+    that its program imports. Whatever the layout
     holds, nothing is raised.
     """
-    job = job_of(layout, channels)
+    job = job_of(layout, channels, implied=framework)
     problems = tuple(verdict(job))
     trials = Trials(job, problems)
     found = (finding(trials, rule, problem) for rule, problem in problems)

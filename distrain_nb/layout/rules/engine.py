@@ -120,7 +120,7 @@ class Trials:
     def of(self, repaired: Layout) -> Trial:
         """What a repaired layout still has, what new errors it has, how much it changes."""
         if repaired not in self._done:
-            after = job_of(repaired, self._job.channels, self._job.catalog)
+            after = job_of(repaired, self._job.channels, self._job.catalog, self._job.implied)
             problems = tuple(verdict(after))
             fresh = _marks(problems, errors_only=True) - self._errors
             self._done[repaired] = Trial(

@@ -111,7 +111,7 @@ def servers_and_reducers(job: Job) -> Iterator[Problem]:
 )
 def evaluators_many(job: Job) -> Iterator[Problem]:
     layout, evaluators = job.layout, job.layout.evaluators
-    tensorflow = layout.framework_name == "tensorflow" or layout.launcher == "tensorflow"
+    tensorflow = job.framework == "tensorflow" or layout.launcher == "tensorflow"
     if tensorflow and evaluators and evaluators.replicas > 1:
         yield Problem(
             "evaluators.replicas",

@@ -216,7 +216,7 @@ def _able_images(job: Job, path: str, framework: str) -> Iterator[Repair]:
     severity=Severity.WARNING,
 )
 def reducers_framework(job: Job) -> Iterator[Problem]:
-    name = job.layout.framework_name
+    name = job.framework
     if job.layout.reducers and name and name not in ("tensorflow", "pytorch"):
         yield Problem(
             "framework",

@@ -180,22 +180,6 @@ def wait_without_spot(job: Job) -> Iterator[Problem]:
         )
 
 
-@rule(
-    "spot-without-checkpoint",
-    "A job on spot machines saves checkpoints, or an interruption starts it over.",
-    "SM-API",
-    on=_HERE,
-    severity=Severity.WARNING,
-)
-def spot_without_checkpoint(job: Job) -> Iterator[Problem]:
-    if job.layout.spot and not job.layout.checkpoint:
-        yield Problem(
-            "checkpoint",
-            "Spot machines may be taken away: name a place for checkpoints to go on from.",
-            lambda: [repair("Use machines that stay", scheduling=None)],
-        )
-
-
 @rule("checkpoint-place", "Checkpoints on SageMaker go to S3.", "SM-API", on=_HERE)
 def checkpoint_place(job: Job) -> Iterator[Problem]:
     place = job.layout.checkpoint

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
 from distrain_nb.program.advice import devices
+from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.advice.training import Note
 
-__all__ = ["findings", "findings_in", "one_process"]
+__all__ = ["avoids_nccl", "findings", "findings_in", "one_process"]
 
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
@@ -46,6 +47,12 @@ def findings_in(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
 def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
     """Why a program wants one process on a machine, however many GPUs that has; else empty."""
     return _found(main, segments, (devices.one_process,))
+
+
+def avoids_nccl(main: str) -> str:
+    """What a program exchanges gradients by in NCCL's place, `gloo` or `RING`; empty for none."""
+    tree = plain(main).tree
+    return without_nccl(Code(tree)) if tree is not None else ""
 
 
 def _found(

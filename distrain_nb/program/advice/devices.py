@@ -56,3 +56,13 @@ def _spreads(value: ast.expr | None) -> bool:
     if isinstance(value, ast.Constant):
         return value.value in ("auto", "balanced", "balanced_low_0", "sequential")
     return isinstance(value, ast.Dict) and len({*map(ast.dump, value.values)}) > 1
+
+
+def without_nccl(code: Code) -> str:
+    """The way to exchange gradients that a program names, where it is not NCCL."""
+    for call in code.called("init_process_group"):
+        backend = keyword(call, "backend") or next(iter(call.args), None)
+        named = backend.value if isinstance(backend, ast.Constant) else None
+        if isinstance(named, str) and "nccl" not in named.lower():
+            return named
+    return "RING" if code.says("RING") and not code.says("NCCL") else ""
