@@ -15,7 +15,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.lookup import Grid
 from distrain_nb.layout.placed import job_of
-from distrain_nb.layout.pool import Role
+from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.traffic import size
 from distrain_nb.layout.versions import split_framework, version
 
@@ -34,6 +34,8 @@ PARAMETER_SERVERS, HOROVOD = "parameter servers", "Horovod"
 ONE_INSTANCE = "Horovod on one instance"
 DDP, DDP_ONE_INSTANCE = "torchrun with DDP", "torchrun with DDP on one instance"
 NO_DISTRIBUTION, UNDECIDED = "no distribution", "not decided"
+
+_SERVER = "n1-highmem-8"
 
 _UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _LAUNCHERS = {
@@ -66,7 +68,8 @@ class Case:
 
     `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
     `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.
-    `step_s`: seconds that a step takes without the exchange.
+    `step_s`: seconds that a step takes without the exchange. `on`: the place that the options are
+    for, where that is known.
     Raises OptionError for a figure that can't be, or another framework than SageMaker trains with.
     """
 
@@ -77,6 +80,7 @@ class Case:
     framework: str | None = None
     framework_version: str | None = None
     step_s: float = TYPICAL_STEP_S
+    on: str | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("gpus_per_instance", 0), ("instances", 1)):
@@ -173,6 +177,7 @@ def case_of(
         layout.framework_name,
         layout.framework_version,
         step_s,
+        layout.on,
     )
 
 
@@ -278,8 +283,17 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
 def _options(case: Case, choice: str) -> str:
     if choice not in _LAUNCHERS:
         return ""
-    many = "" if choice == PARAMETER_SERVERS else f" -n {_ranks(case, choice)}"
-    return f"--launcher {_LAUNCHERS[choice]}{many}"
+    if choice == PARAMETER_SERVERS:
+        return _with_servers(case)
+    return f"--launcher {_LAUNCHERS[choice]} -n {_ranks(case, choice)}"
+
+
+def _with_servers(case: Case) -> str:
+    """As each place takes them: SageMaker has a server on each host, elsewhere they are a pool."""
+    if case.on in (None, "sagemaker"):
+        return f"{'' if case.on else '--on sagemaker '}--launcher {_LAUNCHERS[PARAMETER_SERVERS]}"
+    servers = Pool(case.instances or 1, _SERVER if case.on == "vertex" else None)
+    return f"--launcher tensorflow --servers {servers}"
 
 
 def _ranks(case: Case, choice: str) -> int:

@@ -61,7 +61,7 @@ def _case(workers: str | None, given: dict[str, Any]) -> Case:
     named = given.pop("framework", None)
     place = "sagemaker" if (workers or "").rpartition("*")[2].startswith("ml.") else "vertex"
     layout = Layout.of(place, workers=workers, framework=named)
-    return replace(case_of(layout), **given)
+    return replace(case_of(layout), on=place if workers else None, **given)
 
 
 def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[Finding, ...]]:

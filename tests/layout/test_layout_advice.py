@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from distrain_nb.api import program
+from distrain_nb.backends.base import Job, find
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.layout.advice import (
     DDP,
@@ -22,6 +25,7 @@ from distrain_nb.layout.advice import (
     case_of,
     size_in_bytes,
 )
+from distrain_nb.layout.rules import check
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9
@@ -34,11 +38,12 @@ GPUS = Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
         (GPUS, HOROVOD, "--launcher mpi -n 4"),
         (replace(GPUS, model_bytes=LARGE), ONE_INSTANCE, "--launcher mpi -n 8"),
         (replace(GPUS, model_bytes=LARGE, gpus_per_instance=1), PARAMETER_SERVERS,
-         "--launcher parameter-server"),
+         "--on sagemaker --launcher parameter-server"),
         (replace(GPUS, model_bytes=LARGE, instances=8), HOROVOD, "--launcher mpi -n 4"),
-        (replace(GPUS, gpus_per_instance=0), PARAMETER_SERVERS, "--launcher parameter-server"),
+        (replace(GPUS, gpus_per_instance=0), PARAMETER_SERVERS,
+         "--on sagemaker --launcher parameter-server"),
         (replace(GPUS, model_bytes=LARGE, gpus_per_instance=0), PARAMETER_SERVERS,
-         "--launcher parameter-server"),
+         "--on sagemaker --launcher parameter-server"),
         (replace(GPUS, instances=1), ONE_INSTANCE, "--launcher mpi -n 4"),
         (replace(GPUS, instances=1, gpus_per_instance=1), NO_DISTRIBUTION, ""),
         (replace(GPUS, framework="pytorch", framework_version=None), DDP,
@@ -46,7 +51,7 @@ GPUS = Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
         (replace(GPUS, framework="pytorch", framework_version=None, model_bytes=LARGE),
          DDP_ONE_INSTANCE, "--launcher torchrun -n 8"),
         (replace(GPUS, framework_version="1.11"), PARAMETER_SERVERS,
-         "--launcher parameter-server"),
+         "--on sagemaker --launcher parameter-server"),
         (replace(GPUS, framework_version="1.10", gpus_per_instance=0), NO_DISTRIBUTION, ""),
         (replace(GPUS, network_gbps=None), UNDECIDED, ""),
         (Case(), UNDECIDED, ""),
@@ -118,7 +123,7 @@ def test_the_page_shows_what_is_printed() -> None:
 def test_a_layout_tells_machines_and_network() -> None:
     layout = Layout.of("sagemaker", workers="2*ml.p3.8xlarge", framework="tensorflow-1.13")
     case = case_of(layout, SMALL)
-    assert case == Case(SMALL, 4, 2, 10, "tensorflow", "1.13")
+    assert case == Case(SMALL, 4, 2, 10, "tensorflow", "1.13", on="sagemaker")
     assert case_of(Layout.of("vertex")).missing == (
         "model_bytes",
         "gpus_per_instance",
@@ -154,3 +159,28 @@ def test_other_sizes_are_refused(text: str) -> None:
 def test_what_can_t_be_is_refused(field: str, value: object, told: str) -> None:
     with pytest.raises(OptionError, match=told):
         replace(GPUS, **{field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("choice", [SMALL, 1e12])
+@pytest.mark.parametrize(
+    ("place", "pools"),
+    [
+        ("vertex", {"primary": "n1-standard-16", "workers": "n1-standard-16"}),
+        ("vertex", {"primary": "n1-standard-16+1*T4", "workers": "n1-standard-16+1*T4"}),
+        ("sagemaker", {"workers": "2*ml.m5.4xlarge"}),
+        ("sagemaker", {"workers": "2*ml.p3.2xlarge"}),
+        ("local", {"workers": 1}),
+    ],
+)
+def test_what_is_advised_is_taken(place: str, pools: dict[str, object], choice: float) -> None:
+    """The same rules and the same plan as for any layout have no error about it."""
+    layout = Layout.of(place, framework="tensorflow-2.12", **pools)
+    case = replace(case_of(layout, choice), gpus_per_instance=1 if "T4" in str(layout) else 0)
+    case = replace(case, network_gbps=case.network_gbps or 10)
+    options = advise(case).options
+    assert options
+    advised = Layout.from_line(f"{layout} {options}")
+    assert [str(finding) for finding in errors(check(advised))] == []
+    job = Job(program("import tensorflow"), advised, Path())
+    told = [f.code for f in find(place).plan(job).findings if "launcher" in f.code]
+    assert not [code for code in told if code not in ("launcher.auto", "launcher.no-mpirun")]
