@@ -27,9 +27,14 @@ class Piece:
     literal: str | None = None
 
 
-def arrange(found: Mapping[str, Needed], history: History) -> list[Piece]:
-    """Sort what was found: as in the notebook, and each piece behind what it needs."""
-    pieces: dict[Key, Piece] = {}
+def arrange(
+    found: Mapping[str, Needed], history: History, settings: Iterable[Placed] = ()
+) -> list[Piece]:
+    """Sort what was found: as in the notebook, and each piece behind what it needs.
+
+    `settings` are statements that give no name.
+    """
+    pieces: dict[Key, Piece] = {placed.at: Piece("", placed) for placed in settings}
     given: dict[str, list[Key]] = {}  # name: the pieces that give it
     for needed in found.values():
         for key, piece in _pieces(needed):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.arrange import Piece, arrange
 from distrain_nb.program.assemble import Body, assemble, without_futures
+from distrain_nb.program.data import data_of
 from distrain_nb.program.gather import Gathering
 from distrain_nb.program.history import history
 from distrain_nb.program.imports import Imported, imports_of
@@ -18,23 +19,21 @@ from distrain_nb.program.ipython_syntax import PlainCell, plain
 from distrain_nb.program.local_modules import follow, included
 from distrain_nb.program.names import Names, futures_in, names_of
 from distrain_nb.program.own_names import own_names
-from distrain_nb.program.portable import Definitions, encode
 from distrain_nb.program.program import (
     CarriedSource,
     CarriedValue,
-    Data,
     Program,
-    readable_size,
 )
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.resolve import Import, Literal, Source, Value
-from distrain_nb.program.telling import Meter, MeteredMemory
+from distrain_nb.program.settings import settings_of, told
 from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from distrain_nb.program.cells import Cell, Notebook
+    from distrain_nb.program.history import Placed
     from distrain_nb.program.needed import Needed
 
 LIMIT = 64 * 2**20
@@ -75,13 +74,15 @@ def capture(
     gathering.want(code.names.needs.values(), cell.label)
     _want_results(results, code, gathering)
     gathering.run()
+    settings = _settings(code, gathering)
+    gathering.finish()
     _tell_unused(code, gathering)
-    pieces = arrange(gathering.found, past)
+    pieces = arrange(gathering.found, past, settings)
     imports = _import_lines(gathering.found)
     imported = (*imports_of(code.tree), *_imported(gathering.found, pieces, imports))
     local = follow(imported, notebook.folder)
     files, file_findings = _files(local.files, include, notebook.folder)
-    data, value_findings = _data(gathering, pieces, limit)
+    data, value_findings = data_of(gathering, pieces, limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, pieces, body)
@@ -171,6 +172,24 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> 
         gathering.say("unknown-result", Severity.ERROR, "--result", message)
 
 
+def _settings(code: _Code, gathering: Gathering) -> list[Placed]:
+    """The notebook's settings that concern what the program imports, and what they need."""
+    past, notebook = gathering.history, gathering.notebook
+    lines = _import_lines(gathering.found)
+    imported = (
+        *imports_of(code.tree),
+        *_imported(gathering.found, arrange(gathering.found, past), lines),
+    )
+    roots = {i.root for i in follow(imported, notebook.folder).imports}
+    settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
+    gathering.findings += told(settings)
+    placed = [s.placed for s in settings if s.runs]
+    for each in placed:
+        gathering.want(each.statement.names().needs.values(), each.statement.label)
+    gathering.run()
+    return placed
+
+
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
     for name in gathering.notebook.given:
         reads_itself = name in gathering.notebook.optional and name not in code.names.binds
@@ -237,45 +256,6 @@ def _unknown(
 
 
 # -- values ---------------------------------------------------------------------------------------
-
-
-def _data(
-    gathering: Gathering, pieces: Iterable[Piece], limit: int
-) -> tuple[Data | None, list[Finding]]:
-    carried = [gathering.found[p.name] for p in pieces if not p.placed and p.literal is None]
-    sizes = {n.name: n.trial.size for n in carried if n.trial}
-    too_large = _too_large(carried, sum(sizes.values()), limit)
-    if too_large or not carried:
-        return None, too_large
-    meter = Meter("copying values", sum(sizes.values()))
-    objects, arrays = MeteredMemory(meter), MeteredMemory(meter)
-    values = {needed.name: needed.value for needed in carried}
-    index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
-    return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
-
-
-def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Finding]:
-    if total <= limit and all(n.trial is None or n.trial.complete for n in carried):
-        return []
-    largest = sorted(carried, key=lambda n: -(n.trial.size if n.trial else 0))[:3]
-    named = [f"`{n.name}` ({_size(n)})" for n in largest]
-    return [
-        Finding(
-            "capture.too-large",
-            Severity.ERROR,
-            largest[0].where[0],
-            f"the values that the cell needs take {readable_size(total)} of the"
-            f" {readable_size(limit)} that may travel with it; the largest: {', '.join(named)}."
-            " Put large data in a file or bucket and name it with --data NAME=URI, or let more"
-            " travel: %distrain config carry_limit=MIB",
-        )
-    ]
-
-
-def _size(needed: Needed) -> str:
-    assert needed.trial is not None
-    more = "" if needed.trial.complete else "more than "
-    return f"{type(needed.value).__name__}, {more}{readable_size(needed.trial.size)}"
 
 
 def _values(found: Mapping[str, Needed]) -> tuple[CarriedValue, ...]:

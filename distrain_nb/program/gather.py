@@ -86,6 +86,9 @@ class Gathering:
                     self.found[wanted.name] = replace(known, where=where)
             elif wanted.name not in self._settled:
                 self._settle(wanted)
+
+    def finish(self) -> None:
+        """Tell what is missing, and what has changed, once all is found."""
         self.findings += rebound(self.found, self.history)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:

@@ -76,7 +76,7 @@ class WorldReads:
     def of_statement(self, statement: Statement, home: Home) -> Facts:
         """What a statement asks and reads while it runs."""
         if statement not in self._statements:
-            code = _Code(self.homes, home, statement.label, {})
+            code = Code(self.homes, home, statement.label, {})
             self._statements[statement] = code.facts(statement.node)
         return self._statements[statement]
 
@@ -94,10 +94,10 @@ class WorldReads:
             return Facts()
         statement, node = found
         if not isinstance(target, type):
-            return _Code(self.homes, home, statement.label, _locals(node)).facts(node)
+            return Code(self.homes, home, statement.label, local_names(node)).facts(node)
         total = Facts(calls=target.__mro__[1:-1])
         for part in _made_with(node):
-            total += _Code(self.homes, home, statement.label, _locals(part)).facts(part)
+            total += Code(self.homes, home, statement.label, local_names(part)).facts(part)
         return total
 
 
@@ -110,7 +110,7 @@ def asked_by_call(target: Any) -> Literal["world", "device"] | None:
 
 
 @dataclass
-class _Code:
+class Code:
     """One piece of code: its home, its cell, and its local names (modules that it imports)."""
 
     homes: Homes
@@ -132,13 +132,13 @@ class _Code:
             elif isinstance(node, ast.Call):
                 total += self._called(node, where)
             elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                if id(node) not in settled and self._resolve(node) is os.environ:
+                if id(node) not in settled and self.resolve(node) is os.environ:
                     total += Facts((Reading("world", "os.environ", where),))
                 total += self._mentioned(node, where)
         return total
 
     def _called(self, node: ast.Call, where: str) -> Facts:
-        target = self._resolve(node.func)
+        target = self.resolve(node.func)
         while isinstance(target, partial):
             target = target.func
         kind = asked_by_call(target)
@@ -151,8 +151,8 @@ class _Code:
         if isinstance(node, ast.Name):
             known = node.id not in self.local and node.id in self.home.namespace
             return Facts(names=((self.home, node.id),)) if known else Facts()
-        base = self._resolve(node.value)
-        found = self._resolve(node)
+        base = self.resolve(node.value)
+        found = self.resolve(node)
         if is_bound(found):  # MPI.COMM_WORLD
             return Facts((Reading("world", ast.unparse(node), where),))
         if isinstance(base, ModuleType):
@@ -175,7 +175,7 @@ class _Code:
 
     def _asked_by(self, call: ast.Call, settled: set[int]) -> ast.expr | None:
         first = call.args[0] if call.args else ast.Constant("")
-        if self._resolve(call.func) is os.getenv:
+        if self.resolve(call.func) is os.getenv:
             return first
         function = call.func
         if not isinstance(function, ast.Attribute):
@@ -185,12 +185,12 @@ class _Code:
         return first if function.attr in _ASKING else ast.Constant("")
 
     def _is_environment(self, node: ast.expr, settled: set[int]) -> bool:
-        if self._resolve(node) is not os.environ:
+        if self.resolve(node) is not os.environ:
             return False
         settled.add(id(node))
         return True
 
-    def _resolve(self, node: ast.AST) -> Any:
+    def resolve(self, node: ast.AST) -> Any:
         """The object that a dotted name stands for at present; nothing is run to find it."""
         if isinstance(node, ast.Name):
             if node.id in self.local:
@@ -198,7 +198,7 @@ class _Code:
             return self.home.namespace.get(node.id, getattr(builtins, node.id, _NOTHING))
         if not isinstance(node, ast.Attribute):
             return _NOTHING
-        base = self._resolve(node.value)
+        base = self.resolve(node.value)
         if isinstance(base, Unloaded):
             return Unloaded(f"{base.name}.{node.attr}")
         if isinstance(base, ModuleType):
@@ -219,7 +219,7 @@ _WRITING = ("update", "setdefault", "clear")
 _ASKING = ("get", "pop", "__getitem__", "__contains__")
 
 
-def _locals(node: ast.AST) -> dict[str, Any]:
+def local_names(node: ast.AST) -> dict[str, Any]:
     """What names stand for inside a function: modules that it imports; others are unknown."""
     found: dict[str, Any] = {}
     declared: set[str] = set()

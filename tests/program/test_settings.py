@@ -1,0 +1,101 @@
+"""Settings that executed cells made for the kernel are made in every rank, in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Place
+
+
+@pytest.mark.parametrize(
+    ("cells", "out", "value"),
+    [
+        (
+            ["import torch\ntorch.set_default_dtype(torch.float64)"],
+            "str(torch.ones(1).dtype)",
+            "torch.float64",
+        ),
+        (["import torch, os\nSEED = 3", "torch.manual_seed(SEED)"], "torch.initial_seed()", 3),
+        (
+            ["import random\nfor n in (1, 2):\n    pass", "random.seed(n)", "random.seed(5)"],
+            "random.random()",
+            0.6229016948897019,
+        ),
+        (
+            ["import numpy as np\nimport pandas as pd", "np.random.seed(1)"],
+            "round(float(pd.Series([0]).map(lambda _: np.random.rand())[0]), 3)",
+            0.417,
+        ),
+        (
+            [
+                "import torch, random\nimport numpy as np",
+                "def set_seed(seed):\n    '''All of them.'''\n    random.seed(seed)\n"
+                "    np.random.seed(seed)\n    torch.manual_seed(seed)\n"
+                "    if torch.cuda.is_available():\n        torch.cuda.manual_seed_all(seed)\n"
+                "    torch.backends.cudnn.deterministic = True",
+                "set_seed(42)",
+            ],
+            "[torch.initial_seed(), random.random(), torch.backends.cudnn.deterministic]",
+            [42, 0.6394267984578837, True],
+        ),
+        (
+            ["import logging", "logging.getLogger('mine').setLevel(logging.ERROR)"],
+            "logging.getLogger('mine').level",
+            40,
+        ),
+        (["import warnings", "warnings.simplefilter('error')"], "warnings.filters[0][0]", "error"),
+        (
+            ["import pandas as pd", "pd.set_option('display.width', 77)"],
+            "pd.options.display.width",
+            77,
+        ),
+        (["import settings_module as m", "m.RATE = 5"], "m.twice()", 10),
+    ],
+)
+def test_every_rank_makes_the_notebooks_settings(
+    kernel: Kernel,
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    cells: list[str],
+    out: str,
+    value: Any,
+) -> None:
+    module = kernel.folder / "settings_module.py"
+    module.write_text("RATE = 1\n\ndef twice():\n    return 2 * RATE\n")
+    monkeypatch.syspath_prepend(str(kernel.folder))
+    kernel.run("import torch, warnings\nbefore = torch.get_default_dtype(), warnings.filters[:]")
+    for cell in cells:
+        kernel.run(cell)
+    kernel.run("torch.set_default_dtype(before[0])\nwarnings.filters[:] = before[1]")
+    kernel.cells.pop()
+    program = kernel.capture(f"import json\nprint('RESULT', json.dumps({out}))")
+    assert place.results(program) == value
+    (finding,) = [f for f in program.findings if f.code == "capture.settings"]
+    assert f"({kernel.cells[-1].label}, line " in finding.message
+
+
+def test_settings_of_what_the_program_does_not_import_stay_behind(kernel: Kernel) -> None:
+    kernel.run("import pandas as pd, random\npd.set_option('display.width', 80)\nrandom.seed(0)")
+    main = kernel.capture("print(1)").main
+    assert "pandas" not in main
+    assert "random.seed(0)" in main
+
+
+def test_what_concerns_the_machine_is_told_and_stays_behind(kernel: Kernel) -> None:
+    kernel.run("import os, sys\nos.chdir('.')\nsys.path.append('/nowhere')\nprint('text')")
+    program = kernel.capture("print(1)")
+    (finding,) = program.findings
+    assert finding.code == "capture.left-behind"
+    assert "`os.chdir('.')` (Cell In[1], line 2)" in finding.message
+    assert "`sys.path.append('/nowhere')` (Cell In[1], line 3)" in finding.message
+    assert "chdir" not in program.main
+    kernel.run("sys.path.remove('/nowhere')")
+
+
+def test_a_function_that_does_more_than_settings_does_not_run_again(kernel: Kernel) -> None:
+    kernel.run("import random\ndef main():\n    random.seed(0)\n    print('trained')", quiet=True)
+    kernel.run("main()")
+    assert "main()" not in kernel.capture("print(1)").main
