@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def data_of(
     gathering: Gathering, pieces: Iterable[Piece], limit: int
 ) -> tuple[Data | None, list[Finding]]:
-    """The files of the values that are no literals; none, with a finding, past the limit in bytes."""
+    """The files of the values that are no literals; past `limit`, in bytes, a finding instead."""
     carried = [gathering.found[p.name] for p in pieces if not p.placed and p.literal is None]
     sizes = {n.name: n.trial.size for n in carried if n.trial}
     too_large = _too_large(carried, sum(sizes.values()), limit)
