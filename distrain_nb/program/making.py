@@ -51,7 +51,7 @@ class Makings:
 
     home: Home
     homes: Homes
-    _working: dict[int, bool] = field(default_factory=dict)
+    _called: dict[Statement, list[ast.FunctionDef]] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did."""
@@ -74,9 +74,12 @@ class Makings:
         names = {name}
         for placed in self.home.history.placed:
             statement = placed.statement
-            if placed.at <= latest.at or not names & statement.mentions():
+            if placed.at <= latest.at:
                 continue
-            if self._sets_up(statement, names):
+            mentioned = names & statement.mentions()
+            if (mentioned and self._sets_up(statement, names)) or self._set_inside(
+                statement, names
+            ):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
                 yield placed
@@ -124,6 +127,13 @@ class Makings:
             elif isinstance(node, ast.Call) and self._call_sets_up(node, names):
                 return True
         return False
+
+    def _set_inside(self, statement: Statement, names: set[str]) -> bool:
+        """Whether a statement calls a function of the user that changes what it knows by name."""
+        if statement not in self._called:
+            calls = () if statement.is_definition else _calls(statement.node)
+            self._called[statement] = [f for f in (self._function(c.func) for c in calls) if f]
+        return any(_changes(f, name) for f in self._called[statement] for name in names)
 
     def _call_sets_up(self, call: ast.Call, names: set[str]) -> bool:
         if isinstance(call.func, ast.Attribute) and _root(call.func) in names:

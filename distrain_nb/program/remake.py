@@ -59,7 +59,7 @@ def remake(name: str, value: Any, where: str, world: World) -> Remade:
 
 def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
     """The same for a value that is known to have learned the world, or the machine."""
-    making = world.making(name)
+    making = None if _is_container(value, reading) else world.making(name)
     if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
         measured = _measured(name, where, making.result) if reading.kind == "world" else None
         return Remade(finding=measured)
@@ -71,6 +71,11 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
     if reading.kind == "device":
         return Remade()
     return Remade(finding=_refused(name, value, reading, where, making, work))
+
+
+def _is_container(value: Any, reading: Reading) -> bool:
+    """A list or dict with something inside that its statements don't show."""
+    return not reading.where and isinstance(value, (list, tuple, dict, set))
 
 
 def _tool(name: str, value: Any, world: World) -> Source | None:
@@ -127,7 +132,7 @@ def _refused(
     at = f", {reading.where}" if reading.where else ""
     head = f"`{name}` ({kind}) belongs to the notebook, a world of 1 ({reading.what}{at})"
     if making is None or work is None:
-        way = "no statement of an executed cell makes it: make it in the cell"
+        way = "no statement of an executed cell is known to make it: make it in the cell"
     else:
         made = making.chain[0].statement.where
         reason = (

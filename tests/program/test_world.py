@@ -82,6 +82,15 @@ RIGHT = [
         {"lr": 1, "rank": 1},
     ),
     Case(
+        "a list that a function fills by its name",
+        (
+            "import os\nfound = []\ndef look():\n    found.append(int(os.environ.get('RANK', 0)))",
+            "look()",
+        ),
+        "found",
+        [1],
+    ),
+    Case(
         "arguments that a function of a module joined to the job",
         (
             "import argparse\nfrom world_module import join",
@@ -250,7 +259,16 @@ REFUSED = [
         "an object that no statement makes",
         ("import torch.utils.data as d\nglobals()['s'] = d.DistributedSampler([1], 1, 0)",),
         "s",
-        ("`s` (DistributedSampler)", "no statement of an executed cell makes it"),
+        ("`s` (DistributedSampler)", "no statement of an executed cell is known to make it"),
+    ),
+    Refusal(
+        "a list that was given a sampler where nobody can see it",
+        (
+            "import torch.utils.data as d\nclass Box:\n    items = []\nbox = Box.items",
+            "Box.items.append(d.DistributedSampler([1], 1, 0))",
+        ),
+        "box",
+        ("`box` (list)", "DistributedSampler", "make it in the cell"),
     ),
     Refusal(
         "a name that changed since it was read",
