@@ -27,7 +27,9 @@ from distrain_nb.program.program import (
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.resolve import Import, Literal, Source, Value
 from distrain_nb.program.settings import settings_of, told
+from distrain_nb.program.sharded import sharded
 from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP
+from distrain_nb.worker.wrapped import gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +74,7 @@ def capture(
     own = own_names(code.tree, code.names, past, notebook.namespace)
     gathering = Gathering(notebook, past, limit, own)
     gathering.want(code.names.needs.values(), cell.label)
-    _want_results(results, code, gathering)
+    _want_results(results, code, gathering, cell.label)
     gathering.run()
     settings = _settings(code, gathering)
     gathering.finish()
@@ -160,7 +162,7 @@ def _awaits(tree: ast.Module) -> bool:
     return bool(code.co_flags & 0x80)  # CO_COROUTINE
 
 
-def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> None:
+def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, label: str) -> None:
     for name in results:
         if name in code.names.binds:
             continue
@@ -170,6 +172,9 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering) -> 
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
         gathering.say("unknown-result", Severity.ERROR, "--result", message)
+    for name, line in sharded(code.tree, results):
+        where = f"{label}, line {line}"
+        gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
 
 
 def _settings(code: _Code, gathering: Gathering) -> list[Placed]:

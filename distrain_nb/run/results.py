@@ -53,6 +53,12 @@ class Results(Mapping[str, Any]):
                 "such as whoever can write to the job's bucket. If you trust them: "
                 f"`run.result.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
             ) from None
+        except AttributeError as wrong:
+            raise AttributeError(
+                f"result {name!r} of run {self._run} needs what this notebook doesn't define "
+                f"({wrong}): run its definition in a cell of its own first, or bring back plain "
+                "data, such as model.state_dict()"
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names(self._index()))

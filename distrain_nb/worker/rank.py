@@ -16,6 +16,7 @@ from typing import Any, Dict, Sequence
 from distrain_nb.worker import marks, program, system, tracebacks, values, world
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.wrapped import ResultWriter
 
 FAILED = 1
 RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon passes it on
@@ -67,7 +68,7 @@ def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None
     missing = [name for name in names if name not in namespace]
     if missing:
         raise NameError("--result asks for %s, which was never set" % ", ".join(missing))
-    unsaved = values.dump({name: namespace[name] for name in names}, folder)
+    unsaved = values.dump({name: namespace[name] for name in names}, folder, ResultWriter)
     for name, reason in unsaved.items():
         print("--result %s could not be saved: %s" % (name, reason), file=sys.stderr)
 

@@ -54,7 +54,11 @@ class Index(NamedTuple):
         return cls(**data)
 
 
-def dump(values: Mapping[str, Any], folder: Path) -> Dict[str, str]:
+def dump(
+    values: Mapping[str, Any],
+    folder: Path,
+    writer: Callable[[BinaryIO, BinaryIO], Writer] = Writer,
+) -> Dict[str, str]:
     """Save values to a folder, all at once or not at all.
 
     Tensors on a device are saved as CPU tensors. Gives the names that could not be saved, each
@@ -64,7 +68,7 @@ def dump(values: Mapping[str, Any], folder: Path) -> Dict[str, str]:
     shutil.rmtree(str(part), ignore_errors=True)
     part.mkdir(parents=True)
     with _created(part / OBJECTS) as objects, _created(part / ARRAYS) as arrays:
-        index = write(values, objects, arrays)
+        index = write(values, objects, arrays, writer=writer)
     with _created(part / INDEX) as file:
         file.write(index.to_json().encode())
     shutil.rmtree(str(folder), ignore_errors=True)
