@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from layout_strategies import examples, layouts, whole_layouts
 
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.exchange import (
     EXPORTS,
@@ -155,6 +156,8 @@ def test_what_an_export_says_is_read_back_and_said_again(form: Export, data: st.
 @given(whole_layouts(("vertex", "ai-platform")))
 def test_pools_come_back_whole(layout: Layout) -> None:
     for form, text in exports(layout).items():
+        if form == "successor":
+            continue  # another layout
         found = read_any(text).layout
         for role, pool in layout.pools():
             if role is Role.REDUCERS and form.startswith("ai-platform"):
@@ -242,3 +245,23 @@ def test_the_nearest_image_follows_the_region() -> None:
     layout = V100S.edited({"region": "asia-northeast1"})
     assert worker_pool_specs(layout)[2]["containerSpec"]["imageUri"].startswith("asia-docker")
     assert read_any(custom_job_command(layout)).layout == layout
+
+
+@pytest.mark.parametrize(
+    ("layout", "line"),
+    [
+        (Layout("ai-platform", tier="BASIC_GPU"), "--on vertex --primary n1-standard-8+1*T4"),
+        (
+            Layout.of("ai-platform", primary="complex_model_m_gpu", servers="3*large_model"),
+            "--on vertex --primary n1-standard-16+4*T4 --servers 3*n1-highmem-8",
+        ),
+        (Layout.of("ai-platform", primary="n1-standard-4"), "--on vertex --primary n1-standard-4"),
+    ],
+)
+def test_a_layout_of_ai_platform_ends_in_a_line_that_runs(layout: Layout, line: str) -> None:
+    found = exports(layout)
+    assert "options" not in found
+    assert found["successor"].startswith(f"%%distrain {line}")
+    again = read_any(found["successor"]).layout
+    assert again.on == "vertex"
+    assert not [f for f in check(again) if f.severity is Severity.ERROR]

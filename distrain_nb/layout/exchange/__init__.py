@@ -21,6 +21,7 @@ from distrain_nb.layout.exchange.vertex import custom_job_spec, worker_pool_spec
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import texts
 from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.yamls import data_yaml
 
 if TYPE_CHECKING:
@@ -123,8 +124,14 @@ EXPORTS: tuple[Export, ...] = (
     Export(
         "options",
         "%%distrain",
-        ("local", "vertex", "sagemaker", "ai-platform"),
+        ("local", "vertex", "sagemaker"),
         lambda it: f"%%distrain {it}\n",
+    ),
+    Export(
+        "successor",
+        "%%distrain, the same on Vertex AI",
+        ("ai-platform",),
+        lambda it: f"%%distrain {on_vertex(it)}\n",
     ),
     Export(
         "yaml",

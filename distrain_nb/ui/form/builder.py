@@ -13,6 +13,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role, load, save, saved
 from distrain_nb.layout.exchange import exports, left_out, read_any
 from distrain_nb.layout.files import FOLDER
+from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of
 from distrain_nb.ui.form.view import options, view
@@ -82,8 +83,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     @property
     def line(self) -> str:
-        """The first line of a cell that runs on this layout."""
-        return f"%%distrain {self.layout}"
+        """The first line of a cell that runs on this layout, or on its like where its place takes
+        no jobs any more."""
+        layout = on_vertex(self.layout) if self.layout.on == "ai-platform" else self.layout
+        return f"%%distrain {layout}"
 
     def set(self, path: str, text: str, group: str = "") -> None:
         """Type a text into a field, such as `workers.machine`, whether or not it can be read."""

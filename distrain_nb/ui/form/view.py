@@ -36,7 +36,7 @@ PLACE_TITLES = {
     "sagemaker": "SageMaker",
     "ai-platform": "AI Platform",
 }
-_FIRST_EXPORT = "options"
+_FIRST_EXPORTS = ("options", "successor")
 _LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
 _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
 
@@ -176,7 +176,7 @@ def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
 def _exports(layout: Layout) -> Iterator[list[str]]:
     """Name, title and text of the forms, and what they leave out; the magic's own first."""
     forms = [form for form in EXPORTS if layout.on in form.places]
-    for form in sorted(forms, key=lambda form: form.name != _FIRST_EXPORT):
+    for form in sorted(forms, key=lambda form: form.name not in _FIRST_EXPORTS):
         try:
             text, lost = form.text(layout), ", ".join(map(label_of, form.left_out(layout)))
         except OptionError as wrong:
