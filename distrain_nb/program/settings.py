@@ -80,16 +80,20 @@ class Setting:
 
 
 def settings_of(namespace: Mapping[str, Any], history: History) -> list[Setting]:
-    """The settings that a notebook made, in order; of a repeated statement only the last."""
+    """The settings that a notebook made, in order; of a cell that ran again only the last run."""
     home = Home(namespace, history)
     homes = Homes(home)
-    latest: dict[str, Setting] = {}
+    last = _last_runs(history)
+    found = (_setting(placed, home, homes) for placed in history.placed if placed.at[0] in last)
+    return [setting for setting in found if setting]
+
+
+def _last_runs(history: History) -> set[int]:
+    """The positions of cells, of those with the same text only the last."""
+    texts: dict[int, list[str]] = {}
     for placed in history.placed:
-        setting = _setting(placed, home, homes)
-        if setting:
-            latest.pop(placed.statement.text, None)
-            latest[placed.statement.text] = setting
-    return list(latest.values())
+        texts.setdefault(placed.at[0], []).append(placed.statement.text)
+    return set({tuple(text): position for position, text in texts.items()}.values())
 
 
 def told(settings: Iterable[Setting]) -> Iterator[Finding]:

@@ -99,3 +99,15 @@ def test_a_function_that_does_more_than_settings_does_not_run_again(kernel: Kern
     kernel.run("import random\ndef main():\n    random.seed(0)\n    print('trained')", quiet=True)
     kernel.run("main()")
     assert "main()" not in kernel.capture("print(1)").main
+
+
+def test_a_cell_that_ran_again_sets_once_and_others_in_their_order(kernel: Kernel) -> None:
+    for cell in ("import random\nrandom.seed(1)", "random.seed(2)", "random.seed(1)"):
+        kernel.run(cell)
+    kernel.run("random.seed(2)")
+    lines = kernel.capture("print(1)").main.split("\n")
+    assert [line for line in lines if line.startswith("random.seed")] == [
+        "random.seed(1)",
+        "random.seed(1)",
+        "random.seed(2)",
+    ]
