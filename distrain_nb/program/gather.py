@@ -16,7 +16,6 @@ from distrain_nb.program.portable import Definitions, Problem, try_value
 from distrain_nb.program.rebound import rebound
 from distrain_nb.program.remake import Remade, remake, remake_for
 from distrain_nb.program.resolve import (
-    Import,
     Literal,
     NoSource,
     Source,
@@ -42,7 +41,6 @@ _MODULE_NAMES = {
     *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
 }
 _PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
-_DISPLAY = 'def display(*objects, **_): print(*objects, sep="\\n")  # a run has no screen'
 
 
 @dataclass
@@ -108,7 +106,7 @@ class Gathering:
         if name in self.notebook.given:
             self._carry(wanted, self.notebook.given[name])
         elif name == "display" and (name not in namespace or is_builtin("exit", value)):
-            self.found[name] = Needed(name, value, Import((_DISPLAY,)), (wanted.where,))
+            self._settled.add(name)  # as in a notebook, every rank has one
         elif name in _PROMPT:
             self._prompt(wanted)
         elif name not in namespace:

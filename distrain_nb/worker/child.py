@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
+from distrain_nb.worker import interactive
 from distrain_nb.worker.launch import PROGRAM_FOLDER
 from distrain_nb.worker.program import FOLDER_VARIABLE, MAIN, Piece, execute, read_pieces
 from distrain_nb.worker.rank import RUN_FOLDER_VARIABLE
@@ -32,6 +33,7 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
     """Give a namespace, whose `__name__` is not `__main__`, what the program gives its children."""
     namespace["__file__"] = str(folder / MAIN)
     pieces, flags = read_pieces(folder)
+    interactive.begin()
     for piece in pieces:
         tree = ast.parse(piece.text, piece.label)
         if not piece.is_cell or any(map(_is_main_guard, tree.body)):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 import sys
 from types import CodeType
 from typing import Any, Iterator
+
+from distrain_nb.worker import display
+from distrain_nb.worker.on_import import on_import
 
 
 def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
@@ -27,15 +29,11 @@ def codes(text: str, label: str, flags: int, shows: bool) -> Iterator[CodeType]:
 
 def begin() -> None:
     """Show values in rank 0 alone, and have questions fail with what to do instead."""
-    if not _is_first():
-        sys.displayhook = lambda _: None
+    sys.displayhook = display.show
+    builtins.display = display.display  # type: ignore[attr-defined]  # as in a notebook
     builtins.input = _no_input
     sys.breakpointhook = _no_breakpoint
-
-
-def _is_first() -> bool:
-    rank = os.environ.get("RANK")
-    return rank == "0" or (rank is None and "CLUSTER_SPEC" not in os.environ)
+    on_import({**display.CHANGES, "getpass": _change_getpass, "pdb": _change_pdb})
 
 
 def _no_input(prompt: object = "") -> str:
@@ -45,8 +43,39 @@ def _no_input(prompt: object = "") -> str:
     )
 
 
-def _no_breakpoint(*_: Any, **__: Any) -> None:
-    raise RuntimeError(
-        "breakpoint() has nobody to ask in a run: print what you want to know, "
-        "or run the cell in the notebook without %%distrain"
+def _no_password(*_: Any, **__: Any) -> str:
+    raise EOFError(
+        "getpass() has nobody to ask in a run: read the value from os.environ, "
+        "where --env NAME=VALUE puts it"
     )
+
+
+def _no_breakpoint(*_: Any, **__: Any) -> None:
+    raise RuntimeError(_nobody("breakpoint()"))
+
+
+def _nobody(asks: str) -> str:
+    return (
+        "%s has nobody to ask in a run: print what you want to know, "
+        "or run the cell in the notebook without %%%%distrain" % asks
+    )
+
+
+def _change_getpass(module: Any) -> None:
+    module.getpass = _no_password
+
+
+def _change_pdb(module: Any) -> None:
+    """IPython's and PyTorch's build on it; one that has a stream of its own is left alone."""
+    debugger = module.Pdb
+    for name, asks in (("set_trace", "pdb.set_trace()"), ("interaction", "pdb")):
+        setattr(debugger, name, _refusing(getattr(debugger, name), asks))
+
+
+def _refusing(method: Any, asks: str) -> Any:
+    def ask(self: Any, *arguments: Any, **options: Any) -> Any:
+        if self.stdin in (sys.stdin, sys.__stdin__):
+            raise RuntimeError(_nobody(asks))
+        return method(self, *arguments, **options)
+
+    return ask

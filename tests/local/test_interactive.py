@@ -9,6 +9,49 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
 
+SHOWS = """
+import pandas as pd
+from IPython.display import HTML, display as shown
+class Page:
+    def _repr_html_(self):
+        return "<style>p {}</style><p>one <b>bold</b><br>two</p>"
+display({"a": 1}, pd.DataFrame({"b": [2]}))
+shown(Page(), HTML("<i>three</i>"))
+handle = shown("four", display_id=True)
+handle.update(5)
+shown({"text/plain": "six", "text/html": "<b>6</b>"}, raw=True)
+Page()
+"""
+SHOWN = ["{'a': 1}", "   b", "0  2", "one bold", "two", "three", "'four'", "5", "six"]
+PLOTS = """
+import matplotlib.pyplot as plt
+figure, axes = plt.subplots()
+axes.plot([1, 2])
+plt.show()
+figure.show()
+"""
+BARS = """
+from tqdm.notebook import tqdm, trange
+from tqdm.auto import tqdm as chosen
+for _ in tqdm(range(3), desc="loss", display=True): pass
+for _ in trange(4): pass
+for _ in chosen(range(5)): pass
+"""
+SPAWNS = """
+import multiprocessing
+def child():
+    import pdb
+    display("in a child")
+    try:
+        pdb.set_trace()
+    except RuntimeError as refused:
+        print(refused)
+if __name__ == "__main__":
+    process = multiprocessing.get_context("spawn").Process(target=child)
+    process.start()
+    process.join()
+"""
+
 
 @pytest.mark.parametrize(
     ("cell", "lines"),
@@ -17,7 +60,7 @@ from distrain_nb.errors import RunFailed
         ("x = 'a'\nx * 3;", []),
         ("print('b')", ["b"]),
         ("import asyncio\nasync def f(): return 4\nawait f()", ["4"]),
-        ("from IPython.display import display\ndisplay(5)", ["5", "5"]),
+        (SHOWS, [*SHOWN, "one bold", "two"]),
     ],
 )
 def test_the_last_expression_is_said_by_the_first_rank(
@@ -25,13 +68,37 @@ def test_the_last_expression_is_said_by_the_first_rank(
 ) -> None:
     each = "print" in cell
     run = api.submit(cell, wait=True, ranks_per_replica=2)
-    assert sorted(line.text for line in run.lines()) == lines * (2 if each else 1)
+    assert [line.text for line in run.lines()] == lines * (2 if each else 1)
+
+
+def test_a_figure_that_is_shown_is_told_where_to_go(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISPLAY", ":99")  # with which matplotlib itself would warn, obscurely
+    run = api.submit(PLOTS, wait=True, ranks_per_replica=2)
+    (said,) = run.lines()
+    assert (said.process, said.stream) == (0, "e")
+    assert "figure.savefig('name.png') writes a file" in said.text
+
+
+def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:
+    lines = [line.text for line in api.submit(BARS, wait=True).lines()]
+    for end in ("loss: 100%|██████████| 3/3", "100%|██████████| 4/4", "100%|██████████| 5/5"):
+        assert any(line.startswith(end) for line in lines)
+
+
+def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
+    shown, refused = (line.text for line in api.submit(SPAWNS, wait=True).lines())
+    assert shown == "'in a child'"
+    assert "has nobody to ask in a run" in refused
 
 
 @pytest.mark.parametrize(
     ("cell", "says"),
     [
         ("name = input('who? ')", "EOFError: input('who? ') has nobody to ask in a run"),
+        ("import pdb; pdb.set_trace()", "RuntimeError: pdb.set_trace() has nobody to ask in a run"),
+        ("import getpass; getpass.getpass()", "EOFError: getpass() has nobody to ask in a run"),
         ("breakpoint()", "RuntimeError: breakpoint() has nobody to ask in a run"),
     ],
 )

@@ -1,0 +1,58 @@
+"""Changes to modules, made when the program imports them; nothing is imported for a change."""
+
+from __future__ import annotations
+
+import sys
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Callable, Mapping, Optional
+
+Change = Callable[[Any], None]
+
+
+def on_import(changes: Mapping[str, Change]) -> None:
+    """Call each function with the module of its name: now, or once that has been imported.
+
+    A module of a version without what is changed is left as it is.
+    """
+    for name, change in changes.items():
+        if name in sys.modules:
+            _apply(change, sys.modules[name])
+    sys.meta_path.insert(0, _Finder(changes))
+
+
+class _Finder(MetaPathFinder):
+    def __init__(self, changes: Mapping[str, Change]) -> None:
+        self._changes = changes
+
+    def find_spec(
+        self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
+    ) -> Optional[ModuleSpec]:
+        if fullname not in self._changes:
+            return None
+        spec = self._found(fullname, path, target)
+        load = getattr(spec and spec.loader, "exec_module", None)
+        if load is not None:
+
+            def load_and_change(module: ModuleType) -> None:
+                load(module)
+                _apply(self._changes[fullname], module)
+
+            spec.loader.exec_module = load_and_change  # type: ignore[union-attr, method-assign]
+        return spec
+
+    def _found(self, *wanted: Any) -> Optional[ModuleSpec]:
+        for finder in sys.meta_path:
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(*wanted)
+                if spec is not None:
+                    return spec
+        return None
+
+
+def _apply(change: Change, module: ModuleType) -> None:
+    try:
+        change(module)
+    except AttributeError:
+        pass
