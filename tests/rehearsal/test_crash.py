@@ -23,7 +23,7 @@ from tests.vertex import jobs as of_vertex
 
 from .conftest import PARENT, cloud_with
 from .crashing import Crashing, another, points, run_of
-from .training_jobs import standing_in
+from .training_jobs import standing_in, troubled
 
 LINES = [f"line {n}" for n in range(20)]
 RESULTS = ("total",)
@@ -77,7 +77,8 @@ def vertex(nobody: None, small: BaseImage) -> Iterator[Crashing]:
 
 @pytest.fixture(scope="module")
 def sagemaker(nobody: None, small: BaseImage) -> Iterator[Crashing]:
-    with standing_in(small) as (_, aws):
+    # a job that is stopped while Python starts doesn't hear it, and would have 120 s more
+    with standing_in(small) as running, troubled(*running) as aws:
 
         def jobs(run: str) -> list[State]:
             asked = {"NameContains": run}
