@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -30,13 +31,15 @@ def cell() -> api.Source:
     return api.Source(Cell("Cell In[1]", TRAIN), Notebook({"rate": 0.5}, (), Path.cwd()))
 
 
-@pytest.fixture
-def two(home: Path) -> list[int]:
-    slow = api.submit(cell(), name="slow", experiment="rates", wait=True)
-    fast = api.submit(cell(), name="fast", param=["rate=2.0"], ranks_per_replica=2)
-    with pytest.raises(RunFailed):
-        fast.wait()
-    return [slow.id, fast.id]
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[int]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DISTRAIN_HOME", str(tmp_path_factory.mktemp("home")))
+        slow = api.submit(cell(), name="slow", experiment="rates", wait=True)
+        fast = api.submit(cell(), name="fast", param=["rate=2.0"], ranks_per_replica=2)
+        with pytest.raises(RunFailed):
+            fast.wait()
+        yield [slow.id, fast.id]
 
 
 def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:

@@ -187,6 +187,7 @@ def test_without_locks_the_way_out_is_named(store: Store) -> None:
     stored_run(store)
     code = (
         "from tests.run.test_store import take_locks\nfrom distrain_nb import api\n"
+        "from distrain_nb.run import database\ndatabase.LOCKED_AT_MOST_S = 0.1\n"
         "take_locks()\napi.runs()"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
