@@ -90,6 +90,7 @@ class Config:
     carry_limit: float = _setting(64.0, "MiB of values that a cell may carry from the notebook")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds that the warm fork server stays without a run")
+    warm: bool = _setting(True, "start it when the notebook has imported torch or tensorflow")
     project: str = _setting("", "project of Google Cloud")
     region: str = _setting("", "region of the cloud, such as us-central1")
     bucket: str = _setting("", "bucket for what jobs write and for code that is staged")
@@ -122,7 +123,7 @@ class Config:
         allowed = [each.name for each in fields(self)]
         if name not in allowed:
             raise OptionError(f"no setting {name!r}; there are {', '.join(allowed)}")
-        read = _number if isinstance(getattr(Config, name), float) else _text
+        read = _READERS[type(getattr(Config, name))]
         changed: dict[str, Any] = {name: read(name, value)}
         return replace(self, **changed)
 
@@ -160,5 +161,18 @@ def _text(name: str, value: object) -> str:
     return value
 
 
+def _switch(name: str, value: object) -> bool:
+    found = _SWITCH.get(str(value).lower())
+    if found is None:
+        raise OptionError(f"setting {name} can't be {value!r}; it is on or off")
+    return found
+
+
+_SWITCH = {"on": True, "true": True, "off": False, "false": False}
+_READERS = {float: _number, str: _text, bool: _switch}
+
+
 def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return f"{value:g}" if isinstance(value, float) else str(value) or "(not set)"

@@ -35,11 +35,13 @@ class DistrainMagics(Magics):  # type: ignore[misc]
 
 
 def load(shell: InteractiveShell) -> None:
-    """Register the magics, and what completes their options."""
+    """Register the magics, what completes their options, and what warms up for the first run."""
     from distrain_nb.magics.completion import add_matcher
+    from distrain_nb.magics.warming import after_cell
 
     shell.register_magics(DistrainMagics)
     add_matcher(shell)
+    shell.events.register("post_run_cell", after_cell)
 
 
 def _words(line: str) -> list[str]:

@@ -3,7 +3,8 @@
 It never runs user code, never touches CUDA and is nobody's kernel, so that what it forks is as
 clean as a new interpreter. `python -m distrain_nb.worker.forkserver SOCKET IDLE FOLDER ANSWER`
 serves the run in FOLDER, whose client reads the pipe ANSWER, and then those that are sent to
-SOCKET, until it has been idle for IDLE seconds.
+SOCKET, until it has been idle for IDLE seconds. With `SOCKET IDLE --warm PID STARTED MODULE…` it
+imports the modules and waits for a run as long as that kernel lives.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from dataclasses import replace
 from pathlib import Path
-from typing import Dict, Set
+from typing import Dict, Iterable, List, Optional, Set
 
 from distrain_nb.worker import failure, system
 from distrain_nb.worker.launch import Launch
-from distrain_nb.worker.request import TAKEN, Request, listen, receive, send
+from distrain_nb.worker.request import TAKEN, Asked, Request, Warming, listen, receive, send
 from distrain_nb.worker.status import CANCEL_FILE, Owner, State, Status
 from distrain_nb.worker.supervisor import Supervisor, exit_status
 
@@ -39,19 +41,22 @@ class ForkServer:
         self._address = address
         self._idle = idle
         self._imported: Set[str] = set()
+        self._warming: Optional[threading.Thread] = None
+        self._kernels: List[Owner] = []
+        self._has_had_a_run = False
         self._runs: Dict[int, Path] = {}
         self._listener = listen(address)
         self._place = os.stat(str(address)).st_ino
 
-    def serve(self, first: Request) -> None:
+    def serve(self, first: Asked) -> None:
         """Serve until nothing has run and nobody has asked for a while.
 
         Raises OSError when a run has ended and that can't be written down: readers take a run
         whose server has ended for failed.
         """
-        self._take(first)
+        self._answer(first)
         idle_since = time.monotonic()
-        while time.monotonic() - idle_since < self._idle and self._in_place():
+        while time.monotonic() - idle_since < self._idle and self._in_place() and self._wanted():
             asked = self._turn()
             if asked or self._reap():
                 idle_since = time.monotonic()
@@ -68,15 +73,26 @@ class ForkServer:
         except FileNotFoundError:
             return False
 
+    def _wanted(self) -> bool:
+        """Whether a run has come, or still may from a kernel for which this was started."""
+        return self._has_had_a_run or any(kernel.alive for kernel in self._kernels)
+
     def _turn(self) -> bool:
         self._listener.settimeout(TURN_WITH_RUNS_S if self._runs else TURN_S)
         try:
-            request = receive(self._listener)
+            asked = receive(self._listener)
         except socket.timeout:
             return False
-        if request is not None:
-            self._take(request)
-        return request is not None
+        if asked is not None:
+            self._answer(asked)
+        return asked is not None
+
+    def _answer(self, asked: Asked) -> None:
+        if isinstance(asked, Warming):
+            self._warm(asked)
+        else:
+            self._has_had_a_run = True
+            self._take(asked)
 
     def _reap(self) -> bool:
         """Say whether a run is still alive."""
@@ -102,20 +118,49 @@ class ForkServer:
         except Exception as error:
             _give_up(folder, _in_words(error))
 
+    def _warm(self, asked: Warming) -> None:
+        """Import in a thread that gives way to others: what is forked later does not."""
+        self._end_warming()
+        self._kernels.append(asked.kernel)
+        missing = self._missing(asked.modules)
+        if missing:
+            self._warming = threading.Thread(target=self._import_gently, args=(missing,))
+            self._warming.start()
+
+    def _import_gently(self, names: Iterable[str]) -> None:
+        system.lower_thread()
+        for name in names:
+            self._import(name)
+
+    def _end_warming(self) -> None:
+        """Nothing is forked while a thread is at work."""
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
+            _settle()
+
     def _preload(self, folder: Path) -> None:
-        missing = [name for name in Launch.read(folder).preload if name not in self._imported]
+        if self._warming is not None and self._warming.is_alive():
+            _say_importing(folder, "frameworks")
+        self._end_warming()
+        missing = self._missing(Launch.read(folder).preload)
         for name in missing:
             if (folder / CANCEL_FILE).exists():
                 return
-            Status.read(folder).enter(State.STARTING, "importing %s" % name).write(folder)
-            try:
-                importlib.import_module(name)
-            except BaseException:  # the rank's own import will say what is wrong
-                pass
-            self._imported.add(name)
+            _say_importing(folder, name)
+            self._import(name)
         if missing:
-            gc.collect()
-            gc.freeze()
+            _settle()
+
+    def _missing(self, names: Iterable[str]) -> List[str]:
+        return [name for name in names if name not in self._imported]
+
+    def _import(self, name: str) -> None:
+        try:
+            importlib.import_module(name)
+        except BaseException:  # the rank's own import will say what is wrong
+            pass
+        self._imported.add(name)
 
     def _fork(self, folder: Path) -> int:
         pid = os.fork()
@@ -123,6 +168,16 @@ class ForkServer:
             self._listener.close()
             supervise(folder)
         return pid
+
+
+def _say_importing(folder: Path, what: str) -> None:
+    Status.read(folder).enter(State.STARTING, "importing %s" % what).write(folder)
+
+
+def _settle() -> None:
+    """Keep what was imported out of the collector's way, so that forks go on sharing it."""
+    gc.collect()
+    gc.freeze()
 
 
 def supervise(folder: Path) -> None:
@@ -181,8 +236,8 @@ def _give_up(folder: Path, why: str) -> None:
         pass
 
 
-def main(address: Path, idle: float, request: Request) -> None:
-    """Serve at `address`, unless another server does: then hand it the run."""
+def main(address: Path, idle: float, asked: Asked) -> None:
+    """Serve at `address`, unless another server does: then ask that one."""
     if not getattr(sys.flags, "safe_path", False):
         del sys.path[0]  # the current folder, whose modules are no frameworks
     with open(str(address) + ".lock", "w") as lock:
@@ -190,14 +245,20 @@ def main(address: Path, idle: float, request: Request) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX)
         except OSError:  # a file system without locks: at worst there are two servers
             pass
-        if send(address, request):
+        if send(address, asked):
             return
         server = ForkServer(address, idle)
     try:
-        server.serve(request)
+        server.serve(asked)
     finally:
         server.close()
 
 
+def _asked(words: List[str]) -> Asked:
+    if words[0] == "--warm":
+        return Warming.of(words[1:])
+    return Request(Path(words[0]), int(words[1]))
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), float(sys.argv[2]), Request(Path(sys.argv[3]), int(sys.argv[4])))
+    main(Path(sys.argv[1]), float(sys.argv[2]), _asked(sys.argv[3:]))

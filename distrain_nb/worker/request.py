@@ -1,4 +1,6 @@
-"""How a run is given to a fork server: one datagram, and a pipe for the answer.
+"""What a fork server is asked for: to take a run, or to import what one may need.
+
+A run is one datagram, and a pipe for the answer.
 
 A datagram is whole or not there, so no client can keep others waiting by saying nothing, and none
 is harmed by another that goes away. The pipe's writing end travels with it; when it closes without
@@ -8,12 +10,15 @@ an answer, the server has ended before it took the run.
 from __future__ import annotations
 
 import array
+import json
 import os
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator, Optional
+from typing import Iterator, List, Optional, Tuple, Union
+
+from distrain_nb.worker.status import Owner
 
 TAKEN = "taken"
 LONGEST_PATH = 1 << 12
@@ -38,22 +43,44 @@ class Request:
         os.close(self.answer)
 
 
-def send(address: Path, request: Request) -> bool:
-    """Give the server at that address the run; say whether there is one."""
-    answer = array.array("i", [request.answer]).tobytes()
+@dataclass(frozen=True)
+class Warming:
+    """Modules to import before a run needs them, for a kernel that may start one."""
+
+    kernel: Owner
+    modules: Tuple[str, ...]
+
+    def words(self) -> List[str]:
+        return [str(self.kernel.pid), self.kernel.started, *self.modules]
+
+    @classmethod
+    def of(cls, words: List[str]) -> Warming:
+        """Raises ValueError."""
+        pid, started, *modules = words
+        return cls(Owner(int(pid), started), tuple(modules))
+
+
+Asked = Union[Request, Warming]
+
+
+def send(address: Path, asked: Asked) -> bool:
+    """Ask the server at that address; say whether there is one."""
+    if isinstance(asked, Request):
+        data = os.fsencode(str(asked.folder))
+        answer = array.array("i", [asked.answer]).tobytes()
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
+    else:
+        data, control = json.dumps(asked.words()).encode(), []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, _short(address) as name:
         try:
             connection.connect(name)
-            connection.sendmsg(
-                [os.fsencode(str(request.folder))],
-                [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)],
-            )
+            connection.sendmsg([data], control)
         except (FileNotFoundError, ConnectionError):
             return False
     return True
 
 
-def receive(listener: socket.socket) -> Optional[Request]:
+def receive(listener: socket.socket) -> Optional[Asked]:
     """The next request; None for anything else. Raises socket.timeout."""
     data, control, _, _ = listener.recvmsg(LONGEST_PATH, socket.CMSG_SPACE(_INT), _CLOSE_ON_EXEC)
     passed = array.array("i")
@@ -65,7 +92,15 @@ def receive(listener: socket.socket) -> Optional[Request]:
         return Request(path, passed[0])
     for descriptor in passed:
         os.close(descriptor)
-    return None
+    return None if passed else _warming(data)
+
+
+def _warming(data: bytes) -> Optional[Warming]:
+    try:
+        words = json.loads(data.decode())
+        return Warming.of(words) if all(isinstance(word, str) for word in words) else None
+    except (ValueError, TypeError):
+        return None
 
 
 def listen(address: Path) -> socket.socket:

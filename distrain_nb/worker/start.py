@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Dict, List, Sequence
 
-from distrain_nb.worker import failure, marks, parameter_server, rank, system
+from distrain_nb.worker import failure, marks, parameter_server, rank, system, threads
 from distrain_nb.worker.failure import Failure
 from distrain_nb.worker.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.output import Output
@@ -123,6 +123,8 @@ def _become_rank(
             signal.signal(number, signal.SIG_DFL)
         os.environ.update(launch.processes[index].environment)
         os.chdir(launch.working_folder)
+        if threads.VARIABLE in launch.processes[index].environment:
+            threads.limit(int(os.environ[threads.VARIABLE]))
         _reseed()
         if launch.processes[index].serves:
             parameter_server.serve()

@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 import socket
+import threading
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
@@ -13,6 +14,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _HALF_THE_WEIGHT = 3  # as a nice value: 526 to 1,024
+_THIRD_OF_WEIGHT = 5  # 335
 
 
 def die_with_parent(parent: Optional[int] = None) -> None:
@@ -43,6 +45,12 @@ def give_way() -> None:
         Path("/proc/self/autogroup").write_text(str(_HALF_THE_WEIGHT))
     except OSError:
         pass  # no such sharing here, or it was changed elsewhere a moment ago
+
+
+def lower_thread() -> None:
+    """Have this thread alone weigh a third of others: on Linux a nice value is a thread's."""
+    if hasattr(os, "uname") and os.uname().sysname == "Linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), os.nice(0) + _THIRD_OF_WEIGHT)
 
 
 def flush_c_streams() -> None:

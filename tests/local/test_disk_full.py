@@ -93,4 +93,4 @@ def test_a_run_does_not_start_where_nothing_can_be_written(small_disk: Path) -> 
     run = api.submit("pass", wait=True)
     fill(small_disk)
     with pytest.raises(DistrainError, match=r"can't be started here: .*No space left on device"):
-        hand_over(run.folder, {}, 60.0)
+        hand_over(run.folder, 60.0)

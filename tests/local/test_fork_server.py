@@ -71,7 +71,7 @@ def test_no_client_harms_anothers_start(server: psutil.Process, tmp_path: Path) 
     for descriptor in (nobody_reads[1], *full):
         os.close(descriptor)
     with pytest.raises(DistrainError, match=r"No such file or directory: '.*gone/status.json'"):
-        warm.hand_over(gone, {}, 60.0)
+        warm.hand_over(gone, 60.0)
 
 
 def server_address(server: psutil.Process) -> Path:

@@ -126,7 +126,7 @@ def test_frameworks_start_no_thread_when_they_are_imported() -> None:
     import subprocess
     import sys
 
-    from distrain_nb.backends.local.plan import FORK_SAFE
+    from distrain_nb.worker.fork_safe import FORK_SAFE
 
     look = "import os, {0}; print(len(os.listdir('/proc/self/task')))"
     single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -46,7 +46,7 @@ class LocalBackend:
             (folder / name).mkdir()
         plan.launch.write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-        hand_over(folder, plan.environment, plan.job.config.idle)
+        hand_over(folder, plan.job.config.idle)
 
     def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
         return Status.current(folder)

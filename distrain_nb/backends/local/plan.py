@@ -23,6 +23,8 @@ from distrain_nb.cluster import (
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.worker import threads
+from distrain_nb.worker.fork_safe import FORK_SAFE
 from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
 from distrain_nb.worker.mpi import custom_options, mpirun
 from distrain_nb.worker.status import Owner
@@ -31,10 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from distrain_nb.backends.base import Job
-
-# Frameworks that start no thread when imported, so that a process may fork after it: checked by a
-# test. Whatever else a program imports, its ranks import themselves.
-FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
 
 # Characters of a variable that is printed on the line of its process.
 SHORT = 40
@@ -48,17 +46,16 @@ FOLDERS = {
 
 @dataclass(frozen=True)
 class LocalPlan:
-    """What will be started: `environment` is for all processes, each has its own besides."""
+    """What will be started."""
 
     job: Job
     launcher: str
     ranks_per_replica: int
     launch: Launch
-    environment: dict[str, str]
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        told = [{**self.environment, **process.environment} for process in self.launch.processes]
+        told = [process.environment for process in self.launch.processes]
         common = {n: v for n, v in told[0].items() if all(each.get(n) == v for each in told)}
         lines = [f"{len(told)} processes on this machine, launcher {self.launcher}; each is told:"]
         lines += [f"  {name}={value}" for name, value in common.items()]
@@ -84,9 +81,11 @@ def plan(job: Job) -> LocalPlan:
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
+    told = tuple(ranks(cluster, per_replica, job.name or "local"))
+    common = {**_folders(), **_threads(len(told))}
     processes = tuple(
-        ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **_folders()})
-        for r in ranks(cluster, per_replica, job.name or "local")
+        ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
+        for r in told
     )
     launch = Launch(
         processes=processes,
@@ -100,7 +99,7 @@ def plan(job: Job) -> LocalPlan:
         timeout=job.layout.timeout,
         distributes=launcher != "python",
     )
-    return LocalPlan(job, launcher, per_replica, launch, _threads(len(processes)), tuple(findings))
+    return LocalPlan(job, launcher, per_replica, launch, tuple(findings))
 
 
 def _cluster(job: Job) -> Cluster:
@@ -143,9 +142,9 @@ def _mpirun(job: Job, processes: int) -> tuple[str, ...]:
 
 def _threads(processes: int) -> dict[str, str]:
     """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
-    if "OMP_NUM_THREADS" in os.environ or processes == 1:
+    if threads.VARIABLE in os.environ or processes == 1:
         return {}
-    return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // processes))}
+    return {threads.VARIABLE: str(max(1, (os.cpu_count() or 1) // processes))}
 
 
 def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:

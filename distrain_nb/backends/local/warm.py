@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.request import TAKEN, Request, send
+from distrain_nb.worker.request import TAKEN, Request, Warming, send
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 # What differs from one kernel, or one terminal, to the next and matters to no framework.
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
@@ -28,19 +28,30 @@ _PASSING_NAMES = frozenset(
 )  # fmt: skip
 
 
-def hand_over(folder: Path, additions: Mapping[str, str], idle: float) -> None:
+def hand_over(folder: Path, idle: float) -> None:
     """Have the run in `folder` started; returns when a fork server has taken it.
 
-    Its processes get this process's environment, as a user's own child would, and `additions`.
+    Its processes get this process's environment, as a user's own child would.
     Raises DistrainError when the run can't be started on this machine.
     """
-    environment = {**_environment(), **additions}
+    environment = _environment()
     address = _address(environment)
     answer = _answer(folder, lambda request: send(address, request))
     if not answer:
-        answer = _answer(folder, lambda request: _start(address, environment, idle, request))
+        answer = _answer(folder, lambda request: _start_for(address, environment, idle, request))
     if answer != TAKEN:
         raise DistrainError(f"the run can't be started here: {answer or _last_word(address)}")
+
+
+def prepare(warming: Warming, idle: float) -> None:
+    """Have a fork server of this process's environment import what a run may need.
+
+    Raises DistrainError when none can be started on this machine.
+    """
+    environment = _environment()
+    address = _address(environment)
+    if not send(address, warming):
+        _start(address, environment, idle, ["--warm", *warming.words()])
 
 
 def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
@@ -54,18 +65,31 @@ def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
         return answers.read()
 
 
-def _start(address: Path, environment: Mapping[str, str], idle: float, request: Request) -> None:
+def _start_for(
+    address: Path, environment: Mapping[str, str], idle: float, request: Request
+) -> None:
+    words = [str(request.folder), str(request.answer)]
+    _start(address, environment, idle, words, [request.answer])
+
+
+def _start(
+    address: Path,
+    environment: Mapping[str, str],
+    idle: float,
+    words: Sequence[str],
+    pass_fds: Sequence[int] = (),
+) -> None:
     command = [sys.executable, "-m", "distrain_nb.worker.forkserver", str(address), str(idle)]
     with _log(address).open("ab") as log:
         subprocess.Popen(
-            [*command, str(request.folder), str(request.answer)],
+            [*command, *words],
             cwd="/",
             env=dict(environment),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=[request.answer],
+            pass_fds=pass_fds,
         )
 
 

@@ -1,0 +1,33 @@
+"""`python -m distrain_nb.backends.local.warming FOLDER PID STARTED MODULE…`: warm up for a kernel.
+
+A process of its own, so that the kernel does nothing but start it; FOLDER is the kernel's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from distrain_nb.backends.local.warm import prepare
+from distrain_nb.config import Config
+from distrain_nb.worker.memory import available
+from distrain_nb.worker.request import Warming
+
+# What importing the frameworks takes, several times over.
+ENOUGH_BYTES = 2 << 30
+
+
+def main(folder: str, warming: Warming) -> None:
+    """Have the fork server of this environment ready, unless memory is short or it is not wanted.
+
+    Raises OptionError and StoreError where the settings can't be read, DistrainError where no
+    server can be started: the run to come says the same.
+    """
+    os.chdir(folder)
+    config = Config.load()
+    if config.warm and available() >= ENOUGH_BYTES:
+        prepare(warming, config.idle)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Warming.of(sys.argv[2:]))

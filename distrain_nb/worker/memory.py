@@ -1,0 +1,54 @@
+"""How much memory is left to this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Iterator, Tuple
+
+_NO_LIMIT = 1 << 60
+
+
+def available(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Bytes that can still be had: the least of what the machine and each control group have.
+
+    Where nothing can be read, there is no limit known. What a group holds of files that were read
+    can be had again, so it doesn't count.
+    """
+    machine = _numbers(proc / "meminfo").get("MemAvailable:")
+    left = [_NO_LIMIT if machine is None else machine << 10]
+    left += [limit - used for limit, used in _groups(proc / "self" / "cgroup", cgroups)]
+    return max(0, min(left))
+
+
+def _groups(own: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
+    """(limit, used) of each control group that this process is in and that has a limit."""
+    for line in _text(own).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = cgroups, ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = cgroups / "memory"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        below = root / path.lstrip("/")
+        for group in (below, *below.parents):
+            limit, used = (_text(group / name).strip() for name in names[:2])
+            if limit.isdigit() and used.isdigit():
+                files = _numbers(group / "memory.stat").get(names[2], 0)
+                yield int(limit), int(used) - files
+            if group == root:
+                break
+
+
+def _numbers(path: Path) -> Dict[str, int]:
+    """The lines `name number` of a file."""
+    words = [line.split() for line in _text(path).splitlines()]
+    return {each[0]: int(each[1]) for each in words if len(each) > 1 and each[1].isdigit()}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,47 @@
+"""How many threads a rank computes with, where its fork server has loaded what computes.
+
+Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was a rank.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Iterator
+
+VARIABLE = "OMP_NUM_THREADS"
+
+_LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
+_SETTERS = (
+    "omp_set_num_threads",
+    "MKL_Set_Num_Threads",
+    *("%sopenblas_set_num_threads%s" % (a, z) for a in ("", "scipy_") for z in ("", "64_")),
+)
+
+
+def limit(number: int) -> None:
+    """Have what is loaded compute with that many threads, as if it had read so."""
+    for path in _loaded():
+        try:
+            library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        except OSError:  # replaced on disk since
+            continue
+        for name in _SETTERS:
+            if hasattr(library, name):
+                getattr(library, name)(number)
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(number)
+
+
+def _loaded() -> Iterator[str]:
+    try:
+        lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    yield from {
+        path for path in (line[line.find("/") :] for line in lines) if _LIBRARY.search(path)
+    }
