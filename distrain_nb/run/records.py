@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from google_crc32c import value as crc32c
 from numpy.typing import NDArray
 
+from distrain_nb.run.checksums import checksums_match
+from distrain_nb.run.framing import FOOT, find_records
 from distrain_nb.run.protobuf import (
     VARINT,
     EventLayout,
@@ -23,16 +24,12 @@ from distrain_nb.run.protobuf import (
     number,
     varint,
 )
-from distrain_nb.worker.crc32c import TABLE, masked
+from distrain_nb.worker.crc32c import masked
 
 POINT = np.dtype([("step", "<i8"), ("wall_time", "<f8"), ("value", "<f8")])
 Points = NDArray[np.void]
 Rows = NDArray[np.uint8]
 
-_HEADER = struct.Struct("<QI")
-_HEAD, _FOOT = _HEADER.size, 4
-# Bytes that may still become records, as a file that is written over a network can show zeros.
-_WAITED_FOR = 1 << 20
 _WORTH_IT = 16
 _MISSES = 4
 _LONGEST_IN_BULK = 1024
@@ -77,10 +74,10 @@ class Stretch:
 
 def read_stretch(buffer: bytes) -> Stretch:
     """Parse the whole records at the start of `buffer`."""
-    records = _find_records(buffer)
-    parser = _Parser(
-        buffer, np.array(records.starts, np.int64), np.array(records.lengths, np.int64)
-    )
+    records = find_records(buffer)
+    none = np.empty(0, np.int64)
+    starts, lengths = (np.concatenate([none, *e]) for e in (records.starts, records.lengths))
+    parser = _Parser(buffer, starts, lengths)
     parser.parse()
     kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
     appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
@@ -93,60 +90,6 @@ def read_stretch(buffer: bytes) -> Stretch:
         parser.restarts,
         parser.found,
     )
-
-
-@dataclass
-class _Records:
-    """Where the data of each whole record begins, how long it is, and the rest as in Stretch."""
-
-    starts: list[int] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    end: int = 0
-    skipped: int = 0
-    unreadable: bool = False
-
-    def skip(self, end: int) -> None:
-        self.skipped += end - self.end
-        self.end = end
-
-
-def _find_records(buffer: bytes) -> _Records:
-    found = _Records()
-    checked: dict[int, int] = {}
-    end = len(buffer)
-    unpack = _HEADER.unpack_from
-    while (at := found.end) + _HEAD + _FOOT <= end:
-        length, crc = unpack(buffer, at)
-        if checked.get(length) != crc:
-            if masked(crc32c(buffer[at : at + 8])) != crc:
-                if (following := _next_header(buffer, at)) is not None:
-                    found.skip(following)
-                    continue
-                if end - at > _WAITED_FOR:
-                    found.skip(end - _HEAD)
-                found.unreadable = True
-                break
-            checked[length] = crc
-        following = at + _HEAD + length + _FOOT
-        if following > end:
-            break
-        found.starts.append(at + _HEAD)
-        found.lengths.append(length)
-        found.end = following
-    return found
-
-
-def _next_header(buffer: bytes, after: int) -> int | None:
-    """Where the next record begins: its length, below 4 GiB and never 0, has its checksum."""
-    data = np.frombuffer(buffer, np.uint8)[after + 1 :]
-    zero = data == 0
-    zeros = zero[:-3] & zero[1:-2] & zero[2:-1] & zero[3:]
-    for at in (np.flatnonzero(zeros[4:] & ~zeros[:-4]) + after + 1).tolist():
-        if at + _HEAD <= len(buffer):
-            _, crc = _HEADER.unpack_from(buffer, at)
-            if masked(crc32c(buffer[at : at + 8])) == crc:
-                return int(at)
-    return None
 
 
 Piece = tuple[NDArray[np.int64], Points]
@@ -205,7 +148,7 @@ class _Parser:
 
     def _rows(self, group: NDArray[np.int64]) -> Rows:
         """The data of records of one length, each followed by its stored checksum."""
-        size = int(self._lengths[group[0]]) + _FOOT
+        size = int(self._lengths[group[0]]) + FOOT
         places = len(self._buffer) - size + 1
         windows: NDArray[Any] = np.ndarray((places,), f"V{size}", self._buffer, strides=(1,))
         return windows[self._starts[group]].view(np.uint8).reshape(len(group), size)
@@ -239,11 +182,11 @@ class _Parser:
 
     def _is_whole(self, record: int, data: bytes) -> bool:
         foot = self._starts[record] + len(data)
-        stored = int.from_bytes(self._buffer[foot : foot + _FOOT], "little")
+        stored = int.from_bytes(self._buffer[foot : foot + FOOT], "little")
         return bool(masked(crc32c(data)) == stored)
 
     def _parse_bulk(self, group: NDArray[np.int64], rows: Rows, layout: EventLayout) -> None:
-        whole = _checksums_match(rows, layout)
+        whole = checksums_match(rows, _varying(layout))
         if not whole.all():
             self.corrupt += int((~whole).sum())
             group, rows = group[whole], rows[whole]
@@ -270,7 +213,7 @@ def _readable_in_bulk(layout: EventLayout, length: int) -> bool:
 def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
     """Which rows have the same fields at the same places as the first."""
     varying = _varying(layout)
-    fixed = np.setdiff1d(np.arange(rows.shape[1] - _FOOT), varying)
+    fixed = np.setdiff1d(np.arange(rows.shape[1] - FOOT), varying)
     alike: NDArray[np.bool_] = (rows[:, fixed] == rows[0, fixed]).all(axis=1)
     if layout.step:
         step = rows[:, layout.step]
@@ -283,37 +226,6 @@ def _varying(layout: EventLayout) -> NDArray[np.int64]:
     parts = [layout.wall_time, layout.step]
     parts += [part for slot in layout.slots for part in (slot.tag, slot.value)]
     return np.concatenate([np.arange(part.start, part.stop) for part in parts if part])
-
-
-def _checksums_match(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
-    """Check all rows against their stored checksums.
-
-    A CRC is linear: rows of one length differ in their checksums by the sum (XOR) of what each
-    differing byte contributes, whatever the others are. So one row is checked whole, and of the
-    others only the bytes that vary.
-    """
-    size = rows.shape[1] - _FOOT
-    first = rows[0]
-    crc = np.full(len(rows), crc32c(first[:size].tobytes()), dtype=np.uint32)
-    for place in _varying(layout).tolist():
-        column = rows[:, place]
-        if (column != first[place]).any():
-            effects = _effects(size - 1 - place)
-            crc ^= effects[column] ^ effects[first[place]]
-    stored = rows[:, size:].copy().view("<u4")[:, 0]
-    rotated = stored - np.uint32(0xA282EAD8)
-    matches: NDArray[np.bool_] = ((rotated >> 17) | (rotated << 15)) == crc
-    return matches
-
-
-@lru_cache(maxsize=_LONGEST_IN_BULK)
-def _effects(following: int) -> NDArray[np.uint32]:
-    """What each value of a byte contributes to the checksum when `following` bytes follow it."""
-    table = np.array(TABLE, dtype=np.uint32)
-    effects: NDArray[np.uint32] = table.copy()
-    for _ in range(following):
-        effects = (effects >> 8) ^ table[effects & 0xFF]
-    return effects
 
 
 def _varints(columns: Rows) -> NDArray[np.int64]:
@@ -330,20 +242,26 @@ def _numbers(columns: Rows, kind: str) -> NDArray[Any]:
 
 def _by_tag(columns: Rows) -> list[tuple[str, slice | NDArray[np.int64]]]:
     """(tag, the rows that have it), for tags of one length."""
-    if (columns == columns[0]).all():
+    varying = np.flatnonzero((columns != columns[0]).any(axis=0))
+    if not len(varying):
         return [(_text(columns[0].tobytes()), slice(None))]
-    tags = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}")[:, 0]
-    names, members = _inverse(tags)
-    order = np.argsort(members, kind="stable")
-    edges = np.flatnonzero(np.diff(members[order])) + 1
-    return [(_text(name), rows) for name, rows in zip(names, np.split(order, edges), strict=True)]
+    kinds = _kinds(columns, varying)
+    order = np.argsort(kinds, kind="stable")
+    edges = np.flatnonzero(np.diff(kinds[order])) + 1
+    return [(_text(columns[rows[0]].tobytes()), rows) for rows in np.split(order, edges)]
 
 
-def _inverse(tags: NDArray[np.bytes_]) -> tuple[list[bytes], NDArray[np.int64]]:
-    """The distinct tags, and for each row the number of its own."""
-    numbers: dict[bytes, int] = {}
-    members = [numbers.setdefault(tag, len(numbers)) for tag in tags.tolist()]
-    return list(numbers), np.array(members, dtype=np.int64)
+def _kinds(columns: Rows, varying: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+    """A number for each row, the same for rows that are the same: they differ where they vary."""
+    size = next((size for size in (1, 2, 4, 8) if len(varying) <= size), None)
+    if size is None:
+        tags = np.ascontiguousarray(columns).view(f"S{columns.shape[1]}")[:, 0]
+        numbers: dict[bytes, int] = {}
+        return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags.tolist()])
+    packed = np.zeros((len(columns), size), np.uint8)
+    packed[:, : len(varying)] = columns[:, varying]
+    kinds: NDArray[np.integer[Any]] = packed.view(f"<u{size}")[:, 0]
+    return kinds
 
 
 def _in_order(pieces: list[Piece], restarts: list[tuple[int, int]]) -> Piece:

@@ -72,9 +72,8 @@ def test_the_first_run_comes_from_a_server_that_was_warm(nb: Kernel, word: str) 
     run = api.attach("first")
     assert run.result["found"] == (os.nice(0) + 3, max(1, (os.cpu_count() or 1) // 2))
     assert warm.is_running()
-    assert [
-        each for each in started(word) if "distrain_nb.worker.forkserver" in each.cmdline()
-    ] == [warm]
+    servers = [p for p in started(word) if "distrain_nb.worker.forkserver" in p.info["cmdline"]]
+    assert servers == [warm]
     nb.run("import numpy\nimport torch")
     nb.kill()
     assert warm.is_running(), "it has had a run, and stays for the next"
