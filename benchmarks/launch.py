@@ -1,12 +1,15 @@
 """From a cell to the first all_reduce done in two ranks: ours, torchrun, accelerate.
 
 Every sample runs in a real kernel, the rivals interleaved. `python benchmarks/launch.py [ROUNDS]`;
-the last line is one JSON object. Times are medians in seconds, memory is PSS in MB.
+the last line is one JSON object. Times are medians in seconds, memory is PSS in MB. `first` has
+nothing warm; `first_warm` is ours in a notebook that imported torch 5 seconds before. A sample that
+fails is said, counted in `failed`, and left out.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -14,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -25,6 +28,7 @@ from tests.kernels import Kernel, kernel
 
 RERUNS = 4
 DEADLOCKED_AFTER_S = 20.0
+IMPORTED_BEFORE_S = 5.0
 
 # What every rank does: the file it leaves says when the first all_reduce was done.
 RANK = """
@@ -54,6 +58,10 @@ print(took * 1000, *sorted(set(sys.modules) - before))
 """
 
 
+class Failed(Exception):
+    """A cell that did not do what is measured."""
+
+
 class Bench:
     """One way of starting two ranks from a cell."""
 
@@ -61,23 +69,26 @@ class Bench:
         self.name, self.setup, self.cell = name, setup, cell
         self.first: list[float] = []
         self.again: list[float] = []
+        self.warm: list[float] = []
         self.ranks_pss: list[float] = []
         self.all_pss: list[float] = []
+        self.failed = 0
 
     def sample(self, nb: Kernel, hold: float = 0.0, work: str = "") -> float:
-        """Seconds from sending the cell to the last rank's first all_reduce."""
+        """Seconds from sending the cell to the last rank's first all_reduce. Raises Failed."""
         with tempfile.TemporaryDirectory() as marks:
             code = self.cell(RANK.format(marks=marks, hold=hold, work=work))
             began = time.time()
             sent = nb.send(code)
-            try:
-                done = self._wait(Path(marks))
-            except TimeoutError:
-                print(nb.outcome(sent, 5).traceback)
-                raise
+            done = self._wait(Path(marks))
             if hold:
                 self._weigh([int(text.split()[1]) for text in done])
-            nb.outcome(sent)
+            try:
+                error = nb.outcome(sent, DEADLOCKED_AFTER_S).error
+            except TimeoutError:
+                raise Failed(f"{self.name}: the cell does not end") from None
+            if error:
+                raise Failed(f"{self.name}: {error}")
         return max(float(text.split()[0]) for text in done) - began
 
     def _wait(self, marks: Path) -> list[str]:
@@ -87,7 +98,7 @@ class Bench:
             if len(texts) == 2 and all(len(text.split()) == 2 for text in texts):
                 return texts
             time.sleep(0.005)
-        raise TimeoutError(f"{self.name}: no all_reduce within {DEADLOCKED_AFTER_S} s")
+        raise Failed(f"{self.name}: no all_reduce within {DEADLOCKED_AFTER_S:g} s")
 
     def _weigh(self, ranks: list[int]) -> None:
         time.sleep(0.3)
@@ -147,15 +158,35 @@ def fresh(bench: Bench) -> Iterator[Kernel]:
             yield nb
         for process in psutil.process_iter(["cmdline"]):
             if folder in " ".join(process.info["cmdline"] or ()):
-                process.kill()
-                process.wait()
+                with suppress(psutil.NoSuchProcess):  # it has ended by itself meanwhile
+                    process.kill()
+                    process.wait()
 
 
 def measure(bench: Bench) -> None:
-    with fresh(bench) as nb:
+    with counted(bench), fresh(bench) as nb:
         bench.first.append(bench.sample(nb))
-        bench.again += [bench.sample(nb) for _ in range(RERUNS)]
+        for _ in range(RERUNS):
+            bench.again.append(bench.sample(nb))
         bench.sample(nb, hold=1.5)
+
+
+def measure_warm(bench: Bench) -> None:
+    """The first run of a notebook that has imported torch a moment ago."""
+    with counted(bench), fresh(bench) as nb:
+        nb.run("import torch")
+        time.sleep(IMPORTED_BEFORE_S)
+        bench.warm.append(bench.sample(nb))
+
+
+@contextmanager
+def counted(bench: Bench) -> Iterator[None]:
+    """A failure ends this round of one rival, not the benchmark."""
+    try:
+        yield
+    except Failed as failed:
+        bench.failed += 1
+        print(failed)
 
 
 def after_torch(bench: Bench) -> str:
@@ -165,8 +196,13 @@ def after_torch(bench: Bench) -> str:
         try:
             bench.sample(nb, work=WORK)
             return f"{bench.sample(nb, work=WORK):.3f} s"
-        except TimeoutError:
-            return f"deadlock (nothing within {DEADLOCKED_AFTER_S:g} s)"
+        except Failed as failed:
+            return f"failed: {failed}"
+
+
+def median(samples: list[float]) -> float:
+    """NaN where every sample has failed."""
+    return statistics.median(samples) if samples else math.nan
 
 
 def load_ext() -> tuple[float, list[str]]:
@@ -188,14 +224,16 @@ def main(rounds: int) -> None:
     for _ in range(rounds):
         for bench in benches:
             measure(bench)
+        measure_warm(benches[0])
     print(f"\n{'':12} {'first':>8} {'again':>8} {'ranks':>8} {'with starters':>14}")
     for bench in benches:
-        figures = [statistics.median(each) for each in (bench.first, bench.again)]
-        memory = [statistics.median(each) for each in (bench.ranks_pss, bench.all_pss)]
+        figures = [median(each) for each in (bench.first, bench.again)]
+        memory = [median(each) for each in (bench.ranks_pss, bench.all_pss)]
         print(
             f"{bench.name:12} {figures[0]:6.3f} s {figures[1]:6.3f} s"
             f" {memory[0]:5.0f} MB {memory[1]:11.0f} MB"
         )
+    print(f"{benches[0].name}, torch imported before: {median(benches[0].warm):.3f} s")
     print("\nonce the kernel has used torch:")
     for bench in (ours(), accelerate()):
         print(f"{bench.name:12} {after_torch(bench)}")
@@ -203,16 +241,17 @@ def main(rounds: int) -> None:
     print(f"%load_ext {milliseconds:.1f} ms, heavy modules: {', '.join(heavy) or 'none'}")
     mine, rival = benches[0], benches[1]
 
-    def ratio(name: str) -> float:
-        ours, theirs = getattr(mine, name), getattr(rival, name)
-        return round(statistics.median(ours) / statistics.median(theirs), 4)
+    def ratio(ours: list[float], theirs: list[float]) -> float | None:
+        return round(median(ours) / median(theirs), 4) if ours and theirs else None
 
     print(json.dumps({
-        "first_over_torchrun": ratio("first"),
-        "rerun_over_torchrun": ratio("again"),
-        "pss_over_torchrun": ratio("ranks_pss"),
-        "pss_with_starters_over_torchrun": ratio("all_pss"),
+        "first_over_torchrun": ratio(mine.first, rival.first),
+        "first_warm_over_torchrun": ratio(mine.warm, rival.first),
+        "rerun_over_torchrun": ratio(mine.again, rival.again),
+        "pss_over_torchrun": ratio(mine.ranks_pss, rival.ranks_pss),
+        "pss_with_starters_over_torchrun": ratio(mine.all_pss, rival.all_pss),
         "load_ext_ms": round(milliseconds, 1),
+        "failed": {bench.name: bench.failed for bench in benches if bench.failed},
     }))  # fmt: skip
 
 

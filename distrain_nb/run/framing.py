@@ -20,8 +20,9 @@ _HEADER = struct.Struct("<QI")
 HEAD, FOOT = _HEADER.size, 4
 # Bytes that may still become records, as a file that is written over a network can show zeros.
 _WAITED_FOR = 1 << 20
-# Longest data of a record that is found together with others.
+# Longest data of a record that is found together with others, and where they are looked for.
 _SHORT = 1024
+_WINDOW = 1 << 18
 
 Numbers = NDArray[np.int64]
 
@@ -49,9 +50,11 @@ class Records:
 def find_records(buffer: bytes) -> Records:
     """The whole records at the start of `buffer`: many at once where they are short."""
     found = Records()
-    chains = _Chains(buffer)
+    chains = _Chains(buffer, 0)
     end = len(buffer)
     while (at := found.end) + HEAD + FOOT <= end:
+        if at >= chains.end:
+            chains = _Chains(buffer, at)
         starts, lengths = chains.at(at)
         if len(starts):
             found.add(starts, lengths)
@@ -72,10 +75,11 @@ def find_records(buffer: bytes) -> Records:
 
 
 class _Chains:
-    """Short records, each of which begins where another ends."""
+    """Short records, each of which begins where another ends, that begin from `begin` to `end`."""
 
-    def __init__(self, buffer: bytes) -> None:
-        heads, lengths = _short_headers(buffer)
+    def __init__(self, buffer: bytes, begin: int) -> None:
+        self.end = begin + _WINDOW
+        heads, lengths = _short_headers(buffer, begin, self.end)
         ends = heads + (HEAD + FOOT) + lengths
         whole = ends <= len(buffer)
         self._heads, self._lengths = heads[whole], lengths[whole]
@@ -91,15 +95,15 @@ class _Chains:
         return self._heads[first:last] + HEAD, self._lengths[first:last]
 
 
-def _short_headers(buffer: bytes) -> tuple[Numbers, Numbers]:
-    """Every place at which a length of at most `_SHORT` has its checksum, and the lengths."""
-    places = len(buffer) - HEAD + 1
+def _short_headers(buffer: bytes, begin: int, end: int) -> tuple[Numbers, Numbers]:
+    """The places at which a length of at most `_SHORT` has its checksum, and the lengths."""
+    places = min(end, len(buffer) - HEAD + 1) - begin
     if places <= 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    zero = np.frombuffer(buffer, np.uint8) == 0
+    zero = np.frombuffer(buffer, np.uint8, places + HEAD - 1, begin) == 0
     two = zero[:-1] & zero[1:]
     possible = two[2 : 2 + places] & two[4 : 4 + places] & two[6 : 6 + places]
-    heads = np.flatnonzero(possible)
+    heads = np.flatnonzero(possible) + begin
     lengths = _numbers_at(buffer, heads, "<u2")
     heads, lengths = heads[lengths <= _SHORT], lengths[lengths <= _SHORT]
     right = _numbers_at(buffer, heads + 8, "<u4") == _header_checksums()[lengths]

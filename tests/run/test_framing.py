@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from google_crc32c import value as crc32c
 
+from distrain_nb.run import framing
 from distrain_nb.run.framing import find_records
 from distrain_nb.worker.crc32c import masked
 
@@ -39,8 +40,9 @@ def data(chance: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_together_as_one_by_one(seed: int) -> None:
+def test_together_as_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(seed)
+    monkeypatch.setattr(framing, "_WINDOW", chance.choice([1, 50, 3000, 1 << 20]))
     buffer = b"".join(record(data(chance)) for _ in range(chance.choice([0, 1, 60])))
     for end in (len(buffer), *(chance.randrange(len(buffer) + 1) for _ in range(40))):
         found = find_records(buffer[:end])
