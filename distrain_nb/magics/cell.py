@@ -87,9 +87,8 @@ def watch(run: Run, waits: bool) -> None:
         run.cancel()
         while not run.state.final:
             time.sleep(REFRESH_EVERY_S)
-    if monitor:
-        _succeeds(monitor.finish)
-    _raise_outcome(run, monitor)
+    shown = monitor is not None and _succeeds(monitor.finish) and monitor.shows_report
+    _raise_outcome(run, shown)
 
 
 def _shown(run: Run) -> Monitor:
@@ -122,13 +121,15 @@ def _label(number: int) -> str:
     return f"Cell In[{number}]"
 
 
-def _raise_outcome(run: Run, monitor: Monitor | None) -> None:
+def _raise_outcome(run: Run, shown: bool) -> None:
     """The report whole, but in a line where the view just above shows it already."""
     try:
         run.check()
     except RunFailed as failed:
-        if monitor and monitor.shows_report:
-            raise RunFailed(": ".join(str(failed).splitlines()[:2])) from None
+        if shown:
+            from distrain_nb.ui.report import in_a_line
+
+            raise RunFailed(in_a_line(str(failed))) from None
         raise
 
 

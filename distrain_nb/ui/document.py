@@ -14,11 +14,12 @@ import numpy as np
 from distrain_nb.run.facts import Facts, brief, duration, plural, progress_text
 from distrain_nb.run.media import index
 from distrain_nb.ui import ansi, drawing, figure
+from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.run.log import Line
     from distrain_nb.ui.lines import Metrics
@@ -109,8 +110,17 @@ def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
     if len(lines) < tail.total:
         parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {facts.id}")
-    parts += [f"[{label(facts, line)}] {ansi.plain(shown_text(line))}" for line in lines]
+    parts += [f"[{label(facts, line)}] {text}" for line, text in _texts(facts, lines)]
     return "\n".join(part for part in [*parts, facts.error] if part)
+
+
+def _texts(facts: Facts, lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+    """The log's lines; of a traceback that the report has, what was raised."""
+    for block in blocks(lines):
+        if block.is_traceback and block.is_in(facts.error):
+            yield block.lines[0], block.raised
+        else:
+            yield from ((line, ansi.plain(shown_text(line))) for line in block.lines)
 
 
 def label(facts: Facts, line: Line) -> str:
@@ -173,12 +183,28 @@ def _log(facts: Facts, tail: Tail) -> str:
     count = plural(tail.total, "line")
     if len(lines) < tail.total:
         count = f"the last {len(lines)} of {count} · %distrain logs {facts.id}"
-    rows = "".join(_row(facts, line) for line in lines)
+    rows = "".join(_rows(facts, lines))
     return (
         f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span></div>'
         f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
         f"<div>{rows}</div></div>"
     )
+
+
+def _rows(facts: Facts, lines: Iterable[Line]) -> Iterator[str]:
+    """A row for each line; tracebacks are folded where the report says what failed."""
+    for block in blocks(lines):
+        rows = "".join(_row(facts, line) for line in block.lines)
+        if not (facts.error and block.is_traceback and block.raised):
+            yield rows
+            continue
+        first = block.lines[0]
+        tag, raised = html.escape(label(facts, first)), html.escape(block.raised)
+        yield (
+            f'<details class="dn-trace dn-p{first.process % COLOURS} dn-n{first.process}">'
+            f'<summary><span class="dn-tag">{tag}</span> <span>{raised}</span></summary>'
+            f"{rows}</details>"
+        )
 
 
 def _row(facts: Facts, line: Line) -> str:
@@ -219,7 +245,10 @@ def _rules(name: str, key: str) -> str:
     )
     if key == "all":
         return chosen
-    return chosen + f"#{name}-{key}:checked~.dn-log .dn-line:not(.dn-n{key}){{display:none}}"
+    return (
+        chosen
+        + f"#{name}-{key}:checked~.dn-log :is(.dn-line,.dn-trace):not(.dn-n{key}){{display:none}}"
+    )
 
 
 def _notes(facts: Facts, metrics: Metrics) -> list[str]:

@@ -50,7 +50,7 @@ class Monitor:
     @property
     def shows_report(self) -> bool:
         """Whether the report of a failure stands in the view, before the reader's eyes."""
-        return self._frontend.has_widgets
+        return self._frontend is not Frontend.TERMINAL
 
     def show(self) -> None:
         """Display the run below the cell that is running."""

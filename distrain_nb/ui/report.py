@@ -6,7 +6,15 @@ import html
 import re
 
 _PLACE = re.compile(r'^\s*(File "|Cell In\[|  File )')
+_CELL_PLACE = re.compile(r"^[ |+-]*(Cell In\[\d+\], line \d+(?:, in (?!<module>)[\w.<>]+)?)", re.M)
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b")
+
+
+def in_a_line(error: str) -> str:
+    """A report in a line: which run, what failed, and the line of the cell that last had a say."""
+    said = ": ".join(error.splitlines()[:2])
+    places = _CELL_PLACE.findall(error)
+    return f"{said} ({places[-1]})" if places else said
 
 
 def report_html(error: str) -> str:

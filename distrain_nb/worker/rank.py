@@ -79,7 +79,8 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
     if isinstance(request.code, int):
         status, reason = request.code, ""
     else:
-        status, reason = FAILED, ": %s" % (request.code,)
+        first = str(request.code).splitlines()[:1]
+        status, reason = FAILED, "".join(": " + line for line in first)
         print(request.code, file=sys.stderr)
     summary = "exited with status %d%s" % (status, reason)
     text = tracebacks.format_exception(request)

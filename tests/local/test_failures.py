@@ -50,11 +50,14 @@ def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> No
     outcome = nb.run(IN_A_COLLECTIVE.format(deed='raise ValueError("boom")'))
     run = api.attach()
     assert outcome.error.startswith("RunFailed")
-    assert "rank 1 failed first: ValueError: boom" in outcome.traceback
-    assert "Cell In[2], line 8" in outcome.traceback
-    assert 'raise ValueError("boom")' in outcome.traceback
-    assert outcome.traceback.count("rank 0:") == 1
-    assert "distrain_nb" not in outcome.traceback, "our own frames say nothing to a user"
+    assert outcome.traceback.endswith(
+        "failed: rank 1 failed first: ValueError: boom (Cell In[2], line 8)"
+    )
+    seen = [shown["text/plain"] for shown in outcome.displays if "text/plain" in shown]
+    text = next(each for each in seen if "failed after" in each)
+    assert text.count('raise ValueError("boom")') == 1
+    assert text.count("rank 0:") == 1
+    assert "distrain_nb" not in text, "our own frames say nothing to a user"
     assert waited_for_no_collective(run)
     assert not ranks_of(run)
 
@@ -62,7 +65,9 @@ def test_a_rank_that_raises_while_the_other_is_in_a_collective(nb: Kernel) -> No
 def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> None:
     sent = nb.send("%%distrain --name one\nraise ValueError('boom')", on_a_page=True)
     outcome = nb.outcome(sent)
-    assert outcome.traceback == ("RunFailed: run 1 (one) failed: rank 0 failed: ValueError: boom")
+    assert outcome.traceback == (
+        "RunFailed: run 1 (one) failed: rank 0 failed: ValueError: boom (Cell In[2], line 2)"
+    )
     shown = [display.get("text/html", "") for display in outcome.displays]
     assert any("Cell In[2], line 2" in html for html in shown)
 
@@ -139,6 +144,14 @@ def test_a_working_folder_that_is_gone(
 def test_a_message_that_is_no_unicode(home: Path) -> None:
     with pytest.raises(RunFailed, match=r"rank 0 failed: ValueError: one \? two"):
         api.submit(r"raise ValueError('one \udc80 two')", wait=True)
+
+
+def test_an_exit_with_words_is_told_by_their_first_line(home: Path) -> None:
+    with pytest.raises(RunFailed) as failed:
+        api.submit("import sys\nsys.exit('wrong:\\nrate\\n3')", wait=True)
+    head, body = str(failed.value).splitlines()[1:3]
+    assert head == "rank 0 failed: exited with status 1: wrong:"
+    assert body.startswith("Traceback")
 
 
 def test_an_interrupt_cancels(nb: Kernel) -> None:

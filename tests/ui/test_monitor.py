@@ -78,6 +78,13 @@ def test_a_terminal_is_left_alone_by_runs_that_go_on(home: Path, notebook_folder
     assert "done" not in text
 
 
+def test_a_terminal_has_the_report_of_a_failure_whole(home: Path, notebook_folder: Path) -> None:
+    text = in_terminal("%%distrain\nraise ValueError('boom')", notebook_folder)
+    report = text[text.index("RunFailed") :]
+    assert "rank 0 failed: ValueError: boom" in report
+    assert "line 2, in <module>" in report
+
+
 def test_an_executed_notebook_keeps_the_end(executed: nbformat.NotebookNode) -> None:
     run, chart = (output["data"] for output in executed.cells[1].outputs)
     assert set(run) == {"text/html", "text/plain"}

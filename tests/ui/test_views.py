@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from distrain_nb.run.log import LogReader
 from distrain_nb.run.records import POINT
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.lines import Metrics, thin
-from distrain_nb.ui.report import report_html
+from distrain_nb.ui.report import in_a_line, report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
 from distrain_nb.worker.status import Progress, State, Status
 from tests.ui.runs import RunFolder
@@ -174,6 +175,63 @@ def test_what_is_saved_has_all_facts(run: RunFolder) -> None:
     assert "[rank 0] hello <world>\n[rank 1] oops" in text
     assert "note: No space left" in text
     assert "train/loss " in text
+
+
+REPORT = """rank 1 failed first: ValueError: wrong: 3
+Traceback (most recent call last):
+  Cell In[2], line 8, in <module>
+    train(3)
+  Cell In[2], line 5, in train
+    raise ValueError(text)
+ValueError: wrong:
+  3
+rank 0: KeyError: 'other'"""
+OTHER = """Traceback (most recent call last):
+  Cell In[2], line 6, in train
+KeyError: 'one'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  Cell In[2], line 7, in train
+KeyError: 'other'"""
+
+
+def test_a_saved_failure_has_one_traceback_before_the_readers_eyes(run: RunFolder) -> None:
+    ours, others = REPORT.splitlines()[1:-1], OTHER.splitlines()
+    for n in range(max(len(ours), len(others))):  # the ranks' lines alternate
+        for process, lines in ((1, ours), (0, others)):
+            if n < len(lines):
+                run.print(process, f"{lines[n]}\n", "e")
+    run.print(0, "after\n", "e")
+    run.enter(State.FAILED, error=REPORT)
+    bundle = document.run_bundle(facts(run), tail_of(run), metrics_of(run))
+    page, text = bundle["text/html"], bundle["text/plain"]
+    opened = re.sub("<details.*?</details>", "", page, flags=re.S)
+    assert opened.count("Traceback (most recent call last)") == 1
+    assert page.count("Traceback (most recent call last)") == 4, "folded, and not lost"
+    assert "<span>KeyError: &#x27;other&#x27;</span></summary>" in page
+    assert "<span>after</span>" in opened
+    assert text.count("raise ValueError(text)") == 1
+    assert "[rank 0] KeyError: 'one'" in text, "the report doesn't have it"
+
+
+def test_a_traceback_of_a_run_that_has_not_failed_stays_open(run: RunFolder) -> None:
+    run.print(0, f"{OTHER}\n", "e")
+    run.enter(State.SUCCEEDED)
+    assert (
+        "<details"
+        not in document.run_bundle(facts(run), tail_of(run), metrics_of(run))["text/html"]
+    )
+
+
+def test_a_report_in_a_line_names_the_cause_and_the_cells_line() -> None:
+    said = in_a_line(f"run 2 (digits) failed\n{REPORT}")
+    assert said == (
+        "run 2 (digits) failed: rank 1 failed first: ValueError: wrong: 3"
+        " (Cell In[2], line 5, in train)"
+    )
+    assert in_a_line("run 2 failed\nwas killed") == "run 2 failed: was killed"
 
 
 def test_what_is_saved_is_small_however_much_there_was(run: RunFolder) -> None:
