@@ -85,7 +85,7 @@ def prepare(code: Any, **options: Any) -> Prepared:
     )
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
-    advice = findings_in(program.main, program.segments) if several else ()
+    advice = findings_in(program.main, program.segments, gpus=plan.gpus > 0) if several else ()
     findings = (
         *program.findings,
         *check_layout(layout, framework=framework_of(program)),

@@ -58,6 +58,10 @@ class Plan(Protocol):
     def ranks_per_replica(self) -> int:
         """How many processes each training replica runs."""
 
+    @property
+    def gpus(self) -> int:
+        """How many GPUs a training replica has."""
+
     def __str__(self) -> str: ...
 
 

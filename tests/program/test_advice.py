@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from distrain_nb import api
 from distrain_nb.findings import Severity
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.worker.program import Segment
@@ -109,3 +110,13 @@ def test_an_average_of_metrics_is_none_of_gradients() -> None:
 def test_a_single_number_broadcast_is_not_the_weights() -> None:
     lines = [line for line in HOROVOD_TORCH.splitlines() if "broadcast" not in line]
     assert codes("\n".join([*lines, "epoch = hvd.broadcast(epoch, 0)"])) == ["horovod.broadcast"]
+
+
+@pytest.mark.parametrize(("visible", "told"), [("", False), ("0,1", True)])
+def test_a_ranks_gpu_matters_where_there_are_gpus(
+    home: Path, monkeypatch: pytest.MonkeyPatch, visible: str, told: bool
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    ranked = DDP.replace("local_rank", "rank").replace('"LOCAL_RANK"', '"RANK"')
+    found = [finding.code for finding in api.prepare(ranked, ranks_per_replica=2).findings]
+    assert ("advice.ddp.device" in found) is told

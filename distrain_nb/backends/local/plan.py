@@ -51,6 +51,7 @@ class LocalPlan:
     job: Job
     launcher: str
     ranks_per_replica: int
+    gpus: int
     launch: Launch
     findings: tuple[Finding, ...]
 
@@ -99,7 +100,7 @@ def plan(job: Job) -> LocalPlan:
         timeout=job.layout.timeout,
         distributes=launcher != "python",
     )
-    return LocalPlan(job, launcher, per_replica, launch, tuple(findings))
+    return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
 
 
 def _cluster(job: Job) -> Cluster:

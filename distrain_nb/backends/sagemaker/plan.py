@@ -58,6 +58,10 @@ class SageMakerPlan:
     def ranks_per_replica(self) -> int:
         return self.start.ranks
 
+    @property
+    def gpus(self) -> int:
+        return devices(self.job.layout)
+
     def told(self) -> dict[str, Any]:
         """All that a service needs later, as JSON values; every call is about another run."""
         run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"

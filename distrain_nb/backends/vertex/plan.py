@@ -40,6 +40,7 @@ class VertexPlan:
     place: Place
     base: str
     ranks_per_replica: int
+    gpus: int
     request: Mapping[str, Any] = field(repr=False)
     findings: tuple[Finding, ...]
 
@@ -129,7 +130,9 @@ def plan(job: Job) -> VertexPlan:
         *findings(job, place, base),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    return VertexPlan(job, place, base, ranks, request.custom_job(job, place, ranks, base), found)
+    return VertexPlan(
+        job, place, base, ranks, gpus, request.custom_job(job, place, ranks, base), found
+    )
 
 
 def _gpus(job: Job) -> int:

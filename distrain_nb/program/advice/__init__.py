@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["avoids_nccl", "findings", "findings_in", "one_process"]
 
+_OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
+
 
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
     """What a cell lacks, from its line `first_line` (1-based) on; lines count from the first.
@@ -36,12 +38,16 @@ def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...
     return findings_in(text, (Segment(1, len(lines), label, 1, is_cell=True),))
 
 
-def findings_in(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
+def findings_in(
+    main: str, segments: Sequence[Segment], *, gpus: bool = True
+) -> tuple[Finding, ...]:
     """What a program lacks, its definitions from other cells included.
 
-    `main` is the text of main.py and `segments` say which cell's lines it has.
+    `main` is the text of main.py and `segments` say which cell's lines it has. Without `gpus` which
+    of them a rank uses is no matter.
     """
-    return _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process))
+    found = _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process))
+    return tuple(each for each in found if gpus or each.code not in _OF_GPUS)
 
 
 def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
