@@ -88,7 +88,8 @@ def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:
 
 
 def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
-    shown, refused = (line.text for line in api.submit(SPAWNS, wait=True).lines())
+    lines = [line.text for line in api.submit(SPAWNS, wait=True).lines() if line.stream == "o"]
+    shown, refused = lines
     assert shown == "'in a child'"
     assert "has nobody to ask in a run" in refused
 
