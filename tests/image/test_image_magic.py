@@ -31,8 +31,7 @@ def test_a_bar_moves_and_is_gone_at_the_end(nb: Kernel, base: str, open_registry
 def test_what_is_wrong_is_said_before_anything_is_built(nb: Kernel, base: str) -> None:
     wrong = f"%%distrain image --base {base} --target 127.0.0.1:9/job --builder tar\n1"
     assert "append" in nb.run(wrong).traceback
-    lock = "import threading\nlock = threading.Lock()"
-    nb.run(lock)
-    cell = f"%%distrain image --base {base} --target 127.0.0.1:9/job\nprint(lock)"
-    assert "`lock`" in nb.run(cell).traceback
+    nb.run("import threading\nlocks = [threading.Lock()]")
+    cell = f"%%distrain image --base {base} --target 127.0.0.1:9/job\nprint(locks)"
+    assert "`locks`" in nb.run(cell).traceback
     assert "FROM" in nb.run(f"%%distrain image --base {base} --target a/b --dockerfile\n1").text
