@@ -106,8 +106,13 @@ def as_its_author_does(program: Program, folder: Path) -> list[Any]:
     word, *rest = shlex.split(program.command)
     if word == "TF_CONFIG":
         return results(_with_tf_config(script, int(rest[0])))
-    script_command = [str(script)] if word == "torchrun" else [sys.executable, str(script)]
-    return results(_printed([*COMMANDS[word], *rest, *script_command], folder))
+    if word == "torchrun":  # which mixes what its ranks print, unless it goes to files
+        logs = folder / "logs"
+        _printed(
+            [*COMMANDS[word], *rest, "--redirects=1", f"--log-dir={logs}", script.name], folder
+        )
+        return results("".join(path.read_text() for path in logs.rglob("stdout.log")))
+    return results(_printed([*COMMANDS[word], *rest, sys.executable, script.name], folder))
 
 
 def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:

@@ -1,0 +1,37 @@
+"""JAX: two processes, an array over both, its sum.
+
+%%distrain -n 2
+torchrun --nproc-per-node 2
+"""
+
+import json
+import os
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+# %%
+def loss(w, x):
+    return jnp.mean((x @ w) ** 2)
+
+
+# %%
+jax.config.update("jax_platforms", "cpu")
+jax.config.update("jax_cpu_collectives_implementation", "gloo")
+jax.distributed.initialize(
+    f"127.0.0.1:{int(os.environ['MASTER_PORT']) + 1}",
+    int(os.environ["WORLD_SIZE"]),
+    int(os.environ["RANK"]),
+)
+mesh = jax.make_mesh((jax.device_count(),), ("data",))
+sharding = jax.NamedSharding(mesh, jax.P("data"))
+local = np.full((2, 3), float(jax.process_index() + 1), dtype=np.float32)
+x = jax.make_array_from_process_local_data(sharding, local)
+value, gradient = jax.jit(jax.value_and_grad(loss))(jnp.ones(3), x)
+print(
+    "RESULT",
+    json.dumps([jax.process_index(), jax.process_count(), float(value), gradient.tolist()]),
+)
+jax.distributed.shutdown()
