@@ -114,12 +114,11 @@ def _alone(program: _Program) -> str:
 
 def _sizes(program: _Program) -> Iterator[Size]:
     if program.uses("horovod"):
-        for name in ("horovod.torch", "horovod.tensorflow", "horovod.keras"):
-            hvd = sys.modules.get(name)
-            if hvd is not None and hvd.is_initialized():
-                yield name, int(hvd.size())
+        yield from _horovod()
     mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+    if mpi is not None and mpi.Is_finalized():
+        yield "MPI.COMM_WORLD", ENDED
+    elif mpi is not None and mpi.Is_initialized():
         yield "MPI.COMM_WORLD", int(mpi.COMM_WORLD.Get_size())
     if program.uses(*_ON_TORCH):
         yield from _torch()
@@ -128,6 +127,13 @@ def _sizes(program: _Program) -> Iterator[Size]:
         yield from _tensorflow()
     if program.uses("jax"):
         yield "jax.distributed", _jax()
+
+
+def _horovod() -> Iterator[Size]:
+    sets = sys.modules.get("horovod.common.process_sets")
+    ranks = getattr(getattr(sets, "global_process_set", None), "ranks", None)
+    if ranks:  # which outlast shutdown()
+        yield "Horovod", len(ranks)
 
 
 def _torch() -> Iterator[Size]:

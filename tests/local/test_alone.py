@@ -28,6 +28,7 @@ TOGETHER = {
     "a group that was destroyed": f"{GROUP})\ndist.destroy_process_group()\nraise SystemExit",
     "shares by rank": "import os, torch\nprint(torch.arange(4)[int(os.environ['RANK'])::2])",
     "no framework": "print(1)",
+    "MPI that was finalized": "import torch\nfrom mpi4py import MPI\nMPI.Finalize()",
 }
 
 
