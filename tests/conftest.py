@@ -17,14 +17,17 @@ from tests.kernels import Kernel, kernel
 
 # Folders of tests that share engines and registries, and so belong into one process each.
 SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"))
+PROGRAMS = "programs"  # the tests of each share a run of it by its own command
 
 
 class ByWhatIsShared(LoadScopeScheduling):
-    """Of tests in several processes, those that share things run in one; the others by file."""
+    """Of tests in several processes, those that share things run in one; others by file."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
         folder = file.split("/")[1]
+        if folder == PROGRAMS:
+            return nodeid.partition("[")[2]
         return next((group[0] for group in SHARING if folder in group), file)
 
 

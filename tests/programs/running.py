@@ -24,13 +24,15 @@ HERE = Path(__file__).parent
 FOLDERS = ("pytorch", "libraries", "mpi", "tensorflow")
 WITHIN_S = 240
 
+# The same for kernels and scripts, so that one fork server serves them all.
+VARIABLES = {"OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+
 _RESULT = re.compile(r"^(?:\[[^\]]*\] ?)?RESULT (?P<value>.*)$", re.M)
 
 # What starts a command as torchrun's own script does, with this environment's interpreter.
 COMMANDS = {
     "torchrun": [sys.executable, "-m", "torch.distributed.run", "--standalone"],
     "mpirun": ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
-    "python": [],
 }
 
 # The end of a script that submits its function from Python.
@@ -77,7 +79,9 @@ class Program:
     @property
     def command(self) -> str:
         """What its author types, without the script's name: `torchrun --nproc-per-node 2`."""
-        return next(line for word in (*COMMANDS, "TF_CONFIG") if (line := self._line(word)))
+        return next(
+            line for word in (*COMMANDS, "python", "TF_CONFIG") if (line := self._line(word))
+        )
 
     @property
     def cells(self) -> list[str]:
@@ -106,13 +110,15 @@ def as_its_author_does(program: Program, folder: Path) -> list[Any]:
     word, *rest = shlex.split(program.command)
     if word == "TF_CONFIG":
         return results(_with_tf_config(script, int(rest[0])))
-    if word == "torchrun":  # which mixes what its ranks print, unless it goes to files
-        logs = folder / "logs"
-        _printed(
-            [*COMMANDS[word], *rest, "--redirects=1", f"--log-dir={logs}", script.name], folder
-        )
-        return results("".join(path.read_text() for path in logs.rglob("stdout.log")))
-    return results(_printed([*COMMANDS[word], *rest, sys.executable, script.name], folder))
+    if word == "python":
+        return results(_printed([sys.executable, script.name], folder))
+    logs = folder / "logs"  # on the way to a terminal, what ranks print at once is mixed
+    to_files = {
+        "torchrun": ["--redirects=1", f"--log-dir={logs}"],
+        "mpirun": ["--output-filename", str(logs), sys.executable],
+    }[word]
+    _printed([*COMMANDS[word], *rest, *to_files, script.name], folder)
+    return results("".join(path.read_text() for path in logs.rglob("stdout*")))
 
 
 def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
@@ -129,11 +135,11 @@ def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
     return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
 
 
-def _printed(command: list[str], folder: Path, **variables: str) -> str:
+def _printed(command: list[str], folder: Path) -> str:
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "OMP_NUM_THREADS": "1", **variables},
+        env={**os.environ, **VARIABLES},
         capture_output=True,
         text=True,
         timeout=WITHIN_S,
@@ -152,7 +158,7 @@ def _with_tf_config(script: Path, workers: int) -> str:
             subprocess.Popen(
                 [sys.executable, str(script)],
                 cwd=script.parent,
-                env={**os.environ, "TF_CONFIG": json.dumps(config)},
+                env={**os.environ, **VARIABLES, "TF_CONFIG": json.dumps(config)},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 
 from distrain_nb import api
+from scripts.horovod_wheel import wheel
 from tests.kernels import Kernel, kernel
 from tests.programs import running
 from tests.programs.running import Program, programs, results
 from tests.programs.table import PAGE, row
 
+pytestmark = pytest.mark.timeout(2400)  # Horovod may have to be built
 every = pytest.mark.parametrize("program", programs(), ids=lambda program: program.name)
 
 
@@ -32,9 +35,26 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, lis
     yield Known()
 
 
+@pytest.fixture(scope="session")
+def horovod(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that Horovod can be imported from; it is built where that has not been done."""
+    folder = tmp_path_factory.mktemp("horovod") / "site-packages"
+    with zipfile.ZipFile(wheel()) as file:
+        file.extractall(folder)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def packages(
+    program: Program, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "import horovod" in program.text:
+        monkeypatch.setenv("PYTHONPATH", str(request.getfixturevalue("horovod")))
+
+
 @pytest.fixture
 def nb(tmp_path: Path, home: Path) -> Iterator[Kernel]:
-    with kernel(tmp_path, {**os.environ, "OMP_NUM_THREADS": "1"}) as started:
+    with kernel(tmp_path, {**os.environ, **running.VARIABLES}) as started:
         started.run("%load_ext distrain_nb")
         yield started
 
@@ -65,8 +85,6 @@ def run_cell(nb: Kernel, program: Program, cell: str) -> list[Any]:
 def test_in_cells(program: Program, nb: Kernel, expected: dict[str, list[Any]]) -> None:
     """Whole in one cell, then spread: definitions in cells of their own, then the training."""
     same(run_cell(nb, program, program.text), expected[program.name])
-    nb.restart()
-    nb.run("%load_ext distrain_nb")
     *before, last = program.cells
     for cell in before:
         outcome = nb.run(cell)

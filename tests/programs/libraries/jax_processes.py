@@ -25,7 +25,7 @@ jax.distributed.initialize(
     int(os.environ["WORLD_SIZE"]),
     int(os.environ["RANK"]),
 )
-mesh = jax.make_mesh((jax.device_count(),), ("data",))
+mesh = jax.sharding.Mesh(jax.devices(), ("data",))
 sharding = jax.NamedSharding(mesh, jax.P("data"))
 local = np.full((2, 3), float(jax.process_index() + 1), dtype=np.float32)
 x = jax.make_array_from_process_local_data(sharding, local)
