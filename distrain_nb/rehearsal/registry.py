@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.access import may_speak
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.ports import free_port, listens
+from distrain_nb.rehearsal.engine.gateway import Gateway
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
-    from pathlib import Path
 
 PROGRAMS = ("docker-registry", "registry")
 _START_S = 60.0
@@ -37,37 +40,37 @@ def registry(folder: Path) -> Iterator[str]:
             "`registry` of https://github.com/distribution/distribution on the PATH."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    port = free_port()
-    config = folder / f"config-{port}.yml"
-    config.write_text(yaml.safe_dump(_settings(folder, port)), encoding="utf-8")
-    log = folder / f"log-{port}.txt"
+    own = Path(tempfile.mkdtemp(prefix="distrain-registry-"))  # short, as a socket's path must be
+    config, log, address = own / "config.yml", own / "log.txt", own / "socket"
+    config.write_text(yaml.safe_dump(_settings(folder, address)), encoding="utf-8")
     environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
     try:
         with log.open("wb") as out:
             command = [program, "serve", str(config)]
             process = processes.start(command, environment, stdout=out, stderr=out)
         try:
-            _wait(process, port, log)
-            yield f"127.0.0.1:{port}"
+            _wait(process, address, log)
+            gateway = Gateway(socket.create_server(("127.0.0.1", 0)), address, may_speak)
+            yield gateway.address
+            gateway.close()
         finally:
             processes.stop(process, 5.0)
     finally:
-        config.unlink()
-        log.unlink()
+        shutil.rmtree(own)
 
 
-def _settings(folder: Path, port: int) -> dict[str, object]:
+def _settings(folder: Path, address: Path) -> dict[str, object]:
     return {
         "version": 0.1,
         "log": {"level": "warn", "accesslog": {"disabled": True}},
         "storage": {"filesystem": {"rootdirectory": str(folder / "storage")}},
-        "http": {"addr": f"127.0.0.1:{port}", "secret": "rehearsal"},
+        "http": {"net": "unix", "addr": str(address), "secret": "rehearsal"},
     }
 
 
-def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _wait(process: subprocess.Popen[bytes], address: Path, log: Path) -> None:
     deadline = time.monotonic() + _START_S
-    while not listens(port):
+    while not address.exists():
         if process.poll() is not None or time.monotonic() > deadline:
             said = log.read_text(encoding="utf-8", errors="replace")[-1000:]
             raise DistrainError(f"The rehearsal's registry doesn't start: {said}")

@@ -6,9 +6,11 @@ The neighbour is uid 65534 in a child of this process, which has to be root to b
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import stat
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,10 +53,14 @@ def as_neighbour(deed: Callable[[], object]) -> str:
 
 
 @pytest.fixture
-def shared() -> Iterator[Path]:
-    """A folder like /tmp, which everybody may enter and write in."""
+def root() -> None:
     if os.geteuid():
         pytest.fail("needs root: it acts as a second user of this machine")
+
+
+@pytest.fixture
+def shared(root: None) -> Iterator[Path]:
+    """A folder like /tmp, which everybody may enter and write in."""
     folder = Path(tempfile.mkdtemp(prefix="distrain-shared-"))
     folder.chmod(0o1777)
     yield folder
@@ -196,3 +202,44 @@ def test_a_rehearsal_s_buckets_and_layers_are_closed(home: Path, common_tmp: Pat
         assert home in made and len(made) > 1
         for folder in made:
             assert as_neighbour(lambda folder=folder: os.listdir(folder)) == "PermissionError"  # type: ignore[misc]  # noqa: PTH208
+
+
+def asked(address: str, *more: str, user: int) -> str:
+    """What that user of this machine gets from a service: the answer whole, or nothing."""
+    command = ["curl", "--silent", "--include", "--max-time", "20", *more, address]
+    return subprocess.run(command, user=user, capture_output=True, text=True, check=False).stdout
+
+
+CALL = ("--http2-prior-knowledge", "--header", "content-type: application/grpc",
+        "--header", "te: trailers", "--data-binary", "@-")  # fmt: skip
+
+
+def test_vertex_s_stand_ins_serve_their_user_alone(home: Path, root: None) -> None:
+    with rehearsal.vertex(buckets=["ours"]) as endpoints:
+        objects = f"{endpoints['storage']}/storage/v1/b/ours/o"
+        layers = f"http://{endpoints['registry']}/v2/"
+        for address in (objects, layers):
+            assert "200" in asked(address, user=0).splitlines()[0]
+            assert asked(address, user=NEIGHBOUR) == ""
+        jobs = f"http://{endpoints['aiplatform']}/google.cloud.aiplatform.v1.JobService"
+        empty = f"{jobs}/ListCustomJobs"
+        assert called(empty, user=0) == "0"
+        assert called(empty, user=NEIGHBOUR) == PERMISSION_DENIED
+
+
+PERMISSION_DENIED = "7"
+
+
+def called(address: str, user: int) -> str:
+    """The status of a gRPC call with an empty message."""
+    command = ["curl", "--silent", "--include", "--max-time", "20", *CALL, address]
+    done = subprocess.run(command, user=user, input=bytes(5), capture_output=True, check=False)
+    found = re.search(rb"grpc-status: (\d+)", done.stdout)
+    return found[1].decode() if found else repr(done)
+
+
+def test_sagemaker_s_stand_ins_serve_their_user_alone(home: Path, root: None) -> None:
+    with rehearsal.sagemaker(buckets=["ours"]) as endpoints:
+        for address in (f"{endpoints['s3']}/ours", endpoints["sagemaker"]):
+            assert asked(address, user=0) != ""
+            assert asked(address, user=NEIGHBOUR) == ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.reference import Reference, is_loopback
+from distrain_nb.rehearsal.access import may_speak
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
@@ -114,7 +115,7 @@ class DockerNetwork:
             listener = socket.create_server((done.stdout.strip(), 0))
         except OSError:
             return ""
-        self._gateways.append(Gateway(listener, port))
+        self._gateways.append(Gateway(listener, port, may_speak))
         return self._gateways[-1].address
 
     def start(self, replica: Replica) -> Container:

@@ -5,16 +5,30 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 _CHUNK = 1 << 16
 
 
 class Gateway:
-    """Whoever connects to `listener` speaks with the port. Takes the listener over."""
+    """Whoever connects to `listener`, and may, speaks with the port or the socket of that path.
 
-    def __init__(self, listener: socket.socket, port: int) -> None:
+    Takes the listener over.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        target: int | Path,
+        allowed: Callable[[socket.socket], bool] = lambda _: True,
+    ) -> None:
         self._listener = listener
-        self._port = port
+        self._target = target
+        self._allowed = allowed
         host, own = listener.getsockname()[:2]
         self.address = f"{host}:{own}"
         threading.Thread(target=self._run, name="gateway", daemon=True).start()
@@ -27,12 +41,21 @@ class Gateway:
 
     def _join(self, friend: socket.socket) -> None:
         with friend, contextlib.suppress(OSError):
-            service = socket.create_connection(("127.0.0.1", self._port))
+            if not self._allowed(friend):
+                return
+            service = self._reached()
             back = threading.Thread(target=_pass_on, args=(service, friend), daemon=True)
             with service:
                 back.start()
                 _pass_on(friend, service)
                 back.join()
+
+    def _reached(self) -> socket.socket:
+        if isinstance(self._target, int):
+            return socket.create_connection(("127.0.0.1", self._target))
+        service = socket.socket(socket.AF_UNIX)
+        service.connect(str(self._target))
+        return service
 
     def close(self) -> None:
         """Take no more connections."""

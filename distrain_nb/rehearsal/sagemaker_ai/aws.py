@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.access import OwnServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.ports import free_port, listens
 from distrain_nb.rehearsal.sagemaker_ai.refusals import ACCOUNT, denial
@@ -122,10 +123,13 @@ def _respond(start: Callable[..., Any], status: str, kind: str, text: str) -> It
 def main(port: int, permission: str, busy: int) -> None:
     """Serve until the process is ended."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import make_server
+    from werkzeug.serving import ThreadedWSGIServer
+
+    class OwnWSGIServer(OwnServer, ThreadedWSGIServer):
+        """Serves its user alone."""
 
     application = Troubled(DomainDispatcherApplication(create_backend_app), permission, busy)
-    make_server("127.0.0.1", port, application, threaded=True).serve_forever()
+    OwnWSGIServer("127.0.0.1", port, application).serve_forever()
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ import json
 import re
 import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.rehearsal.access import ThreadingOwnServer
 from distrain_nb.rehearsal.sagemaker_ai.refusals import Refused
 from distrain_nb.rehearsal.sagemaker_ai.shapes import check
 
@@ -45,8 +46,7 @@ def serve(operations: Mapping[str, Operation]) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Nobody reads it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = ThreadingOwnServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.ports import free_port
+from distrain_nb.rehearsal.access import OwnServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,13 +138,22 @@ def buckets(folder: Path) -> Iterator[Buckets]:
     Raises DistrainError if the emulator is not installed.
     """
     try:
-        from gcp_storage_emulator.server import create_server
+        from gcp_storage_emulator.server import RequestHandler
+        from gcp_storage_emulator.storage import Storage
     except ImportError:
         raise DistrainError(
             "A rehearsal for Vertex AI needs the Cloud Storage emulator: "
             "`pip install gcp-storage-emulator`."
         ) from None
-    port = free_port()
-    server = create_server("127.0.0.1", port, in_memory=False, data_dir=str(folder / "objects"))
-    with server, httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as http:
-        yield Buckets(f"http://127.0.0.1:{port}", folder / "mounts", http)
+    storage = Storage(use_memory_fs=False, data_dir=str(folder / "objects"))
+    server = OwnServer(("127.0.0.1", 0), partial(RequestHandler, storage))
+    address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        with httpx.Client(base_url=address, trust_env=False) as http:
+            yield Buckets(address, folder / "mounts", http)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

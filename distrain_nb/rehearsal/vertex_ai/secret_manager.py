@@ -10,8 +10,10 @@ import json
 import re
 import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
+
+from distrain_nb.rehearsal.access import ThreadingOwnServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,8 +46,7 @@ def secret_manager(permission: str) -> Iterator[int]:
         def log_message(self, *_: object) -> None:
             """Nobody reads it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = ThreadingOwnServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, name="secrets", daemon=True).start()
     try:
         yield server.server_address[1]

@@ -11,6 +11,7 @@ from google.cloud.aiplatform_v1 import types
 from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 from google.protobuf.empty_pb2 import Empty
 
+from distrain_nb.rehearsal.access import is_ours
 from distrain_nb.rehearsal.vertex_ai.refusals import Refused
 
 if TYPE_CHECKING:
@@ -95,12 +96,20 @@ def _method(
     asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
+        if not _is_ours(context.peer()):
+            context.abort(grpc.StatusCode.PERMISSION_DENIED, "A rehearsal serves its own user.")
         try:
             return answer(request)
         except Refused as no:
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)
+
+
+def _is_ours(peer: str) -> bool:
+    """`peer` is what gRPC calls a client: ipv4:127.0.0.1:4321."""
+    _, host, port = peer.split(":")
+    return is_ours(host, int(port))
 
 
 def _nothing(_: None) -> bytes:

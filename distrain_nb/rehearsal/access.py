@@ -1,0 +1,73 @@
+"""Who may speak with a rehearsal: its own user, and root.
+
+Its services stand on ports of this machine that any user of it can reach, and they start programs
+and keep code and data as their owner. The kernel knows whose the other end of a connection is.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from http.server import HTTPServer, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+# The system's lists of sockets, and how they begin an IPv4 address: gRPC speaks it through IPv6.
+_SOCKETS = ((Path("/proc/net/tcp"), ""), (Path("/proc/net/tcp6"), "0000000000000000FFFF0000"))
+_ESTABLISHED = "01"
+
+
+class OwnServer(HTTPServer):
+    """Takes no connection of another user of this machine."""
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
+        """Whether the connection may be answered."""
+        return may_speak(request)
+
+
+class ThreadingOwnServer(OwnServer, ThreadingHTTPServer):
+    """The same, with a thread for each connection."""
+
+    daemon_threads = True
+
+
+def may_speak(connection: socket.socket) -> bool:
+    """Whether the other end of a connection is ours, root's, or of another machine or container."""
+    try:
+        there, here = connection.getpeername(), connection.getsockname()
+    except OSError:  # it is closed already
+        return False
+    return is_ours(*there[:2]) or (there[0] != here[0] and not _is_known(*there[:2]))
+
+
+def is_ours(host: str, port: int) -> bool:
+    """Whether the connected socket at that address of this machine is this user's or root's.
+
+    Where the system has no list of sockets, nothing can be told, and it is taken for ours.
+    """
+    if not any(path.exists() for path, _ in _SOCKETS):
+        return True
+    owners = _owners(host, port)
+    return bool(owners) and owners <= {0, os.geteuid()}
+
+
+def _is_known(host: str, port: int) -> bool:
+    return bool(_owners(host, port))
+
+
+def _owners(host: str, port: int) -> set[int]:
+    """Users of the sockets at that address that are connected: one that is closed has none."""
+    address = f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
+    return {
+        int(row[7])
+        for path, mapped in _SOCKETS
+        for row in _rows(path)
+        if row[1] == mapped + address and row[3] == _ESTABLISHED
+    }
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        return [line.split() for line in path.read_text().splitlines()[1:]]
+    except OSError:  # a machine without IPv6
+        return []
