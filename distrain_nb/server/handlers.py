@@ -21,7 +21,7 @@ from distrain_nb.run.finite import to_json
 from distrain_nb.server import table
 from distrain_nb.server.doors import check_home, fingerprint, open_run
 from distrain_nb.server.download import log_text
-from distrain_nb.server.watching import note_watched
+from distrain_nb.worker.heartbeat import note_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,10 +14,10 @@ from ipywidgets import VBox
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.server.doors import fingerprint
-from distrain_nb.server.watching import is_watched
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, module
+from distrain_nb.worker.heartbeat import is_watched, note_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.ui.tail import Batch, Tail
 
 WHOLE_EVERY_S = 2.0
+BEAT_EVERY_S = 1.0
 ALWAYS_WHOLE_UP_TO = 200
 # One after the other they are a widget's module: what a part names stands in one before it.
 VIEW_PARTS = (
@@ -78,6 +80,7 @@ class LiveView:
         self._ask = ask
         self._seq = 1
         self._whole_due = 0.0
+        self._beat_due = 0.0
         self._behind = False
         self.charts = RunCharts(metrics, self._sketch)
         self.key = uuid4().hex
@@ -103,6 +106,7 @@ class LiveView:
         if {**self._run.facts, "now": told["now"]} != told:
             self._run.facts = told
         self._behind = self._behind or changed
+        self._beat()
         if is_watched(self._metrics.folder):
             pass  # the page has the lines from its server
         elif time.monotonic() >= self._whole_due or self._tail.total <= ALWAYS_WHOLE_UP_TO:
@@ -112,6 +116,13 @@ class LiveView:
         self.charts.refresh()
         if len(self.widget.children) <= len(self.charts.widgets):
             self.widget.children = (self._run, *self.charts.widgets)
+
+    def _beat(self) -> None:
+        """Tell the run's supervisor that there is a page to draw."""
+        if time.monotonic() >= self._beat_due:
+            self._beat_due = time.monotonic() + BEAT_EVERY_S
+            with suppress(OSError):
+                note_shown(self._metrics.folder)
 
     def end(self) -> None:
         """The run goes on no more; the page may still ask about it."""

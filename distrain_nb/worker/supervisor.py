@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 from distrain_nb.worker import disk, failure, system, world
 from distrain_nb.worker.charts import StrayCharts, stray_charts
 from distrain_nb.worker.failure import Failure
+from distrain_nb.worker.heartbeat import is_looked_at
 from distrain_nb.worker.launch import Launch
 from distrain_nb.worker.log import LogLost
 from distrain_nb.worker.output import Output
@@ -25,6 +26,7 @@ OTHERS_FAIL_WITHIN_S = 0.3
 PRIMARY_ENDS_WITHIN_S = 5.0
 TURN_S = 0.1
 DRAIN_S = 1.0
+LOOK_EVERY_S = 0.5
 LAST_STATUS_WITHIN_S = 5.0
 NEVER = float("inf")
 
@@ -56,6 +58,8 @@ class Supervisor:
         self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
         self._memory_kills = system.out_of_memory_kills()
         self._cancel = False
+        self._gives_way = False
+        self._look_at = 0.0
         self._ports: List[system.HeldPort] = []
         self._charts: Optional[StrayCharts] = None
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
@@ -113,6 +117,7 @@ class Supervisor:
                 self._decide(State.FAILED, str(lost))
             self._reap()
             self._keep_time()
+            self._give_way()
             self._save(note=output.trouble)
         self._ports.clear()
         for pid in system.descendants(os.getpid()):
@@ -222,6 +227,15 @@ class Supervisor:
             self._terminate_at, self._kill_at = NEVER, now + self._launch.grace
         if now >= self._kill_at:
             self._signal_living(signal.SIGKILL)
+
+    def _give_way(self) -> None:
+        """To a page that shows the run, for as long as it does, and to nobody else."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_EVERY_S
+            looked_at = is_looked_at(self._folder)
+            if looked_at != self._gives_way and system.weigh_session(half=looked_at):
+                self._gives_way = looked_at
 
     def _signal_living(self, number: signal.Signals) -> None:
         for child in self._children:

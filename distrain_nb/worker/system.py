@@ -35,16 +35,19 @@ def name_process(name: str) -> None:
 
 
 def give_way() -> None:
-    """Have this process and those below it weigh half as much as others where CPUs are short.
-
-    Call it in a session of its own: Linux may share CPUs out among sessions first ("autogroup"),
-    and each then has a nice value beside those of its processes.
-    """
+    """Have this process and those below it weigh half as much as others of their session, or as
+    all others where Linux doesn't share CPUs out among sessions first ("autogroup")."""
     os.nice(_HALF_THE_WEIGHT)
+
+
+def weigh_session(half: bool) -> bool:
+    """Have the session of this process weigh half as much as others, or as much again, where CPUs
+    are short; whether that could be done."""
     try:
-        Path("/proc/self/autogroup").write_text(str(_HALF_THE_WEIGHT))
-    except OSError:
-        pass  # no such sharing here, or it was changed elsewhere a moment ago
+        Path("/proc/self/autogroup").write_text(str(_HALF_THE_WEIGHT if half else 0))
+    except OSError:  # no such sharing here, or it was changed a moment ago
+        return False
+    return True
 
 
 def lower_thread() -> None:

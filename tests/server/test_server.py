@@ -17,8 +17,8 @@ from distrain_nb import api
 from distrain_nb.run import Store
 from distrain_nb.run.facts import facts
 from distrain_nb.server.doors import fingerprint, is_own
-from distrain_nb.server.watching import WATCHED_FILE, is_watched
 from distrain_nb.worker import metrics
+from distrain_nb.worker.heartbeat import WATCHED_FILE, is_watched
 from distrain_nb.worker.status import State
 from tests.conftest import eventually
 from tests.server.servers import Server, jupyter_server, stripping_proxy

@@ -6,7 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.server.watching import LOOKS_AGAIN_WITHIN_S, WATCHED_FILE, is_watched, note_watched
+from distrain_nb.worker.heartbeat import (
+    LOOKS_AGAIN_WITHIN_S,
+    WATCHED_FILE,
+    is_watched,
+    note_watched,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,0 +1,43 @@
+"""Whether somebody looks at a run: files in its folder tell, touched for as long as a page does.
+
+A kernel hears nothing of the page while its cell runs, and need not send it a log that the page has
+from its server; a supervisor gives way to a page that has to be drawn.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+WATCHED_FILE = "watched"  # a page has the log from its server
+SHOWN_FILE = "shown"  # a kernel shows the run on a page
+# A page looks several times a second, and misses no more than this when it is slow.
+LOOKS_AGAIN_WITHIN_S = 5.0
+
+
+def note_watched(folder: Path) -> None:
+    """A page looks at the run right now, by its server."""
+    (folder / WATCHED_FILE).touch()
+
+
+def note_shown(folder: Path) -> None:
+    """A kernel shows the run right now."""
+    (folder / SHOWN_FILE).touch()
+
+
+def is_watched(folder: Path) -> bool:
+    """Whether a page looked a moment ago, by its server."""
+    return _beats(folder / WATCHED_FILE)
+
+
+def is_looked_at(folder: Path) -> bool:
+    """Whether a page had the run on it a moment ago."""
+    return _beats(folder / WATCHED_FILE) or _beats(folder / SHOWN_FILE)
+
+
+def _beats(path: Path) -> bool:
+    try:
+        looked = path.stat().st_mtime
+    except OSError:
+        return False
+    return abs(time.time() - looked) < LOOKS_AGAIN_WITHIN_S  # the clock may have gone back
