@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from importlib.metadata import requires
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -23,13 +24,17 @@ PINNED = (
     "ipywidgets==8.1.9",
     "plotly==6.0.1",
 )
-# What the project itself needs, and what executes a notebook without a page.
-NEEDED = ("anywidget", "httpx", "numpy", "pandas", "pyyaml", "tsdownsample", "uv", "nbconvert")
+
+
+def _needed() -> tuple[str, ...]:
+    """What the project itself needs, and what executes a notebook without a page."""
+    own = (text for text in requires("distrain-nb") or () if "extra ==" not in text)
+    return (*own, "nbconvert")
 
 
 def python() -> str:
     """The interpreter of the environment, which is made where it isn't there yet."""
-    packages = (*PINNED, *NEEDED)
+    packages = (*PINNED, *_needed())
     name = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:12]
     folder = ROOT / ".cache" / "server-documents" / name
     done = folder / "complete"
