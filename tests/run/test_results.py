@@ -140,7 +140,9 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("value", HOSTILE, ids=lambda value: repr(value.reduced)[:60])
+@pytest.mark.parametrize(
+    "value", HOSTILE, ids=[f"{n}-{value.reduced[0].__name__}" for n, value in enumerate(HOSTILE)]
+)
 def test_what_a_stranger_wrote_runs_nothing(value: Reduced, folder: Path) -> None:
     with pytest.raises((ResultUntrusted, ValueError, KeyError)):
         read(value, folder)
