@@ -104,8 +104,8 @@ def test_a_host_that_fails(base: str) -> None:
 
 def test_a_role_that_may_not_read(base: str, data: None) -> None:
     with pytest.raises(RunFailed, match=r"GetObject \(AccessDenied"):
-        channel = ("train=s3://my-data/train",)
-        rehearsed(READS, base, channel=channel, rehearse="permission=s3:GetObject")
+        data = "piped=s3://my-data/train"
+        rehearsed("print(piped)", base, data=data, rehearse="permission=s3:GetObject")
 
 
 SECRETS = """
