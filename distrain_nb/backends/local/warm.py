@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _PASSING = ("JPY_", "DISTRAIN_", "PYDEVD_", "IPY_", "SSH_", "VSCODE_", "TERM", "XPC_", "PYTEST_")
 _PASSING_NAMES = frozenset(
     ["_", "COLUMNS", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "GIT_PAGER", "LINES", "OLDPWD",
-     "PAGER", "PWD", "SHLVL", "WINDOWID"]
+     "PAGER", "PWD", "SHLVL", "WINDOWID",
+     "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"]  # set by scikit-learn when it is imported
 )  # fmt: skip
 
 
