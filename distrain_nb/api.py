@@ -17,15 +17,14 @@ from distrain_nb.options import JobOptions, read
 from distrain_nb.program import Cell, Notebook, Program, capture, of_function, working_folder
 from distrain_nb.program.advice import findings_in
 from distrain_nb.run import Run, Store
-from distrain_nb.run.compare import Comparison
-from distrain_nb.run.compare import compare as side_by_side
-from distrain_nb.run.listing import RunList
 from distrain_nb.secrets import HIDDEN, is_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from distrain_nb.findings import Finding
+    from distrain_nb.run.compare import Comparison
+    from distrain_nb.run.listing import RunList
 
 MIB = 1 << 20
 
@@ -158,6 +157,8 @@ def check(code: Any, **options: Any) -> tuple[Finding, ...]:
 
 def runs() -> RunList:
     """All runs, the newest first: a list, whose `frame` is a DataFrame."""
+    from distrain_nb.run.listing import RunList  # what reads metrics imports NumPy
+
     return RunList(Run(record) for record in Store().all())
 
 
@@ -166,6 +167,8 @@ def compare(*runs: Run | str | int) -> Comparison:
 
     Raises RunNotFound, or OptionError for fewer than two.
     """
+    from distrain_nb.run.compare import compare as side_by_side
+
     return side_by_side(run if isinstance(run, Run) else attach(run) for run in runs)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from distrain_nb.errors import OptionError
+from distrain_nb.magics.warming import after_cell, before_cell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -25,6 +26,7 @@ class DistrainMagics(Magics):  # type: ignore[misc]
             from distrain_nb.magics.lines import run_line
 
             return run_line(words, self.shell)
+        before_cell(words, cell)
         from distrain_nb.magics.cell import run_cell, source_of
 
         if words[:1] == ["image"]:
@@ -37,7 +39,6 @@ class DistrainMagics(Magics):  # type: ignore[misc]
 def load(shell: InteractiveShell) -> None:
     """Register the magics, what completes their options, and what warms up for the first run."""
     from distrain_nb.magics.completion import add_matcher
-    from distrain_nb.magics.warming import after_cell
 
     shell.register_magics(DistrainMagics)
     add_matcher(shell)

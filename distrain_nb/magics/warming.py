@@ -1,10 +1,15 @@
-"""When the notebook has imported a framework, the first run's fork server is made ready."""
+"""When the notebook has imported a framework, the first run is made ready: its fork server, and
+what the magic itself imports.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
+import re
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,7 +17,26 @@ from distrain_nb.worker.fork_safe import FORK_SAFE
 
 # Those that take seconds to import.
 _SLOW = frozenset(["torch", "tensorflow"])
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b", re.M)
+_ELSEWHERE = ("--on", "--dry-run", "--help", "-h")
 _asked: set[str] = set()
+
+# What a cell needs from `%%distrain` until its run is shown.
+_OURS = ("distrain_nb.magics.cell", "distrain_nb.backends.local", "distrain_nb.ui.monitor")
+
+
+def before_cell(words: list[str], cell: str) -> None:
+    """The fork server imports a framework while the cell that needs it is still being read."""
+    named = tuple(dict.fromkeys(_IMPORT.findall(cell)))
+    if not named or _asked.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
+        return
+    from distrain_nb.backends.local.warming import warm
+    from distrain_nb.worker.request import Warming
+    from distrain_nb.worker.status import Owner
+
+    with suppress(Exception):  # the run to come says what is wrong
+        warm(Warming(Owner.of(os.getpid()), named))
+        _asked.update(named)
 
 
 def after_cell(_: object = None) -> None:
@@ -21,8 +45,22 @@ def after_cell(_: object = None) -> None:
         loaded = [name for name in FORK_SAFE if sys.modules.get(name) is not None]
         if _SLOW.isdisjoint(loaded) or _asked.issuperset(loaded):
             return
+        first = not _asked
         _asked.update(loaded)
         _start(loaded)
+        if first:
+            threading.Thread(target=_import_ours, daemon=True).start()
+
+
+def _import_ours() -> None:
+    """Give way to what the notebook computes meanwhile, and leave errors to the first use."""
+    with suppress(Exception):
+        from distrain_nb.config import Config
+        from distrain_nb.worker import system
+
+        system.lower_thread()
+        for name in _OURS if Config.load().warm else ():
+            importlib.import_module(name)
 
 
 def _start(modules: list[str]) -> None:

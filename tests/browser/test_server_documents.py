@@ -59,9 +59,15 @@ def opened(documents: Lab, page: Page) -> OPEN:
     return open_trusted
 
 
-def displays(notebook: OpenNotebook, cell: int) -> list[dict[str, Any]]:
-    """What the document keeps of a cell's displays."""
-    return [each["data"] for each in notebook.save()["cells"][cell]["outputs"] if "data" in each]
+def displays(notebook: OpenNotebook, cell: int, count: int) -> list[dict[str, Any]]:
+    """What the document keeps of a cell's displays, once it has as many: the server writes it."""
+    for _ in range(50):
+        outputs = notebook.save()["cells"][cell]["outputs"]
+        found = [each["data"] for each in outputs if "data" in each]
+        if len(found) >= count:
+            break
+        notebook.page.wait_for_timeout(200)
+    return found
 
 
 def see(notebook: OpenNotebook, name: str) -> Locator:
@@ -83,7 +89,7 @@ def test_a_run_is_live_and_leaves_one_view(opened: OPEN) -> None:
     notebook.wait_for_cell(1, 60)
     expect(view).to_have_count(1)
     expect(view).to_contain_text("seen")
-    run, charts = displays(notebook, 1)
+    run, charts = displays(notebook, 1, 2)
     assert set(run) == set(charts) == {HTML, TEXT}
     assert "seen" in "".join(run[HTML])
 

@@ -79,6 +79,27 @@ def test_the_first_run_comes_from_a_server_that_was_warm(nb: Kernel, word: str) 
     assert warm.is_running(), "it has had a run, and stays for the next"
 
 
+@pytest.mark.parametrize(("setting", "expected"), [("on", True), ("off", False)])
+def test_the_kernel_imports_what_a_cell_will_need(nb: Kernel, setting: str, expected: bool) -> None:
+    nb.run(f"{LOAD}\n%distrain config warm={setting}")
+    nb.run("import torch")
+    look = (
+        "import sys, threading\n"
+        "[each.join() for each in threading.enumerate() if 'import_ours' in each.name]\n"
+        "print('distrain_nb.ui.monitor' in sys.modules)"
+    )
+    assert nb.run(look).text == f"{expected}\n"
+
+
+def test_the_server_imports_while_the_cell_is_read(nb: Kernel, word: str) -> None:
+    nb.run(LOAD)
+    assert not nb.run("%%distrain -n 2 --dry-run\nimport torch").error
+    assert not started(word)
+    assert not nb.run("%%distrain -n 2\nimport torch").error
+    (server,) = [p for p in started(word) if "distrain_nb.worker.forkserver" in p.info["cmdline"]]
+    assert server.info["cmdline"][-1] == "torch"
+
+
 def test_a_server_goes_with_the_kernel_that_never_had_a_run(nb: Kernel, word: str) -> None:
     nb.run(f"import torch\n{LOAD}")
     warm = server(word)

@@ -92,11 +92,7 @@ def test_in_cells(program: Program, nb: Kernel, expected: dict[str, list[Any]]) 
     same(run_cell(nb, program, last), expected[program.name])
 
 
-# Libraries' programs have hung at their end in this form: not yet understood, so not promised.
-AS_FUNCTIONS = [program for program in programs() if program.path.parent.name != "libraries"]
-
-
-@pytest.mark.parametrize("program", AS_FUNCTIONS, ids=lambda program: program.name)
+@every
 def test_as_a_function(
     program: Program, home: Path, tmp_path: Path, expected: dict[str, list[Any]]
 ) -> None:

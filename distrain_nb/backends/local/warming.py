@@ -17,17 +17,17 @@ from distrain_nb.worker.request import Warming
 ENOUGH_BYTES = 2 << 30
 
 
-def main(folder: str, warming: Warming) -> None:
+def warm(warming: Warming) -> None:
     """Have the fork server of this environment ready, unless memory is short or it is not wanted.
 
     Raises OptionError and StoreError where the settings can't be read, DistrainError where no
     server can be started: the run to come says the same.
     """
-    os.chdir(folder)
     config = Config.load()
     if config.warm and available() >= ENOUGH_BYTES:
         prepare(warming, config.idle)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Warming.of(sys.argv[2:]))
+    os.chdir(sys.argv[1])
+    warm(Warming.of(sys.argv[2:]))
