@@ -74,7 +74,7 @@ def _add(summary: Any, steps: range) -> None:
 
 def ours(folder: Path) -> Callable[[], float]:
     """`EventFolder`."""
-    from distrain_nb.run.events import EventFolder
+    from distrain_nb.run.metrics.events import EventFolder
 
     events = EventFolder(folder)
 

@@ -40,8 +40,8 @@ from image.services.docker import docker_daemon  # noqa: E402
 from image.services.processes import program as path_of  # noqa: E402
 from image.services.registries import registry  # noqa: E402
 
-from distrain_nb.image import append  # noqa: E402
-from distrain_nb.image.docker import write_context  # noqa: E402
+from distrain_nb.image.builders import append  # noqa: E402
+from distrain_nb.image.builders.docker import write_context  # noqa: E402
 from distrain_nb.image.image import Recipe  # noqa: E402
 
 if TYPE_CHECKING:

@@ -111,7 +111,7 @@ def _starters(rank: int) -> Iterator[psutil.Process]:
     """The processes that exist only to start ranks: not the kernel, and nothing above it."""
     for parent in psutil.Process(rank).parents():
         words = " ".join(parent.cmdline())
-        if "distrain_nb.worker.forkserver" in words or "torch.distributed.run" in words:
+        if "distrain_nb.worker.supervisor.forkserver" in words or "torch.distributed.run" in words:
             yield parent
 
 

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.catalog import TABLES, Catalog, current
-from distrain_nb.layout.exchange import custom_job_spec
+from distrain_nb.layout.formats import custom_job_spec
 from distrain_nb.layout.rules import check
 
 if TYPE_CHECKING:

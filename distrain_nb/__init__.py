@@ -17,7 +17,7 @@ _HOMES = {
     "runs": "distrain_nb.api",
     "submit": "distrain_nb.api",
     "form": "distrain_nb.ui.form",
-    "log_metrics": "distrain_nb.worker.metrics",
+    "log_metrics": "distrain_nb.worker.metrics.writer",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from distrain_nb.findings import Finding
-    from distrain_nb.run.compare import Comparison
-    from distrain_nb.run.listing import RunList
+    from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.listing import RunList
 
 MIB = 1 << 20
 
@@ -157,7 +157,7 @@ def check(code: Any, **options: Any) -> tuple[Finding, ...]:
 
 def runs() -> RunList:
     """All runs, the newest first: a list, whose `frame` is a DataFrame."""
-    from distrain_nb.run.listing import RunList  # what reads metrics imports NumPy
+    from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
 
     return RunList(Run(record) for record in Store().all())
 
@@ -167,7 +167,7 @@ def compare(*runs: Run | str | int) -> Comparison:
 
     Raises RunNotFound, or OptionError for fewer than two.
     """
-    from distrain_nb.run.compare import compare as side_by_side
+    from distrain_nb.run.pages.compare import compare as side_by_side
 
     return side_by_side(run if isinstance(run, Run) else attach(run) for run in runs)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from distrain_nb.errors import OptionError, StoreError
-from distrain_nb.worker.disk import close_to_others, private_folder, replace_file
+from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.program import Program
-    from distrain_nb.worker.status import Status
+    from distrain_nb.worker.files.status import Status
 
 Handle = dict[str, Any]
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.replica import TRAINING_ROLES, label, place, rendezvous
+from distrain_nb.worker.replica.replica import TRAINING_ROLES, label, place, rendezvous
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.health.check import Check, State, installed
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import PROGRAMS
-from distrain_nb.worker.gpus import Gpus
+from distrain_nb.worker.machine.gpus import Gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from distrain_nb.image.reference import Reference
+    from distrain_nb.image.registry.reference import Reference
 
 ROOT = "/opt/distrain"
 WORKER = f"{ROOT}/worker"

@@ -13,7 +13,7 @@ from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook, working_folder
-from distrain_nb.program.telling import heard_by
+from distrain_nb.program.progress import heard_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.run import Run
     from distrain_nb.ui import Monitor
-    from distrain_nb.worker.status import Progress
+    from distrain_nb.worker.files.status import Progress
 
 REFRESH_EVERY_S = 0.05
 LONG_S = 1.0

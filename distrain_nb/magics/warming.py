@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from distrain_nb.worker.fork_safe import FORK_SAFE
+from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 
 # Those that take seconds to import.
 _SLOW = frozenset(["torch", "tensorflow"])
@@ -31,8 +31,8 @@ def before_cell(words: list[str], cell: str) -> None:
     if not named or _asked.issuperset(named) or any(w.startswith(_ELSEWHERE) for w in words):
         return
     from distrain_nb.backends.local.warming import warm
-    from distrain_nb.worker.request import Warming
-    from distrain_nb.worker.status import Owner
+    from distrain_nb.worker.files.request import Warming
+    from distrain_nb.worker.files.status import Owner
 
     with suppress(Exception):  # the run to come says what is wrong
         warm(Warming(Owner.of(os.getpid()), named))
@@ -56,7 +56,7 @@ def _import_ours() -> None:
     """Give way to what the notebook computes meanwhile, and leave errors to the first use."""
     with suppress(Exception):
         from distrain_nb.config import Config
-        from distrain_nb.worker import system
+        from distrain_nb.worker.machine import system
 
         system.lower_thread()
         for name in _OURS if Config.load().warm else ():
@@ -64,8 +64,8 @@ def _import_ours() -> None:
 
 
 def _start(modules: list[str]) -> None:
-    from distrain_nb.worker.request import Warming
-    from distrain_nb.worker.status import Owner
+    from distrain_nb.worker.files.request import Warming
+    from distrain_nb.worker.files.status import Owner
 
     words = Warming(Owner.of(os.getpid()), tuple(modules)).words()
     subprocess.Popen(

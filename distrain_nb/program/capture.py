@@ -9,34 +9,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.arrange import Piece, arrange
-from distrain_nb.program.assemble import Body, assemble, without_futures
-from distrain_nb.program.data import data_of
-from distrain_nb.program.gather import Gathering
-from distrain_nb.program.history import history
-from distrain_nb.program.imports import Imported, imports_of
-from distrain_nb.program.ipython_syntax import PlainCell, plain
-from distrain_nb.program.local_modules import follow, included
-from distrain_nb.program.names import Names, futures_in, names_of
-from distrain_nb.program.own_names import own_names
+from distrain_nb.program.gathering.arrange import Piece, arrange
+from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
+from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.own_names import own_names
+from distrain_nb.program.gathering.resolve import Import, Literal, Source, Value
+from distrain_nb.program.notebook.history import history
+from distrain_nb.program.notebook.local_modules import follow, included
+from distrain_nb.program.notebook.settings import settings_of, told
 from distrain_nb.program.program import (
     CarriedSource,
     CarriedValue,
     Program,
 )
+from distrain_nb.program.python.imports import Imported, imports_of
+from distrain_nb.program.python.ipython_syntax import PlainCell, plain
+from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.requirements import requirements_of
-from distrain_nb.program.resolve import Import, Literal, Source, Value
-from distrain_nb.program.settings import settings_of, told
-from distrain_nb.program.sharded import sharded
-from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP
-from distrain_nb.worker.wrapped import gather_first
+from distrain_nb.program.values.data import data_of
+from distrain_nb.program.values.sharded import sharded
+from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP
+from distrain_nb.worker.rank.wrapped import gather_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from distrain_nb.program.cells import Cell, Notebook
-    from distrain_nb.program.history import Placed
-    from distrain_nb.program.needed import Needed
+    from distrain_nb.program.gathering.needed import Needed
+    from distrain_nb.program.notebook.cells import Cell, Notebook
+    from distrain_nb.program.notebook.history import Placed
 
 LIMIT = 64 * 2**20
 

@@ -8,10 +8,10 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.telling import Meter, tell, write_file
+from distrain_nb.program.progress import Meter, tell, write_file
 from distrain_nb.secrets import HIDDEN, is_secret
-from distrain_nb.worker import values
-from distrain_nb.worker.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
+from distrain_nb.worker.rank import values
+from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

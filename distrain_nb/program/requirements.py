@@ -7,13 +7,13 @@ from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.local_modules import place_of
+from distrain_nb.program.notebook.local_modules import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from distrain_nb.program.imports import Imported
+    from distrain_nb.program.python.imports import Imported
 
 _OWN = "distrain-nb"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from distrain_nb.run.log import Line, LogReader, still
+from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Record, Store

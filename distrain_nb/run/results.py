@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import ResultUntrusted, RunUnreadable
 from distrain_nb.run.plain import NotPlain, PlainReader
-from distrain_nb.worker import values
 from distrain_nb.worker.pickles import Reader
+from distrain_nb.worker.rank import values
 
 if TYPE_CHECKING:
     from pathlib import Path

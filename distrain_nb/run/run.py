@@ -18,13 +18,13 @@ from distrain_nb.errors import (
     RunNotReady,
     RunUnreadable,
 )
-from distrain_nb.run.facts import UNREADABLE
-from distrain_nb.run.log import Line, LogReader, still
+from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.store import OPTIONS_FILE
-from distrain_nb.worker.launch import RESULTS_FOLDER
-from distrain_nb.worker.resources import RESOURCES_FOLDER
-from distrain_nb.worker.status import State, Status
+from distrain_nb.run.summary import UNREADABLE
+from distrain_nb.worker.files.launch import RESULTS_FOLDER
+from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.metrics.resources import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -173,7 +173,7 @@ class Run:
 
     def metrics(self) -> pd.DataFrame:
         """A row for each step, a column for each metric."""
-        from distrain_nb.run.events import table
+        from distrain_nb.run.metrics.events import table
 
         return table(self.folder / "tensorboard")
 
@@ -182,7 +182,7 @@ class Run:
 
         Empty for a run that was over at once, and where the machine has no /proc.
         """
-        from distrain_nb.run.events import table
+        from distrain_nb.run.metrics.events import table
 
         return table(self.folder / RESOURCES_FOLDER)
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
 from distrain_nb.errors import RunNotFound, StoreError
 from distrain_nb.run.database import DATABASE_FILE, overwriting, reading, writing
-from distrain_nb.worker.disk import private_folder, replace_file
-from distrain_nb.worker.status import Owner, State, Status
+from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.status import Owner, State, Status
 
 if TYPE_CHECKING:
     import sqlite3

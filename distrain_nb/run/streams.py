@@ -7,8 +7,8 @@ from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.events import EventFolder
-from distrain_nb.run.index import LogIndex
+from distrain_nb.run.log.index import LogIndex
+from distrain_nb.run.metrics.events import EventFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,16 +15,16 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
-from distrain_nb.worker.program import MAIN, SOURCE_MAP, read_source_map
-from distrain_nb.worker.values import CARRIED, OBJECTS, index_of
+from distrain_nb.worker.rank.program import MAIN, SOURCE_MAP, read_source_map
+from distrain_nb.worker.rank.values import CARRIED, OBJECTS, index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
     from distrain_nb.secrets.prefixes import Sight
-    from distrain_nb.worker.program import Segment
-    from distrain_nb.worker.values import Entry
+    from distrain_nb.worker.rank.program import Segment
+    from distrain_nb.worker.rank.values import Entry
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
 STORED = "secret://"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
-from distrain_nb.worker.log import LOG_FILE
+from distrain_nb.worker.files.log import LOG_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

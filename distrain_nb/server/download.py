@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.index import Filter
-from distrain_nb.run.log import pieces
+from distrain_nb.run.log.index import Filter
+from distrain_nb.run.log.reader import pieces
 from distrain_nb.run.streams import streams
 
 if TYPE_CHECKING:

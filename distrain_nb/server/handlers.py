@@ -16,12 +16,12 @@ from tornado import web
 from distrain_nb import __version__
 from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
-from distrain_nb.run.answers import answer
-from distrain_nb.run.finite import to_json
+from distrain_nb.run.metrics.finite import to_json
+from distrain_nb.run.pages.answers import answer
 from distrain_nb.server import table
 from distrain_nb.server.doors import check_home, fingerprint, open_run
 from distrain_nb.server.download import log_text
-from distrain_nb.worker.heartbeat import note_watched
+from distrain_nb.worker.supervisor.heartbeat import note_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,16 +5,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.answers import answer
-from distrain_nb.run.compare import check_count, compare, differences, line_name, title
-from distrain_nb.run.listing import Listing
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.compare import check_count, compare, differences, line_name, title
+from distrain_nb.run.pages.listing import Listing
 from distrain_nb.server.doors import open_run, own_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run, Store
-    from distrain_nb.run.query import Query
+    from distrain_nb.run.pages.query import Query
 
 
 def rows(store: Store) -> dict[str, Any]:

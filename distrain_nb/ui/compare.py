@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.compare import Comparison, differences, line_name, title
-from distrain_nb.run.events import Key
-from distrain_nb.run.shelf import Shelf
+from distrain_nb.run.metrics.events import Key
+from distrain_nb.run.metrics.non_scalars import Shelf
+from distrain_nb.run.pages.compare import Comparison, differences, line_name, title
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.lines import ChartLine, Metrics

@@ -14,7 +14,7 @@ from distrain_nb.ui.compare import OverlaidMetrics
 from distrain_nb.ui.widgets import answers, plotly
 
 if TYPE_CHECKING:
-    from distrain_nb.run.compare import Comparison
+    from distrain_nb.run.pages.compare import Comparison
 
 
 def live_charts(compared: Comparison) -> dict[str, str]:

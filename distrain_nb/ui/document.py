@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.facts import Facts, brief, duration, plural, progress_text
-from distrain_nb.run.media import index
+from distrain_nb.run.pages.media import index
+from distrain_nb.run.summary import Facts, brief, duration, plural, progress_text
 from distrain_nb.ui import ansi, drawing, figure
 from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
@@ -21,7 +21,7 @@ from distrain_nb.ui.tail import Tail, shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.run.log import Line
+    from distrain_nb.run.log.reader import Line
     from distrain_nb.ui.lines import Metrics
 
 # An executed notebook should stay under 300 kB.

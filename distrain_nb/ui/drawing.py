@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.facts import brief
+from distrain_nb.run.summary import brief
 from distrain_nb.ui.figure import COLOURS, left_out, series_of, shown, tags_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.events import Key
+    from distrain_nb.run.metrics.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
 POINTS_IN_ALL = 3_000

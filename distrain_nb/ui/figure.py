@@ -6,12 +6,12 @@ import html
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.facts import brief
+from distrain_nb.run.summary import brief
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from distrain_nb.run.events import Key
+    from distrain_nb.run.metrics.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")

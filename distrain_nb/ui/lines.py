@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.events import EventFolder, Key
+from distrain_nb.run.metrics.downsample import thin as thinned
+from distrain_nb.run.metrics.events import EventFolder, Key
 from distrain_nb.run.streams import METRICS_FOLDER
-from distrain_nb.run.thin import thin as thinned
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.records import Points
-    from distrain_nb.run.shelf import Shelf
+    from distrain_nb.run.metrics.non_scalars import Shelf
+    from distrain_nb.run.metrics.records import Points
 
 
 POINTS_SHOWN = 1_000

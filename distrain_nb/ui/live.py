@@ -17,13 +17,13 @@ from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, module
-from distrain_nb.worker.heartbeat import is_watched, note_shown
+from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from distrain_nb.run.facts import Facts
-    from distrain_nb.run.log import Line
+    from distrain_nb.run.log.reader import Line
+    from distrain_nb.run.summary import Facts
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch, Tail
 

@@ -13,8 +13,8 @@ import traitlets
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Store
-from distrain_nb.run.answers import answer
-from distrain_nb.run.compare import compare
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.compare import compare
 from distrain_nb.server import table
 from distrain_nb.server.doors import fingerprint, open_run
 from distrain_nb.ui.charts import RunCharts, follow

@@ -11,7 +11,7 @@ from distrain_nb.ui.tail import shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from distrain_nb.run.log import Line
+    from distrain_nb.run.log.reader import Line
 
 FIRST = "Traceback (most recent call last):"
 _BETWEEN = re.compile(r"(During handling of|The above exception|Traceback \(most recent).*")

@@ -12,7 +12,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from distrain_nb.run.media import index
+from distrain_nb.run.pages.media import index
 from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
 

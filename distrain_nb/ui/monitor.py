@@ -9,10 +9,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
-from distrain_nb.run.answers import answer
-from distrain_nb.run.facts import facts
-from distrain_nb.run.log import LogReader
+from distrain_nb.run.log.reader import LogReader
+from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.streams import RESOURCES_FOLDER
+from distrain_nb.run.summary import facts
 from distrain_nb.ui import document, outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.lines import Metrics

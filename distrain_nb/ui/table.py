@@ -7,15 +7,15 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import UNREADABLE, brief, duration, plural, progress_text
-from distrain_nb.run.listing import Listing, Summary, frame
+from distrain_nb.run.pages.listing import Listing, Summary, frame
+from distrain_nb.run.summary import UNREADABLE, brief, duration, plural, progress_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
 
-    from distrain_nb.run.listing import Listed
+    from distrain_nb.run.pages.listing import Listed
 
 
 HEADINGS = ("run", "name", "state", "where", "layout", "best metric", "duration", "age")

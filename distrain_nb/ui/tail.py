@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from distrain_nb.run.log import line_of
-from distrain_nb.run.scan import scan
+from distrain_nb.run.log.reader import line_of
+from distrain_nb.run.log.scan import scan
 
 if TYPE_CHECKING:
-    from distrain_nb.run.log import Line
-    from distrain_nb.run.scan import Records
+    from distrain_nb.run.log.reader import Line
+    from distrain_nb.run.log.scan import Records
 
 KEPT = 2_000
 LONGEST_SHOWN = 4_000

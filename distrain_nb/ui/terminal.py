@@ -6,14 +6,14 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import brief, progress_text
+from distrain_nb.run.summary import brief, progress_text
 from distrain_nb.ui import ansi
 from distrain_nb.ui.document import label
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
-    from distrain_nb.run.facts import Facts
-    from distrain_nb.run.log import Line
+    from distrain_nb.run.log.reader import Line
+    from distrain_nb.run.summary import Facts
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch
 

@@ -12,7 +12,7 @@ import anywidget
 import traitlets
 
 from distrain_nb.errors import OptionError, RunNotFound
-from distrain_nb.run.answers import answer
+from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 

@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.facts import progress_text
+from distrain_nb.run.summary import progress_text
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.terminal import ERASE
 
 if TYPE_CHECKING:
-    from distrain_nb.worker.status import Progress
+    from distrain_nb.worker.files.status import Progress
 
 
 class WorkBar(ABC):

@@ -24,10 +24,11 @@ import sys
 from dataclasses import replace
 from typing import Tuple
 
-from distrain_nb.worker import container, mpi, parameter_server, sagemaker, tf_config
-from distrain_nb.worker.launch import Launch, ProcessSpec
-from distrain_nb.worker.replica import Replica
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.replica import container, mpi, sagemaker, tf_config
+from distrain_nb.worker.replica.replica import Replica
+from distrain_nb.worker.supervisor import parameter_server
 
 
 def main() -> int:

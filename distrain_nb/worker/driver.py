@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import List
 
 from distrain_nb.worker import __main__ as worker
-from distrain_nb.worker import program
+from distrain_nb.worker.rank import program
 
 _MAIN = """\
 import runpy

@@ -156,7 +156,9 @@ class Reader(pickle.Unpickler):
 
 def out_of_band(kind: str, *state: Any) -> Any:
     """What stands in a pickle for an array, a tensor, or a name of the program."""
-    raise pickle.UnpicklingError("%s %r: read this with distrain_nb.worker.values" % (kind, state))
+    raise pickle.UnpicklingError(
+        "%s %r: read this with distrain_nb.worker.rank.values" % (kind, state)
+    )
 
 
 OUT_OF_BAND = (__name__, out_of_band.__name__)

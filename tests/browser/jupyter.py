@@ -20,7 +20,7 @@ import nbformat
 from nbformat.sign import NotebookNotary
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from distrain_nb.worker.system import die_with_parent
+from distrain_nb.worker.machine.system import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

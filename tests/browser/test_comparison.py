@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from distrain_nb.run import Run, Store
-from distrain_nb.worker import metrics
-from distrain_nb.worker.status import Owner, State, Status
+from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.server.stored import stored_run
 
@@ -30,10 +30,10 @@ def answering(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
 
 
 def report(run: Run, steps: range, rate: float) -> None:
-    events = metrics._EventFile(run.folder / "tensorboard")
+    events = writer._EventFile(run.folder / "tensorboard")
     for step in steps:
         values = {"loss": math.exp(-rate * step / STEPS), "rate": rate}
-        events.write(metrics.event(time.time(), step, values))
+        events.write(writer.event(time.time(), step, values))
 
 
 def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_path: Path) -> None:

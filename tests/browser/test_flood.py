@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from distrain_nb.run.events import EventFolder
-from distrain_nb.worker.log import LOG_FILE
+from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.worker.files.log import LOG_FILE
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 from tests.browser.measures import Measured, watch
 

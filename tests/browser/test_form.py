@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.layout import Layout, load
-from distrain_nb.layout.exchange import exports
+from distrain_nb.layout.formats import exports
 from tests.browser.jupyter import Lab, OpenNotebook
 
 START = """import distrain_nb

@@ -12,8 +12,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Store
-from distrain_nb.worker import metrics
-from distrain_nb.worker.status import Owner, Progress, State, Status
+from distrain_nb.worker.files.status import Owner, Progress, State, Status
+from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.test_monitor import BUSY, FOREVER, LOAD, badge, view_of
 from tests.server.stored import stored_run
@@ -39,8 +39,8 @@ def with_runs(lab: Lab) -> None:
     store = Store(lab.home)
     for number, state in enumerate((State.SUCCEEDED, State.FAILED, State.SUCCEEDED), start=1):
         run = stored_run(store, "".join(f"line {n}\n" for n in range(number * 10)), state)
-        events = metrics._EventFile(run.folder / "tensorboard")
-        events.write(metrics.event(1.0, 1, {"loss": 1 / number}))
+        events = writer._EventFile(run.folder / "tensorboard")
+        events.write(writer.event(1.0, 1, {"loss": 1 / number}))
 
 
 def sending(lab: Lab) -> None:

@@ -11,7 +11,7 @@ from distrain_nb.backends.base import Job, find
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout
-from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.files.launch import Launch
 
 FOUR_GPUS = {
     "local": Layout(),

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from distrain_nb.errors import CheckFailed, ImageError
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Image, Recipe
 
 from .programs import SimpleProgram

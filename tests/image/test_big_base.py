@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Recipe
 
 from .programs import SimpleProgram
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COPY = """
 import json, resource, sys
 from image.programs import SimpleProgram
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Recipe
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 image = build(SimpleProgram(), Recipe(sys.argv[1], sys.argv[2]))

@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image import uv
-from distrain_nb.image.append import build
-from distrain_nb.image.contents import Contents
-from distrain_nb.image.dependencies import read_requirements, wanted_of
+from distrain_nb.image.base.installed import Contents
+from distrain_nb.image.base.names import normal, requirement_name
+from distrain_nb.image.builders import uv
+from distrain_nb.image.builders.append import build
+from distrain_nb.image.builders.dependencies import read_requirements, wanted_of
 from distrain_nb.image.image import Image, Recipe
-from distrain_nb.image.names import normal, requirement_name
 
 from .programs import SimpleProgram
 from .services.faults import faulty
@@ -262,11 +262,11 @@ def test_another_build_that_is_asked_for_is_enough() -> None:
 
 
 def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
-    from distrain_nb.image.base import Base
-    from distrain_nb.image.contents import contents_of
-    from distrain_nb.image.manifest import OCI, Descriptor, ImageConfig, Manifest
-    from distrain_nb.image.reference import Reference
-    from distrain_nb.image.registry import Registry
+    from distrain_nb.image.base.base import Base
+    from distrain_nb.image.base.installed import contents_of
+    from distrain_nb.image.registry.client import Registry
+    from distrain_nb.image.registry.manifest import OCI, Descriptor, ImageConfig, Manifest
+    from distrain_nb.image.registry.reference import Reference
 
     name = "europe-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"
     config = ImageConfig.read(b'{"rootfs": {"diff_ids": []}, "os": "linux"}', "base")

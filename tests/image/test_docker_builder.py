@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.errors import CheckFailed, ImageError
-from distrain_nb.image import cloudbuild
-from distrain_nb.image import docker as builder
-from distrain_nb.image.cloudbuild import CloudBuild
+from distrain_nb.image.builders import cloudbuild
+from distrain_nb.image.builders import docker as builder
+from distrain_nb.image.builders.cloudbuild import CloudBuild
 from distrain_nb.image.image import Recipe
 
 from .programs import SimpleProgram

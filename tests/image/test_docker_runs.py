@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import PACKAGES, PROGRAM, Image, Recipe
 
 from .programs import SimpleProgram

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Image, Recipe
 from distrain_nb.program import Cell, Notebook, Program, capture
 from tests.conftest import eventually

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
-from distrain_nb.image import patience
-from distrain_nb.image.append import build
-from distrain_nb.image.auth import AuthenticationError
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Image, Recipe
-from distrain_nb.image.patience import DigestMismatch, RegistryError
+from distrain_nb.image.registry import retry
+from distrain_nb.image.registry.auth import AuthenticationError
+from distrain_nb.image.registry.retry import DigestMismatch, RegistryError
 
 from .programs import SimpleProgram
 from .services.faults import Fault, Proxy, faulty
@@ -41,7 +41,7 @@ BASE_BLOB = r"GET /v2/bases/tiny/blobs/sha256:"
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "_FIRST_PAUSE_S", 0.005)
+    monkeypatch.setattr(retry, "_FIRST_PAUSE_S", 0.005)
 
 
 def whole(image: Image, upstream: str, tmp_path: Path) -> None:

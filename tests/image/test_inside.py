@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.image.base import read_base
-from distrain_nb.image.inside import Inside, look_inside
-from distrain_nb.image.reference import Reference
-from distrain_nb.image.registry import Registry
+from distrain_nb.image.base.base import read_base
+from distrain_nb.image.base.layer_scan import Inside, look_inside
+from distrain_nb.image.registry.client import Registry
+from distrain_nb.image.registry.reference import Reference
 
 from .services.bases import BaseImage, Blob
 

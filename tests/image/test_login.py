@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image import credentials
-from distrain_nb.image.append import build
-from distrain_nb.image.auth import AuthenticationError
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Recipe
+from distrain_nb.image.registry import credentials
+from distrain_nb.image.registry.auth import AuthenticationError
 
 from .programs import SimpleProgram
 from .services.google import token_endpoint, write_key

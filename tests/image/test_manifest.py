@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.layers import write_layer
-from distrain_nb.image.manifest import (
+from distrain_nb.image.registry.manifest import (
     DOCKER,
     OCI,
     ImageConfig,

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import Base, read_base
-from distrain_nb.image.manifest import (
+from distrain_nb.image.base.base import Base, read_base
+from distrain_nb.image.registry.client import Registry, RegistryBlob
+from distrain_nb.image.registry.manifest import (
     OCI,
     ImageConfig,
     Manifest,
     Settings,
     pick_platform,
 )
-from distrain_nb.image.reference import Reference
-from distrain_nb.image.registry import Registry, RegistryBlob
+from distrain_nb.image.registry.reference import Reference
 from tests.fuzzing import flipped, rounds
 
 from .services.odd import Said, odd_registry
@@ -195,7 +195,7 @@ def test_a_registry_that_sends_in_circles_is_told() -> None:
 
 @pytest.mark.parametrize("place", ["http://[", "nowhere://x/", "http://host:99999999/", "\x01"])
 def test_a_registry_that_sends_nowhere_is_told(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrain_nb.image.patience._ATTEMPTS", 1)
+    monkeypatch.setattr("distrain_nb.image.registry.retry._ATTEMPTS", 1)
     base, said, _ = read(lambda _: Said((), 302, {"Location": place}))
     assert base is None
     assert said.startswith("Reading 127.0.0.1")

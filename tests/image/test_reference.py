@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.reference import Reference, is_loopback
+from distrain_nb.image.registry.reference import Reference, is_loopback
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 

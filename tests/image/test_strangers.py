@@ -19,12 +19,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from distrain_nb.image import auth
-from distrain_nb.image.auth import AuthenticationError
-from distrain_nb.image.manifest import digest_of
-from distrain_nb.image.patience import RegistryError
 from distrain_nb.image.progress import Meter
-from distrain_nb.image.registry import Registry
+from distrain_nb.image.registry import auth
+from distrain_nb.image.registry.auth import AuthenticationError
+from distrain_nb.image.registry.client import Registry
+from distrain_nb.image.registry.manifest import digest_of
+from distrain_nb.image.registry.retry import RegistryError
 
 from .services.strangers import Answer, Host, host
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.image.append import build
+from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Recipe
 from distrain_nb.program import Cell, Notebook, capture
 

@@ -16,7 +16,7 @@ from layout_strategies import examples, layouts, whole_layouts
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout, Pool, Role
-from distrain_nb.layout.exchange import (
+from distrain_nb.layout.formats import (
     EXPORTS,
     Export,
     exports,
@@ -24,8 +24,8 @@ from distrain_nb.layout.exchange import (
     read_any,
     worker_pool_specs,
 )
-from distrain_nb.layout.exchange.gcloud import custom_job_command, training_command
-from distrain_nb.layout.exchange.sagemaker import estimator_arguments
+from distrain_nb.layout.formats.gcloud import custom_job_command, training_command
+from distrain_nb.layout.formats.sagemaker import estimator_arguments
 from distrain_nb.layout.rules import check
 
 K80S = Layout.of(

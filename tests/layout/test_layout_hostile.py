@@ -10,7 +10,7 @@ import pytest
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
-from distrain_nb.layout.exchange import exports, read_any
+from distrain_nb.layout.formats import exports, read_any
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.yamls import yaml_texts
 from distrain_nb.ui.form import Form

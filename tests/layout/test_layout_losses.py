@@ -17,8 +17,8 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import OPTIONS, Layout, Role
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.exchange import EXPORTS, distribution_argument, left_out, read_any
-from distrain_nb.layout.exchange.hyperparameters import hyperparameters
+from distrain_nb.layout.formats import EXPORTS, distribution_argument, left_out, read_any
+from distrain_nb.layout.formats.hyperparameters import hyperparameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

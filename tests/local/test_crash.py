@@ -10,7 +10,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import DistrainError
 from distrain_nb.run import still
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 
 PROGRAM = "import os, time\nfor n in range(3):\n    print('line', n, flush=True)"

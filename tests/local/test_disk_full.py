@@ -12,7 +12,7 @@ from distrain_nb import api
 from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.errors import DistrainError
 from distrain_nb.run import still
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 
 MIB = 1 << 20

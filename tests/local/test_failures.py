@@ -12,7 +12,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import still
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
 

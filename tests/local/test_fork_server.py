@@ -20,8 +20,8 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.local import warm
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.request import Request, send
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.request import Request, send
+from distrain_nb.worker.files.status import State
 from tests import seccomp
 from tests.conftest import eventually
 
@@ -76,7 +76,7 @@ def test_no_client_harms_anothers_start(server: psutil.Process, tmp_path: Path) 
 
 def server_address(server: psutil.Process) -> Path:
     words = server.cmdline()
-    return Path(words[words.index("distrain_nb.worker.forkserver") + 1])
+    return Path(words[words.index("distrain_nb.worker.supervisor.forkserver") + 1])
 
 
 def test_a_run_that_a_server_has_not_taken_when_it_ends_is_given_to_another(
@@ -179,7 +179,7 @@ def test_a_file_system_without_locks(home: Path) -> None:
 def test_only_no_such_process_means_that_one_has_ended() -> None:
     look = """
 import os, subprocess
-from distrain_nb.worker.status import Owner
+from distrain_nb.worker.files.status import Owner
 ended = subprocess.Popen(["sleep", "600"])
 owners = Owner.of(os.getpid()), Owner.of(ended.pid)
 ended.kill()

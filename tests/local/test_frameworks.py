@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from distrain_nb import api
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel
 from tests.tensorflow_cells import COORDINATE

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.run.events import scalars
-from distrain_nb.worker import metrics
+from distrain_nb.run.metrics.events import scalars
+from distrain_nb.worker.metrics import writer
 from tests.conftest import eventually
 
 # Without TensorFlow, which takes long to import, as most who use PyTorch have it.
@@ -35,7 +35,7 @@ with SummaryWriter("lightning_logs/version_0") as writer:
 def working(home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working folder, with an event file of an earlier run."""
     monkeypatch.chdir(notebook_folder)
-    metrics.append(notebook_folder / "runs" / "before", 1, {"old": 1.0})
+    writer.append(notebook_folder / "runs" / "before", 1, {"old": 1.0})
     return notebook_folder
 
 
@@ -65,7 +65,7 @@ def test_what_was_written_in_a_moment_is_found_at_the_end(working: Path) -> None
 def test_what_another_process_writes_meanwhile_is_not_the_runs(working: Path) -> None:
     run = api.submit("import time\nwhile True: time.sleep(0.1)")
     assert eventually(lambda: str(run.state) == "running")
-    metrics.append(working / "mine", 1, {"other": 1.0})
+    writer.append(working / "mine", 1, {"other": 1.0})
     run.cancel()
     assert eventually(lambda: run.state.final)
     assert list((working / "mine").iterdir())

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.heartbeat import WATCHED_FILE, note_watched
+from distrain_nb.worker.supervisor.heartbeat import WATCHED_FILE, note_watched
 from tests.conftest import eventually
 
 LOOK = """
@@ -141,7 +141,7 @@ def test_frameworks_start_no_thread_when_they_are_imported() -> None:
     import subprocess
     import sys
 
-    from distrain_nb.worker.fork_safe import FORK_SAFE
+    from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 
     look = "import os, {0}; print(len(os.listdir('/proc/self/task')))"
     single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

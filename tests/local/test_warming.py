@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker import memory
+from distrain_nb.worker.machine import memory
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
 
@@ -72,7 +72,9 @@ def test_the_first_run_comes_from_a_server_that_was_warm(nb: Kernel, word: str) 
     run = api.attach("first")
     assert run.result["found"] == (os.nice(0) + 3, max(1, (os.cpu_count() or 1) // 2))
     assert warm.is_running()
-    servers = [p for p in started(word) if "distrain_nb.worker.forkserver" in p.info["cmdline"]]
+    servers = [
+        p for p in started(word) if "distrain_nb.worker.supervisor.forkserver" in p.info["cmdline"]
+    ]
     assert servers == [warm]
     nb.run("import numpy\nimport torch")
     nb.kill()
@@ -96,7 +98,9 @@ def test_the_server_imports_while_the_cell_is_read(nb: Kernel, word: str) -> Non
     assert not nb.run("%%distrain -n 2 --dry-run\nimport torch").error
     assert not started(word)
     assert not nb.run("%%distrain -n 2\nimport torch").error
-    (server,) = [p for p in started(word) if "distrain_nb.worker.forkserver" in p.info["cmdline"]]
+    (server,) = [
+        p for p in started(word) if "distrain_nb.worker.supervisor.forkserver" in p.info["cmdline"]
+    ]
     assert server.info["cmdline"][-1] == "torch"
 
 

@@ -10,7 +10,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.findings import Severity
 from distrain_nb.program.advice import findings, findings_in
-from distrain_nb.worker.program import Segment
+from distrain_nb.worker.rank.program import Segment
 from tests.program import advice_right
 from tests.program.advice_samples import COMPLETE, DDP, HOROVOD_TORCH
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.errors import OptionError
-from distrain_nb.program import capture, history, of_function
-from distrain_nb.program.ipython_syntax import plain
+from distrain_nb.program import capture, of_function
+from distrain_nb.program.notebook import history
+from distrain_nb.program.python.ipython_syntax import plain
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +132,7 @@ def test_function_of_a_script(place: Place, tmp_path: Path, arguments: str, prin
     folder = tmp_path / "p"
     subprocess.run([sys.executable, str(script), str(folder)], check=True)
     done = subprocess.run(
-        [sys.executable, "-m", "distrain_nb.worker.program", str(folder)],
+        [sys.executable, "-m", "distrain_nb.worker.rank.program", str(folder)],
         capture_output=True,
         text=True,
         check=True,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.program import Cell
-from distrain_nb.program.ipython_syntax import plain
+from distrain_nb.program.python.ipython_syntax import plain
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Place

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from distrain_nb.program.names import names_of
+from distrain_nb.program.python.names import names_of
 
 
 def needs(source: str) -> set[str]:

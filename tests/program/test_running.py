@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import distrain_nb
-from distrain_nb.worker import tracebacks
+from distrain_nb.worker.rank import tracebacks
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Place
@@ -204,10 +204,10 @@ def test_the_program_is_also_a_plain_script(kernel: Kernel, place: Place) -> Non
 
 def test_by_hand(kernel: Kernel, place: Place, tmp_path: Path) -> None:
     program = kernel.capture("import asyncio\nawait asyncio.sleep(0)\nprint('by hand')")
-    assert "python -m distrain_nb.worker.program" in program.main
+    assert "python -m distrain_nb.worker.rank.program" in program.main
     program.write(tmp_path / "p")
     done = subprocess.run(
-        [sys.executable, "-m", "distrain_nb.worker.program", str(tmp_path / "p")],
+        [sys.executable, "-m", "distrain_nb.worker.rank.program", str(tmp_path / "p")],
         env={"PYTHONPATH": str(place.folder / "path")},
         capture_output=True,
         text=True,
@@ -231,7 +231,7 @@ def test_the_source_map_leads_back_to_the_cells(kernel: Kernel, tmp_path: Path) 
 
 
 def test_the_worker_is_python_3_8() -> None:
-    for path in (Path(distrain_nb.__file__).parent / "worker").glob("*.py"):
+    for path in (Path(distrain_nb.__file__).parent / "worker").rglob("*.py"):
         ast.parse(path.read_text(), feature_version=(3, 8))
 
 

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from distrain_nb.worker import values
-from distrain_nb.worker.values import dump, index_of, load, names
+from distrain_nb.worker.rank import values
+from distrain_nb.worker.rank.values import dump, index_of, load, names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -155,7 +155,7 @@ def test_what_cannot_be_saved_names_itself_and_loses_nothing_else(folder: Path) 
 
 def test_a_value_that_cannot_be_read_leaves_the_others(folder: Path) -> None:
     script = (
-        "import sys, pathlib\nfrom distrain_nb.worker.values import dump\n"
+        "import sys, pathlib\nfrom distrain_nb.worker.rank.values import dump\n"
         "class OnlyThere: pass\n"
         "dump({'a': [1], 'odd': OnlyThere(), 'b': [2]}, pathlib.Path(sys.argv[1]))"
     )
@@ -198,7 +198,7 @@ def test_reading_with_plain_pickle_says_what_to_use(folder: Path) -> None:
 def test_the_format_needs_neither_numpy_nor_torch(folder: Path) -> None:
     dump({"x": {"a": [1, "b"]}}, folder)
     script = (
-        "import sys, pathlib\nfrom distrain_nb.worker.values import load\n"
+        "import sys, pathlib\nfrom distrain_nb.worker.rank.values import load\n"
         "print(load(pathlib.Path(sys.argv[1])), 'numpy' in sys.modules, 'torch' in sys.modules)"
     )
     done = subprocess.run(

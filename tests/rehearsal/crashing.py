@@ -29,8 +29,8 @@ from distrain_nb.backends.remote.submission import (
     Journal,
     Submission,
 )
-from distrain_nb.worker.launch import PROGRAM_FOLDER
-from distrain_nb.worker.status import Process, State, Status
+from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.worker.files.status import Process, State, Status
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import RemoteBackend

@@ -13,10 +13,10 @@ from distrain_nb.backends.remote.submission import LINKS_FILE, Journal
 from distrain_nb.backends.sagemaker import SageMakerBackend
 from distrain_nb.backends.vertex import VertexBackend
 from distrain_nb.layout import Layout
-from distrain_nb.run.events import Key, scalars
-from distrain_nb.run.log import LogReader
-from distrain_nb.worker import values
-from distrain_nb.worker.status import State, Status, request_cancel
+from distrain_nb.run.log.reader import LogReader
+from distrain_nb.run.metrics.events import Key, scalars
+from distrain_nb.worker.files.status import State, Status, request_cancel
+from distrain_nb.worker.rank import values
 from tests.image.services.bases import BaseImage
 from tests.sagemaker import jobs as of_sagemaker
 from tests.vertex import jobs as of_vertex

@@ -13,10 +13,10 @@ from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.service import Entry, Observed, Stored
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.image import Progress
-from distrain_nb.run.log import LogReader
-from distrain_nb.worker import metrics
-from distrain_nb.worker.disk import replace_file
-from distrain_nb.worker.status import Owner, Process, State, Status
+from distrain_nb.run.log.reader import LogReader
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class FolderService:
         pace = 0 if (self.folder / "held").exists() else 100
         reached = int((self.folder / "reached").read_text() or 0) + pace
         replace_file(self.folder / "reached", str(min(reached, LINES)).encode())
-        metrics.append(self.folder / "tensorboard", reached, {"loss": 1.0})
+        writer.append(self.folder / "tensorboard", reached, {"loss": 1.0})
         return Observed(State.SUCCEEDED if reached >= LINES else State.RUNNING, "running")
 
     def log(

@@ -12,8 +12,8 @@ import pytest
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.service import Denied, Observed, Stored
 from distrain_nb.backends.remote.submission import read_links
-from distrain_nb.run.events import EventFolder, Key, scalars
-from distrain_nb.worker.status import Owner, State, Status, request_cancel
+from distrain_nb.run.metrics.events import EventFolder, Key, scalars
+from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 from tests.conftest import eventually
 
 from .folder_service import LINES, FolderService, carry_in_a_process, new_run, texts

@@ -10,8 +10,8 @@ import pytest
 from distrain_nb.backends.remote import bring, carrier
 from distrain_nb.backends.remote.service import Denied, Stored
 from distrain_nb.backends.remote.submission import Journal
-from distrain_nb.run.events import Key, scalars
-from distrain_nb.worker.status import State, Status
+from distrain_nb.run.metrics.events import Key, scalars
+from distrain_nb.worker.files.status import State, Status
 
 from .folder_service import LINES, FolderService, texts
 

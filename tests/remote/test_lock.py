@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.remote import carrier
-from distrain_nb.worker.status import State, Status
+from distrain_nb.worker.files.status import State, Status
 from tests.conftest import eventually
 
 from .folder_service import LINES, FolderService, carry_in_a_process, texts

@@ -15,7 +15,7 @@ from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.status import State, Status, request_cancel
+from distrain_nb.worker.files.status import State, Status, request_cancel
 
 from .folder_service import PACE, FolderService, carry_in_a_process
 

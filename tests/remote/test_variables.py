@@ -16,7 +16,7 @@ from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 
 VALUE = "correct-horse-battery"
 CLOUDS = {

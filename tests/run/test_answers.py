@@ -13,9 +13,9 @@ import pytest
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
-from distrain_nb.run.answers import answer
-from distrain_nb.worker import metrics
-from distrain_nb.worker.status import Process, State, Status
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.worker.files.status import Process, State, Status
+from distrain_nb.worker.metrics import writer
 from tests.run.logs import Printing
 
 Ask = Callable[..., dict[str, Any]]
@@ -159,10 +159,10 @@ def test_a_group_of_exceptions_is_folded_whole(ask: Ask, log: Printing) -> None:
 )
 def test_scalars(ask: Ask, run: Run, path: str, below: str) -> None:
     (run.folder / below).mkdir()
-    events = metrics._EventFile(run.folder / below / "train")
+    events = writer._EventFile(run.folder / below / "train")
     for step in range(5_000):
         value = math.nan if step == 4_999 else float(step == 777)
-        events.write(metrics.event(time.time(), step, {"loss": value, "lr": 0.5}))
+        events.write(writer.event(time.time(), step, {"loss": value, "lr": 0.5}))
     loss, lr = ask(path, points="100")["lines"]
     assert (loss["run"], loss["tag"], lr["tag"]) == ("train", "loss", "lr")
     assert len(loss["step"]) == len(loss["wall_time"]) == len(loss["value"]) == 100

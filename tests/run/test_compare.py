@@ -11,8 +11,8 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.run.compare import check_count, differing
-from distrain_nb.run.judged import best
+from distrain_nb.run.pages.best_metric import best
+from distrain_nb.run.pages.compare import check_count, differing
 
 TRAIN = """
 import os

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.utils.tensorboard import SummaryWriter
 
-from distrain_nb.run.events import EventFolder, Key, scalars, table
-from distrain_nb.run.records import read_stretch
-from distrain_nb.worker import metrics
+from distrain_nb.run.metrics.events import EventFolder, Key, scalars, table
+from distrain_nb.run.metrics.records import read_stretch
+from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def record(step: int, **numbers: float) -> bytes:
-    return metrics.record(metrics.event(1000.0 + step, step, numbers))
+    return writer.record(writer.event(1000.0 + step, step, numbers))
 
 
 def steps(folder: EventFolder, tag: str, series: str = "") -> list[int]:
@@ -154,17 +154,17 @@ def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) 
 
 
 def test_a_restart_within_one_stretch(tmp_path: Path) -> None:
-    restart = metrics.event(5.0, 2, {}) + metrics._bytes_field(7, b"\x08\x01")
+    restart = writer.event(5.0, 2, {}) + writer._bytes_field(7, b"\x08\x01")
     data = b"".join(record(step, loss=1.0) for step in range(40))
-    data += metrics.record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
+    data += writer.record(restart) + b"".join(record(step, loss=0.5) for step in range(2, 4))
     points = read_stretch(data).points["loss"]
     assert points["step"].tolist() == [0, 1, 2, 3]
     assert points["value"].tolist() == [1.0, 1.0, 0.5, 0.5]
 
 
 def test_a_record_larger_than_a_stretch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrain_nb.run.events.STRETCH_BYTES", 256)
-    big = metrics.record(b"\x22" + metrics._varint(5000) + bytes(5000))
+    monkeypatch.setattr("distrain_nb.run.metrics.events.STRETCH_BYTES", 256)
+    big = writer.record(b"\x22" + writer._varint(5000) + bytes(5000))
     file = tmp_path / "events.out.tfevents.1"
     file.write_bytes(record(0, loss=1.0) + big + record(1, loss=0.5))
     folder = EventFolder(tmp_path)
@@ -184,7 +184,7 @@ def test_many_tags_of_one_length(tmp_path: Path) -> None:
 @settings(max_examples=300, deadline=None)
 def test_nothing_that_a_file_can_hold_raises(noise: bytes, at: int, count: int) -> None:
     valid = b"".join(record(step, loss=1.0) for step in range(count))
-    framed = metrics.record(noise)
+    framed = writer.record(noise)
     for data in (noise, framed, valid[:at] + noise + valid[at:], valid + framed * 20 + valid):
         assert read_stretch(data).consumed <= len(data)
 

@@ -18,16 +18,16 @@ from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
-from distrain_nb.run.answers import answer
-from distrain_nb.run.finite import to_json
-from distrain_nb.run.index import Filter, LogIndex
-from distrain_nb.run.listing import Listing
-from distrain_nb.run.log import line_of
-from distrain_nb.run.records import read_stretch
+from distrain_nb.run.log.index import Filter, LogIndex
+from distrain_nb.run.log.reader import line_of
+from distrain_nb.run.metrics.finite import to_json
+from distrain_nb.run.metrics.records import read_stretch
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.listing import Listing
 from distrain_nb.ui import ansi
-from distrain_nb.worker.crc32c import crc32c, masked
-from distrain_nb.worker.log import LOG_FILE
-from distrain_nb.worker.status import State, Status
+from distrain_nb.worker.files.log import LOG_FILE
+from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.metrics.crc32c import crc32c, masked
 from tests.fuzzing import flipped, mutated, rounds
 
 if TYPE_CHECKING:

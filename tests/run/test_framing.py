@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from google_crc32c import value as crc32c
 
-from distrain_nb.run import framing
-from distrain_nb.run.framing import find_records
-from distrain_nb.worker.crc32c import masked
+from distrain_nb.run.metrics import framing
+from distrain_nb.run.metrics.framing import find_records
+from distrain_nb.worker.metrics.crc32c import masked
 
 
 def record(data: bytes) -> bytes:

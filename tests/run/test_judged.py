@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from distrain_nb.run.judged import JUDGED_FILE, Best, judged_for_good
-from distrain_nb.worker import metrics
+from distrain_nb.run.pages.best_metric import JUDGED_FILE, Best, judged_for_good
+from distrain_nb.worker.metrics import writer
 
 
 def write(folder: Path, *losses: float) -> None:
-    events = metrics._EventFile(folder / "tensorboard")
+    events = writer._EventFile(folder / "tensorboard")
     for step, loss in enumerate(losses):
-        events.write(metrics.event(1.0, step, {"loss": loss}))
+        events.write(writer.event(1.0, step, {"loss": loss}))
 
 
 def test_it_is_kept_until_the_event_files_change(tmp_path: Path) -> None:

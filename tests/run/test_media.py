@@ -13,8 +13,8 @@ import tensorboardX
 from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.errors import OptionError
-from distrain_nb.run.media import media
-from distrain_nb.run.shelf import MOST_PIECES
+from distrain_nb.run.metrics.non_scalars import MOST_PIECES
+from distrain_nb.run.pages.media import media
 from distrain_nb.run.streams import Scalars
 
 HPARAMS = {"lr": 0.5, "layers": 3, "optimizer": "adam", "nesterov": True}

@@ -16,8 +16,8 @@ from distrain_nb.errors import RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.server import table
 from distrain_nb.ui import Monitor, runs_table
-from distrain_nb.worker.metrics import event, record
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.metrics.writer import event, record
 from tests.server.stored import stored_run
 
 

@@ -12,13 +12,13 @@ import pytest
 from distrain_nb.backends.remote.submission import Journal, Submission, read_links, write_links
 from distrain_nb.errors import DistrainError
 from distrain_nb.run import Run, Store
-from distrain_nb.run.answers import answer
-from distrain_nb.run.finite import to_json
-from distrain_nb.run.listing import Listing
-from distrain_nb.worker import failure
-from distrain_nb.worker.failure import Failure
-from distrain_nb.worker.program import Segment, read_source_map, source_map
-from distrain_nb.worker.status import Process, Progress, State, Status
+from distrain_nb.run.metrics.finite import to_json
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.run.pages.listing import Listing
+from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.status import Process, Progress, State, Status
+from distrain_nb.worker.rank.program import Segment, read_source_map, source_map
 from tests.fuzzing import flipped, mutated, rounds
 
 if TYPE_CHECKING:

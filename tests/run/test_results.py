@@ -20,8 +20,8 @@ import torch
 from distrain_nb import api
 from distrain_nb.errors import ResultUntrusted
 from distrain_nb.run import Results
-from distrain_nb.worker import values
 from distrain_nb.worker.pickles import out_of_band
+from distrain_nb.worker.rank import values
 
 MODEL = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
 PLAIN = [

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.errors import OptionError
-from distrain_nb.run import search as module
-from distrain_nb.run.index import Filter, LogIndex
-from distrain_nb.run.search import Found, Wanted, search
+from distrain_nb.run.log import search as module
+from distrain_nb.run.log.index import Filter, LogIndex
+from distrain_nb.run.log.search import Found, Wanted, search
 from tests.run.logs import WRITERS, Printing, standing
 
 LETTERS = "aAé1\t "
@@ -89,7 +89,7 @@ def test_a_log_is_searched_stretch_by_stretch(
     log: Printing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "STRETCH_BYTES", 8_000)
-    monkeypatch.setattr("distrain_nb.run.log.PIECE_BYTES", 500)
+    monkeypatch.setattr("distrain_nb.run.log.reader.PIECE_BYTES", 500)
     index = LogIndex(log.folder)
     index.update()
     for wanted in (Wanted("LOSS=0.01"), Wanted("LOSS=0.01", regex=True)):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from distrain_nb.errors import OptionError
-from distrain_nb.run.curves import curves
-from distrain_nb.run.records import POINT
-from distrain_nb.run.smooth import smooth
+from distrain_nb.run.metrics.records import POINT
+from distrain_nb.run.metrics.smooth import smooth
+from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
-from distrain_nb.worker import metrics
+from distrain_nb.worker.metrics import writer
 
 VALUES = arrays(
     np.float64,
@@ -48,7 +48,7 @@ def test_blocks_give_what_one_by_one_gives(values: np.ndarray, weight: float) ->
 
 def test_a_page_gets_averages_of_what_it_can_t_see(tmp_path: Path) -> None:
     noisy = [float(n % 2) for n in range(20_000)]
-    data = b"".join(metrics.record(metrics.event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
+    data = b"".join(writer.record(writer.event(0.0, n, {"a": v})) for n, v in enumerate(noisy))
     (tmp_path / "events.out.tfevents.1").write_bytes(data)
     query = {"smoothing": "0.9", "points": "50", "from": "10000", "to": "10100"}
     (line,) = curves(Scalars(tmp_path), query)["lines"]

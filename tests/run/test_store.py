@@ -20,7 +20,7 @@ from distrain_nb.backends.local import LocalBackend
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunCancelled, RunNotFound, StoreError
 from distrain_nb.run import Run, Store, database
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.server.stored import stored_run
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.worker import values
+from distrain_nb.worker.rank import values
 from scripts.horovod_wheel import wheel
 from tests.sagemaker.cells import HOROVOD
 from tests.sagemaker.jobs import laid, planned

@@ -19,7 +19,7 @@ from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 from distrain_nb.rehearsal.sagemaker_ai.stand_in import StandIn, stand_in
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 from tests.rehearsal.training_jobs import Aws, troubled
 from tests.sagemaker.jobs import laid, planned
 
@@ -72,7 +72,11 @@ def test_an_archive_goes_where_the_container_looks(
     body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
     with tarfile.open(fileobj=io.BytesIO(body)) as archive:
         names = archive.getnames()
-    assert {"distrain_program.py", "program/main.py", "distrain_nb/worker/script.py"} <= set(names)
+    assert {
+        "distrain_program.py",
+        "program/main.py",
+        "distrain_nb/worker/replica/script.py",
+    } <= set(names)
 
 
 def test_a_bucket_that_is_not_there_is_named(aws: Mapping[str, str], folder: Path) -> None:

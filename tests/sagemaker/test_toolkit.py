@@ -12,7 +12,8 @@ import pytest
 
 from distrain_nb.backends.remote.code import Laid
 from distrain_nb.backends.sagemaker.code import write_archive
-from distrain_nb.worker import tf_config, values
+from distrain_nb.worker.rank import values
+from distrain_nb.worker.replica import tf_config
 from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.sagemaker.jobs import laid, planned
 from tests.sagemaker.toolkit import toolkit
@@ -52,7 +53,7 @@ answer = total.item()
 VARIABLES = """
 import json
 from sagemaker_training.environment import Environment
-from distrain_nb.worker.sagemaker import variables
+from distrain_nb.worker.replica.sagemaker import variables
 
 print(json.dumps([Environment().to_env_vars(), variables()]))
 """

@@ -12,7 +12,7 @@ from distrain_nb.backends.remote.service import Observed
 from distrain_nb.backends.sagemaker import calls
 from distrain_nb.backends.sagemaker.training import observed
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 
 
 def told(status: str, second: str, reason: str = "", *passed: str, message: str = "") -> Any:

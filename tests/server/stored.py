@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from distrain_nb.run import Run, Store
-from distrain_nb.worker.log import LineSplitter, LogWriter
-from distrain_nb.worker.status import Process, State, Status
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
+from distrain_nb.worker.files.status import Process, State, Status
 
 
 def stored_run(store: Store, text: str = "", state: State = State.SUCCEEDED) -> Run:

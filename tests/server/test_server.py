@@ -15,11 +15,11 @@ import pytest
 import distrain_nb
 from distrain_nb import api
 from distrain_nb.run import Store
-from distrain_nb.run.facts import facts
+from distrain_nb.run.summary import facts
 from distrain_nb.server.doors import fingerprint, is_own
-from distrain_nb.worker import metrics
-from distrain_nb.worker.heartbeat import WATCHED_FILE, is_watched
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.supervisor.heartbeat import WATCHED_FILE, is_watched
 from tests.conftest import eventually
 from tests.server.servers import Server, jupyter_server, stripping_proxy
 from tests.server.stored import stored_run
@@ -62,9 +62,9 @@ def test_it_tells_what_the_kernel_would(store: Store, client: httpx.Client) -> N
 
 def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.Client) -> None:
     one, other = stored_run(store), stored_run(store, state=State.FAILED)
-    events = metrics._EventFile(other.folder / "tensorboard")
+    events = writer._EventFile(other.folder / "tensorboard")
     for step, loss in enumerate((3.0, 1.0, 2.0)):
-        events.write(metrics.event(1.0, step, {"loss": loss}))
+        events.write(writer.event(1.0, step, {"loss": loss}))
     answer = client.get("distrain/runs")
     rows = {row["id"]: row for row in answer.json()["runs"]}
     assert (rows[one.id]["state"], rows[one.id]["best"]) == ("succeeded", None)

@@ -7,9 +7,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from distrain_nb.worker import metrics
-from distrain_nb.worker.log import LineSplitter, LogWriter
-from distrain_nb.worker.status import Process, State, Status, request_cancel
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
+from distrain_nb.worker.files.status import Process, State, Status, request_cancel
+from distrain_nb.worker.metrics import writer
 
 
 @dataclass
@@ -28,7 +28,7 @@ class RunFolder:
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)
         (self.folder / "tensorboard").mkdir()
-        self._events: dict[str, metrics._EventFile] = {}
+        self._events: dict[str, writer._EventFile] = {}
         self._log = LogWriter(self.folder)
         self._splitters = {(n, s): LineSplitter(n, s) for n in range(2) for s in "oe"}
         self.status = Status(State.STARTING, "starting").enter(State.STARTING)
@@ -44,10 +44,10 @@ class RunFolder:
 
     def report(self, steps: int, series: str = "", **values: float) -> None:
         if series not in self._events:
-            self._events[series] = metrics._EventFile(self.folder / "tensorboard" / series)
+            self._events[series] = writer._EventFile(self.folder / "tensorboard" / series)
         for step in range(steps):
             numbers = {tag: value + math.sin(step / 9) for tag, value in values.items()}
-            self._events[series].write(metrics.event(time.time(), step, numbers))
+            self._events[series].write(writer.event(time.time(), step, numbers))
 
     def cancel(self) -> None:
         request_cancel(self.folder)

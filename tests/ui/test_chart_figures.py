@@ -11,7 +11,7 @@ from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.ui import document, figure
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.lines import Metrics
-from distrain_nb.worker import metrics
+from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder
 
 
@@ -65,7 +65,7 @@ def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
         summary.add_pr_curve("curve", np.array([0, 1]), np.array([0.1, 0.9]), 1)
         summary.add_hparams({"<rate>": 0.5}, {}, name="trial")
     run = tmp_path / "7"
-    metrics.append(run / RESOURCES_FOLDER, 1, {"cpu %": 99.0})
+    writer.append(run / RESOURCES_FOLDER, 1, {"cpu %": 99.0})
     shown = document.chart_bundle(metrics_of(run), metrics_of(run, RESOURCES_FOLDER))["text/html"]
     assert "1 image: %distrain attach 7" in shown
     assert "not shown: curve (PR curve, 1 value)" in shown

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from distrain_nb.run.facts import brief, duration, facts, plural, progress_text
-from distrain_nb.run.log import LogReader
-from distrain_nb.run.records import POINT
+from distrain_nb.run.log.reader import LogReader
+from distrain_nb.run.metrics.records import POINT
+from distrain_nb.run.summary import brief, duration, facts, plural, progress_text
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.lines import Metrics, thin
 from distrain_nb.ui.report import in_a_line, report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
-from distrain_nb.worker.status import Progress, State, Status
+from distrain_nb.worker.files.status import Progress, State, Status
 from tests.ui.runs import RunFolder
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from distrain_nb import api
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.program.telling import PIECE, heard_by
-from distrain_nb.worker.status import Progress
+from distrain_nb.program.progress import PIECE, heard_by
+from distrain_nb.worker.files.status import Progress
 from tests.kernels import Kernel
 
 SLOW = """

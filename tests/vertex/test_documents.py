@@ -11,8 +11,8 @@ import pytest
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.backends.vertex.request import PACKAGE_MODULE, RUN
 from distrain_nb.layout import Layout
-from distrain_nb.layout.exchange import read_any
-from distrain_nb.layout.exchange.vertex import IMAGE
+from distrain_nb.layout.formats import read_any
+from distrain_nb.layout.formats.vertex import IMAGE
 from tests.layout import documents
 from tests.vertex.jobs import planned
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.run.events import scalars
-from distrain_nb.worker import metrics
-from distrain_nb.worker.charts import StrayCharts
+from distrain_nb.run.metrics.events import scalars
+from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.supervisor.charts import StrayCharts
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def values(folder: Path) -> list[float]:
 def test_a_copy_on_another_file_system_grows_with_its_file(tmp_path: Path, elsewhere: Path) -> None:
     charts = StrayCharts(tmp_path, elsewhere, {os.getpid(): "rank-1"})
     for step in range(3):
-        metrics.append(tmp_path / "runs" / "one", step, {"loss": float(step)})
+        writer.append(tmp_path / "runs" / "one", step, {"loss": float(step)})
         charts._look()
         assert values(elsewhere / "rank-1" / "runs" / "one") == [float(n) for n in range(step + 1)]
 
@@ -38,6 +38,6 @@ def test_a_copy_on_another_file_system_grows_with_its_file(tmp_path: Path, elsew
 def test_what_a_run_is_told_to_write_is_not_brought_again(tmp_path: Path) -> None:
     told = tmp_path / "tensorboard"
     charts = StrayCharts(tmp_path, told, {os.getpid(): ""})
-    metrics.append(told, 1, {"loss": 1.0})
+    writer.append(told, 1, {"loss": 1.0})
     charts._look()
     assert values(told) == [1.0]

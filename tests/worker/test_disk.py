@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker import values
-from distrain_nb.worker.disk import replace_file
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.rank import values
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.heartbeat import (
+from distrain_nb.worker.supervisor.heartbeat import (
     LOOKS_AGAIN_WITHIN_S,
     WATCHED_FILE,
     is_watched,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.worker import tf_config, values
-from distrain_nb.worker.launch import Launch
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.rank import values
+from distrain_nb.worker.replica import tf_config
 from tests.conftest import eventually
 from tests.sagemaker.cells import PARAMETER_SERVERS
 from tests.worker.hosts import NAMES, Hosts, finish, network, terminate
@@ -117,7 +118,7 @@ def test_a_stop_reaches_every_rank_and_gives_it_time(hosts: Hosts) -> None:
             assert {f"[rank {rank}] {text}" for rank in ranks} <= set(ended.lines)
 
 
-AGENT = [sys.executable, "-m", "distrain_nb.worker.remote_start"]
+AGENT = [sys.executable, "-m", "distrain_nb.worker.replica.remote_start"]
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from distrain_nb.run.log import Line, LogReader, still
-from distrain_nb.worker import log
-from distrain_nb.worker.log import LineSplitter, LogWriter
+from distrain_nb.run.log.reader import Line, LogReader, still
+from distrain_nb.worker.files import log
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
 
 
 def written(folder: Path, records: bytes) -> list[Line]:

@@ -12,8 +12,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from distrain_nb import log_metrics
-from distrain_nb.worker import metrics
-from distrain_nb.worker.metrics import FOLDER_VARIABLE
+from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.delenv("RANK", raising=False)
-    monkeypatch.setattr(metrics, "_reports", metrics._Reports())
+    monkeypatch.setattr(writer, "_reports", writer._Reports())
     return tmp_path
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.program import Cell, Notebook, capture
-from distrain_nb.worker import values
-from distrain_nb.worker.launch import Launch, ProcessSpec
-from distrain_nb.worker.request import TAKEN
-from distrain_nb.worker.status import State, Status
+from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.request import TAKEN
+from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.rank import values
 from tests.conftest import eventually
 
 PACKAGE = Path(__file__).parents[2] / "distrain_nb"
@@ -66,7 +66,14 @@ def test_two_ranks_run_on_a_bare_interpreter(tmp_path: Path, python: str) -> Non
     Launch(tuple(specs), str(tmp_path), results=("version",)).write(run)
     Status(State.STARTING).enter(State.STARTING).write(run)
     answer, asked = os.pipe()
-    command = [python, "-m", "distrain_nb.worker.forkserver", str(tmp_path / "s"), "1", str(run)]
+    command = [
+        python,
+        "-m",
+        "distrain_nb.worker.supervisor.forkserver",
+        str(tmp_path / "s"),
+        "1",
+        str(run),
+    ]
     command.append(str(asked))
     environment = {"PYTHONPATH": str(shipped), "PATH": "/usr/bin:/bin"}
     with subprocess.Popen(command, cwd="/", env=environment, pass_fds=[asked]) as server:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from distrain_nb.cluster import Cluster, ranks
 from distrain_nb.layout import Role
-from distrain_nb.worker.replica import Replica
+from distrain_nb.worker.replica.replica import Replica
 
 NOWHERE = Path("/nonexistent")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.run.events import Key, scalars
-from distrain_nb.worker.gpus import Gpus
-from distrain_nb.worker.resources import Sampler, Watched
+from distrain_nb.run.metrics.events import Key, scalars
+from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.metrics.resources import Sampler, Watched
 from tests.conftest import eventually
 
 BUSY_CHILD = """

@@ -17,8 +17,8 @@ from distrain_nb.rehearsal.sagemaker_ai.aws import aws as services
 from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import have_secrets
 from distrain_nb.rehearsal.vertex_ai.replicas import where_secrets_are
 from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION, secret_manager
-from distrain_nb.worker import container, sagemaker, secret_stores
-from distrain_nb.worker.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
+from distrain_nb.worker.replica import container, sagemaker, secret_stores
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
 
 VERSION = "projects/p/secrets/hf/versions/latest"
 

@@ -23,11 +23,11 @@ from distrain_nb.cluster import (
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
-from distrain_nb.worker import threads
-from distrain_nb.worker.fork_safe import FORK_SAFE
-from distrain_nb.worker.launch import RUN, Launch, ProcessSpec
-from distrain_nb.worker.mpi import custom_options, mpirun
-from distrain_nb.worker.status import Owner
+from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.files.status import Owner
+from distrain_nb.worker.machine import threads
+from distrain_nb.worker.replica.mpi import custom_options, mpirun
+from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.request import TAKEN, Request, Warming, send
+from distrain_nb.worker.files.request import TAKEN, Request, Warming, send
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +80,13 @@ def _start(
     words: Sequence[str],
     pass_fds: Sequence[int] = (),
 ) -> None:
-    command = [sys.executable, "-m", "distrain_nb.worker.forkserver", str(address), str(idle)]
+    command = [
+        sys.executable,
+        "-m",
+        "distrain_nb.worker.supervisor.forkserver",
+        str(address),
+        str(idle),
+    ]
     with _log(address).open("ab") as log:
         subprocess.Popen(
             [*command, *words],

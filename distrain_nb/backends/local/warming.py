@@ -10,8 +10,8 @@ import sys
 
 from distrain_nb.backends.local.warm import prepare
 from distrain_nb.config import Config
-from distrain_nb.worker.memory import available
-from distrain_nb.worker.request import Warming
+from distrain_nb.worker.files.request import Warming
+from distrain_nb.worker.machine.memory import available
 
 # What importing the frameworks takes, several times over.
 ENOUGH_BYTES = 2 << 30

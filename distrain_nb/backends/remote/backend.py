@@ -10,11 +10,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Journal, Submission
-from distrain_nb.program.telling import tell
+from distrain_nb.program.progress import tell
 from distrain_nb.secrets import refuse_secrets
-from distrain_nb.worker.launch import PROGRAM_FOLDER
-from distrain_nb.worker.replica import TRAINING_ROLES, label
-from distrain_nb.worker.status import (
+from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.worker.files.status import (
     STATUS_FILE,
     Owner,
     Process,
@@ -22,6 +21,7 @@ from distrain_nb.worker.status import (
     Status,
     request_cancel,
 )
+from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress
-from distrain_nb.worker.launch import RESULTS_FOLDER
-from distrain_nb.worker.log import LOG_FILE, last_overwrite
-from distrain_nb.worker.metrics import event, first_event, record
+from distrain_nb.worker.files.launch import RESULTS_FOLDER
+from distrain_nb.worker.files.log import LOG_FILE, last_overwrite
+from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -23,7 +23,7 @@ from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.remote.submission import Submission, write_links
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.log import LOG_FILE, parse
-from distrain_nb.worker.status import State
-from distrain_nb.worker.world import note_in
+from distrain_nb.worker.files.log import LOG_FILE, parse
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank.world import note_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.image import Listener
-    from distrain_nb.worker.status import State
+    from distrain_nb.worker.files.status import State
 
 Cursor = dict[str, Any]
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import variables
-from distrain_nb.worker.disk import replace_file
-from distrain_nb.worker.status import Owner, Process
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.status import Owner, Process
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

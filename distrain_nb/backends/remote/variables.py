@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.secrets import HIDDEN, STORED
-from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

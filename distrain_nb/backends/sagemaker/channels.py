@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.exchange.pieces import present
+from distrain_nb.layout.formats.pieces import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

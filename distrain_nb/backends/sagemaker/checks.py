@@ -12,7 +12,7 @@ from distrain_nb.backends.sagemaker.elsewhere import ELSEWHERE
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.exchange.sagemaker import groups, hosts
+from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import STORED
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ here = os.path.dirname(os.path.abspath(__file__))
 os.environ["DISTRAIN_PROGRAM"] = os.path.join(here, "program")
 sys.path.insert(0, here)
 
-from distrain_nb.worker.script import main
+from distrain_nb.worker.replica.script import main
 
 sys.exit(main())
 """

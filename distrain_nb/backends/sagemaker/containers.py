@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.exchange.sagemaker import hosts
+from distrain_nb.layout.formats.sagemaker import hosts
 from distrain_nb.layout.versions import version
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.backends.sagemaker.place import place_of, wrong
 from distrain_nb.backends.sagemaker.request import Start, Way, request_of
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
-from distrain_nb.layout.exchange.sagemaker import groups, hosts
+from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import HIDDEN
-from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

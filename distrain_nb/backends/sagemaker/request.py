@@ -27,8 +27,8 @@ from distrain_nb.backends.sagemaker.names import (
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
-from distrain_nb.layout.exchange.pieces import present
-from distrain_nb.layout.exchange.sagemaker import hosts, training_job
+from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.sagemaker import hosts, training_job
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Job

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.sagemaker.names import RUN
-from distrain_nb.layout.exchange.hyperparameters import hyperparameters as of_distribution
-from distrain_nb.layout.exchange.sagemaker import distribution_argument, hosts
+from distrain_nb.layout.formats.hyperparameters import hyperparameters as of_distribution
+from distrain_nb.layout.formats.sagemaker import distribution_argument, hosts
 
 if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.place import Place

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.sagemaker.calls import code_of, plain_words
 from distrain_nb.errors import DistrainError
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

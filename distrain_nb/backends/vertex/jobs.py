@@ -12,7 +12,7 @@ from google.api_core import exceptions
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
 from distrain_nb.backends.vertex import calls
 from distrain_nb.backends.vertex.request import RUN_LABEL
-from distrain_nb.worker.status import State
+from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,7 +14,7 @@ from distrain_nb.backends.vertex.base import base_of
 from distrain_nb.backends.vertex.checks import findings, launcher_of
 from distrain_nb.backends.vertex.place import missing, place_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
-from distrain_nb.layout.exchange.vertex import IMAGE
+from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.secrets import HIDDEN
 

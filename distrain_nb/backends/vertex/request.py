@@ -8,8 +8,8 @@ from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.backends.vertex import mounts
 from distrain_nb.backends.vertex.checks import launcher_of
 from distrain_nb.layout import Role
-from distrain_nb.layout.exchange.pieces import present
-from distrain_nb.layout.exchange.vertex import IMAGE, custom_job_spec, image_of
+from distrain_nb.layout.formats.pieces import present
+from distrain_nb.layout.formats.vertex import IMAGE, custom_job_spec, image_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

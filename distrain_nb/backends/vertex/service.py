@@ -16,7 +16,7 @@ from distrain_nb.backends.vertex.request import with_variables
 from distrain_nb.image import CloudBuild, Progress, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.layout.exchange.vertex import IMAGE
+from distrain_nb.layout.formats.vertex import IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

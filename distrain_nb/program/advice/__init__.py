@@ -15,8 +15,8 @@ from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
 from distrain_nb.program.advice.tensorflow import tensorflow
-from distrain_nb.program.ipython_syntax import plain
-from distrain_nb.worker.program import Segment
+from distrain_nb.program.python.ipython_syntax import plain
+from distrain_nb.worker.rank.program import Segment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -20,7 +20,7 @@ from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
 from distrain_nb.rehearsal.engine.tree import make_folder, place
 from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
-from distrain_nb.worker.system import HeldPort
+from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
-from distrain_nb.image.reference import Reference, is_loopback
+from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.rehearsal.access import may_speak
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway

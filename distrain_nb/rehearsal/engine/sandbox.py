@@ -23,7 +23,7 @@ from distrain_nb.rehearsal.engine.namespaces import Namespaces
 from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
 from distrain_nb.rehearsal.engine.tree import inside, make_folder
 from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
-from distrain_nb.worker.system import HeldPort, descendants
+from distrain_nb.worker.machine.system import HeldPort, descendants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

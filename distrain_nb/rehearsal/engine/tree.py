@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from distrain_nb.errors import shown
-from distrain_nb.image.entries import BadEntry, Name, check_sparse
+from distrain_nb.image.base.entries import BadEntry, Name, check_sparse
 
 if TYPE_CHECKING:
     import tarfile

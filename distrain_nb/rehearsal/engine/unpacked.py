@@ -20,16 +20,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base import Base, read_base
-from distrain_nb.image.entries import BadEntry, name_of, open_layer
-from distrain_nb.image.reference import Reference
-from distrain_nb.image.registry import Registry, RegistryBlob
+from distrain_nb.image.base.base import Base, read_base
+from distrain_nb.image.base.entries import BadEntry, name_of, open_layer
+from distrain_nb.image.registry.client import Registry, RegistryBlob
+from distrain_nb.image.registry.reference import Reference
 from distrain_nb.rehearsal.engine.tree import extract, make_file, make_folder, white_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from distrain_nb.image.manifest import Descriptor
+    from distrain_nb.image.registry.manifest import Descriptor
 
 # The sandbox mounts something here; a folder that is read-only must have them already.
 MOUNT_POINTS = ("proc", "dev", "tmp", "var/tmp", "run", "root", "home", "gcs", "etc", "opt/ml")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from distrain_nb.rehearsal.sagemaker_ai.store import client
-from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from distrain_nb.cluster import Cluster, replica_environment
 from distrain_nb.layout import Role
 from distrain_nb.rehearsal.engine import Replica
-from distrain_nb.worker.secret_stores import SECRETS_VARIABLE
+from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

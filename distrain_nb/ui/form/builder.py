@@ -11,8 +11,8 @@ import traitlets
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role, load, save, saved
-from distrain_nb.layout.exchange import exports, left_out, read_any
 from distrain_nb.layout.files import FOLDER
+from distrain_nb.layout.formats import exports, left_out, read_any
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of

@@ -8,7 +8,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import PLACES, Role
 from distrain_nb.layout.choices import Choice, choices
-from distrain_nb.layout.exchange import EXPORTS
+from distrain_nb.layout.formats import EXPORTS
 from distrain_nb.layout.totals import totals
 from distrain_nb.layout.traffic import size, traffic
 from distrain_nb.ui.form.fields import (

@@ -67,5 +67,5 @@ def in_child() -> None:
         sys.setprofile(None)
 
 
-if any(word.endswith("distrain_nb.worker.forkserver") for word in sys.orig_argv):
+if any(word.endswith("distrain_nb.worker.supervisor.forkserver") for word in sys.orig_argv):
     sys.setprofile(wait_for_server)

@@ -1,0 +1,1 @@
+"""The image that a build stands on, and what it holds."""

@@ -1,0 +1,42 @@
+"""What builds keep between them, below DISTRAIN_HOME/cache: only what can be made again."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import private_home
+from distrain_nb.image.registry.manifest import digest_of
+from distrain_nb.worker.files.disk import replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+def cache_folder(kind: str) -> Path:
+    """The folder for one kind of thing, made if it isn't there."""
+    folder = private_home() / "cache" / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
+    """Content by its digest: from the disk if it is there whole, else from `fetch`."""
+    path = cache_folder("blobs") / digest.replace(":", "-")
+    if path.exists() and digest_of(data := path.read_bytes()) == digest:
+        return data
+    data = fetch()
+    with draft_of(path) as draft:
+        draft.write_bytes(data)
+    return data
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """A file to write, which takes the place of `path` when it is complete."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as folder:
+        draft = Path(folder) / path.name
+        yield draft
+        replace(draft, path)

@@ -1,0 +1,88 @@
+"""What a base has: its Python, its platform and its packages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base.layer_scan import Inside, look_inside
+from distrain_nb.image.base.names import normal
+from distrain_nb.layout.catalog import current
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.image.base.base import Base
+    from distrain_nb.image.image import Recipe
+    from distrain_nb.image.progress import Listener
+    from distrain_nb.image.registry.client import Registry
+
+_VERSION = re.compile(r"(\d+\.\d+)(?:\..*)?")
+_PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
+# glibc 2.28 is in every base from Debian 10 and RHEL 8 on; wheels for it run on later ones.
+_USUAL_GLIBC = (2, 28)
+# What the frameworks of the catalog are called as packages.
+_FRAMEWORKS = {"pytorch": "torch", "tensorflow": "tensorflow", "scikit-learn": "scikit-learn"}
+
+
+@dataclass(frozen=True)
+class Contents:
+    """`python` as `3.11`, or None if nothing says; `platform` in uv's words; `packages` by name,
+    as far as they are known."""
+
+    python: str | None
+    platform: str
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+
+def contents_of(
+    base: Base, recipe: Recipe, registry: Registry, listener: Listener | None
+) -> Contents:
+    """What is known of a base: from the recipe, its layers if they may be read, its labels, its
+    environment and the catalog, in this order."""
+    inside = look_inside(base, registry, listener) if recipe.look_inside else Inside()
+    labels, environment = base.config.labels, base.config.environment
+    framework, version, listed = _from_catalog(base)
+    said = (
+        recipe.python,
+        inside.python,
+        labels.get("distrain-nb.python"),
+        environment.get("PYTHON_VERSION"),
+        listed,
+    )
+    python = next((short for short in map(_short, said) if short), None)
+    packages = {framework: version} if framework else {}
+    added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
+    packages |= {normal(name): number for name, _, number in added}
+    return Contents(python, _platform(base, inside), {**packages, **inside.packages})
+
+
+def _short(version: str | None) -> str | None:
+    match = _VERSION.fullmatch(version or "")
+    return match[1] if match else None
+
+
+def _from_catalog(base: Base) -> tuple[str, str, str]:
+    """Package, version and Python of a prebuilt container, in whichever multi-region it is."""
+    name = re.sub(r"^(europe|asia)-docker", "us-docker", base.reference.name)
+    tag = base.reference.tag or "latest"
+    row = current().containers.get(f"{name}:{tag}")
+    if row is None:
+        return "", "", ""
+    return _FRAMEWORKS.get(row.framework, ""), row.framework_version, row.python_version
+
+
+def _platform(base: Base, inside: Inside) -> str:
+    system, _, processor = base.config.platform.partition("/")
+    machine = _PROCESSORS.get(processor)
+    if system != "linux" or machine is None:
+        raise ImageError(
+            f"{base.reference} is for {base.config.platform}; packages can be added to images for "
+            "linux/amd64 and linux/arm64."
+        )
+    if inside.musl:
+        return f"{machine}-unknown-linux-musl"
+    old = inside.glibc is not None and inside.glibc < _USUAL_GLIBC
+    return f"{machine}-manylinux_{'2_17' if old else '2_28'}"

@@ -1,0 +1,167 @@
+"""Reading a base's layers once, to see which Python and which packages they hold.
+
+Only names in the tar archives are looked at, while they stream by; what matters of a layer is
+kept by its digest, so no layer is read twice.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import lzma
+import posixpath
+import re
+import tarfile
+import zlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base.cache import cache_folder, draft_of
+from distrain_nb.image.base.entries import BadEntry, name_of, open_layer
+from distrain_nb.image.base.names import normal
+from distrain_nb.image.progress import Listener, Meter
+from distrain_nb.image.registry.client import Registry, RegistryBlob
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from distrain_nb.image.base.base import Base
+    from distrain_nb.image.registry.manifest import Descriptor
+
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_PACKAGE = re.compile(
+    r".*/python([\d.]+)/(?:site|dist)-packages/([^/]+?)-([^/-]+)(?:-py[\d.]+)?\.(?:dist|egg)-info"
+)
+_PYTHON = re.compile(r"(?:.*/)?(?:bin|etc/alternatives)/python(?:3(?:\.\d+)?)?")
+_LIBC = re.compile(r"(?:.*/)?libc-2\.(\d+)\.so")
+_MUSL = re.compile(r"(?:.*/)?ld-musl-[^/]+\.so\.1")
+_UNREADABLE = (
+    BadEntry, EOFError, OverflowError, ValueError, tarfile.TarError, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Inside:
+    """What was seen: `python` as `3.11`, `packages` by name, `glibc` if it is an old one."""
+
+    python: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+    glibc: tuple[int, int] | None = None
+    musl: bool = False
+
+
+def look_inside(base: Base, registry: Registry, listener: Listener | None) -> Inside:
+    """Read the base's layers, those that have not been read before."""
+    meter = Meter(listener, "looking inside the base")
+    repository = base.reference.repository
+    names: dict[str, str] = {}
+    for layer in base.manifest.layers:
+        _apply(names, _layer_names(registry, repository, layer, meter))
+    path = base.config.environment.get("PATH", _DEFAULT_PATH)
+    return _seen(names, _python_on(path, names))
+
+
+def _seen(names: Mapping[str, str], program: str) -> Inside:
+    python = program.rpartition("/python")[2] or None
+    # Debian's own packages are those of Debian's own Python.
+    homes = (python, "3") if program.startswith("usr/bin/") else (python,)
+    found = [match for match in map(_PACKAGE.fullmatch, names) if match]
+    packages = {normal(m[2]): m[3] for m in found if m[1] in homes}
+    old = [int(match[1]) for match in map(_LIBC.fullmatch, names) if match]
+    musl = any(_MUSL.fullmatch(name) for name in names)
+    return Inside(python, packages, (2, max(old)) if old else None, musl)
+
+
+def _python_on(path: str, names: Mapping[str, str]) -> str:
+    """The `python3.X` that a container starts, at the end of its links; empty if there is none."""
+    for folder in path.split(":"):
+        place = posixpath.join(folder, "python3").lstrip("/")
+        for _ in range(8):
+            if re.fullmatch(r".*/python3\.\d+", place):
+                return place
+            if not names.get(place):
+                break
+            place = posixpath.normpath(
+                posixpath.join("/", posixpath.dirname(place), names[place])
+            ).lstrip("/")
+    return ""
+
+
+def _apply(names: dict[str, str], layer: Iterable[tuple[str, str]]) -> None:
+    """Put a layer's names (with what they link to) over those below it."""
+    own: dict[str, str] = {}
+    for text, link in layer:
+        name = name_of(text)
+        folder = name.folder.strip("/")
+        if name.opaque:
+            _remove(names, folder, itself=False)
+        elif name.removed:
+            _remove(names, posixpath.join(folder, name.removed), itself=True)
+        elif not name.ignored:
+            own[text] = link
+    names.update(own)
+
+
+def _remove(names: dict[str, str], place: str, *, itself: bool) -> None:
+    below = f"{place}/".lstrip("/")
+    for name in [n for n in names if n.startswith(below) or (itself and n == place)]:
+        del names[name]
+
+
+def _layer_names(
+    registry: Registry, repository: str, layer: Descriptor, meter: Meter
+) -> list[tuple[str, str]]:
+    path = cache_folder("inside") / f"{layer.digest.replace(':', '-')}.json"
+    if path.exists():
+        return [(name, link) for name, link in json.loads(path.read_bytes())]
+    if layer.media_type.endswith("zstd"):
+        raise ImageError(f"The base's layer {layer.digest} is compressed with zstd: name --python.")
+    meter.expect(layer.size)
+    blob = RegistryBlob(registry, repository, layer.digest, layer.size)
+    try:
+        names = sorted(set(_interesting(_File(blob.chunks(), meter))))
+    except _UNREADABLE as wrong:
+        raise ImageError(f"The base's layer {layer.digest} can't be read: {wrong}") from wrong
+    with draft_of(path) as draft:
+        draft.write_text(json.dumps(names))
+    return names
+
+
+def _interesting(file: _File) -> Iterator[tuple[str, str]]:
+    """Names that tell something, with the target of those that are links."""
+    buffered = io.BufferedReader(file, 1 << 18)
+    with open_layer(buffered, "r|*") as tar:
+        for entry in tar:
+            place = name_of(entry.name)
+            name = posixpath.join(place.folder, place.last).lstrip("/")
+            package = _PACKAGE.match(f"{name}/")
+            if package or place.removed or place.opaque:
+                yield (package[0] if package else name), ""
+            elif _PYTHON.fullmatch(name):
+                yield name, entry.linkname
+            elif _LIBC.fullmatch(name) or _MUSL.fullmatch(name):
+                yield name, ""
+    while buffered.read(1 << 18):
+        pass  # the digest is of the whole blob
+
+
+class _File(io.RawIOBase):
+    """Pieces of bytes as a file."""
+
+    def __init__(self, pieces: Iterator[bytes], meter: Meter) -> None:
+        self._pieces = pieces
+        self._meter = meter
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        if not self._rest:
+            self._rest = next(self._pieces, b"")
+            self._meter.sent(len(self._rest))
+        part = self._rest[: len(buffer)]
+        buffer[: len(part)] = part
+        self._rest = self._rest[len(part) :]
+        return len(part)

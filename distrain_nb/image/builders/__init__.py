@@ -1,0 +1,1 @@
+"""Ways of building: layers appended, Docker, Cloud Build."""

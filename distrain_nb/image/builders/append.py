@@ -1,0 +1,215 @@
+"""The default builder: layers on top of a base, with nothing but HTTP to the registries."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import distrain_nb
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base.base import Base, read_base
+from distrain_nb.image.builders.dependencies import Packages, packages_for
+from distrain_nb.image.builders.worker_files import worker_files
+from distrain_nb.image.image import (
+    ENTRYPOINT,
+    PROGRAM,
+    WORKER,
+    Image,
+    ImageLayer,
+    Program,
+    Recipe,
+    environment_for,
+)
+from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.progress import Listener, Meter, tell
+from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
+from distrain_nb.image.registry.manifest import Manifest, Settings, digest_of
+from distrain_nb.image.registry.reference import Reference
+from distrain_nb.secrets import refuse_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.image.registry.manifest import Descriptor
+
+_AT_ONCE = 6
+_VERSION_LABEL = "distrain-nb.version"
+
+
+def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:
+    """Put the worker, the packages and the program on top of the base, and push the image.
+
+    Raises CheckFailed for files that look like secrets, and ImageError (with RegistryError,
+    DigestMismatch and AuthenticationError) for everything that stops an image.
+    """
+    began = time.monotonic()
+    if recipe.run:
+        raise ImageError("The append builder can't run commands: choose --builder docker.")
+    where, target = Reference.parse(recipe.base), _target(recipe.target)
+    with ExitStack() as stack:
+        source, sink = stack.enter_context(open_registries(where, target))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-image-")))
+        tell(progress, "reading the base")
+        base = read_base(source, where, recipe.platform)
+        tell(progress, "packing")
+        packages = packages_for(program.requirements, recipe, base, source, progress)
+        layers = _layers(program, recipe, base, packages, folder)
+        pushed = _Push(base, source, sink, target, Meter(progress, "sending"))
+        return pushed.image(recipe, layers, packages, began)
+
+
+def _target(name: str) -> Reference:
+    target = Reference.parse(name)
+    if target.digest:
+        raise ImageError(f"{name!r} has a digest; an image is pushed to a tag, or to no tag.")
+    return target
+
+
+def _layers(
+    program: Program, recipe: Recipe, base: Base, packages: Packages, folder: Path
+) -> dict[str, Layer]:
+    """The new layers by purpose, the one that changes least often first."""
+    written = folder / "program"
+    written.mkdir()
+    program.write(written)
+    if not recipe.guarded:
+        refuse_secrets(written, recipe.environment, recipe.allowed_secrets)
+    layers = {"worker": worker_layer(folder / "worker.tar.gz")}
+    if packages.layer is not None:
+        layers["packages"] = packages.layer
+    content: dict[str, Path | bytes] = {PROGRAM: written}
+    if _VERSION_LABEL in base.config.labels:
+        content[f"{PROGRAM}/.wh..wh..opq"] = b""  # hides the program that the base brings along
+    layers["program"] = write_layer(folder / "program.tar.gz", content)
+    return layers
+
+
+def worker_layer(path: Path) -> Layer:
+    """The part of this package that starts ranks, as a layer in the file `path`."""
+    return write_layer(path, {f"{WORKER}/{name}": file for name, file in worker_files().items()})
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """A small blob in memory."""
+
+    data: bytes
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.data)
+
+    @property
+    def size(self) -> int:
+        return len(self.data)
+
+    def chunks(self) -> Iterator[bytes]:
+        yield self.data
+
+
+@dataclass(frozen=True)
+class _Push:
+    """One image on its way to its registry."""
+
+    base: Base
+    source: Registry
+    sink: Registry
+    target: Reference
+    meter: Meter
+
+    def image(
+        self,
+        recipe: Recipe,
+        layers: dict[str, Layer],
+        packages: Packages,
+        began: float,
+    ) -> Image:
+        """Send what the repository lacks, the manifest last, and say what was done."""
+        settings = self._settings(recipe, packages)
+        config = self.base.config.with_layers(layers, settings).to_bytes()
+        manifest = self.base.manifest.with_layers(config, list(layers.values()))
+        placed = self._place_all(layers, config)
+        document = manifest.to_bytes()
+        digest = self.sink.put_manifest(self.target, document, manifest.family.manifest)
+        self.meter.expect(len(document))
+        self.meter.sent(len(document))
+        return Image(
+            reference=self.target.at(digest),
+            base=self.base.reference,
+            platform=self.base.config.platform,
+            layers=_described(manifest, list(layers), placed),
+            entrypoint=settings.entrypoint,
+            environment=settings.environment,
+            labels=settings.labels,
+            notes=packages.notes,
+            sent=self.meter.done,
+            seconds=time.monotonic() - began,
+        )
+
+    def _settings(self, recipe: Recipe, packages: Packages) -> Settings:
+        labels = {
+            **recipe.labels,
+            _VERSION_LABEL: distrain_nb.__version__,
+            "org.opencontainers.image.base.name": str(replace(self.base.reference, digest=None)),
+            "org.opencontainers.image.base.digest": self.base.reference.digest or "",
+            **packages.labels(),
+        }
+        environment = environment_for(recipe, self.base.config.environment)
+        return Settings(ENTRYPOINT, environment, labels, PROGRAM)
+
+    def _place_all(self, layers: dict[str, Layer], config: bytes) -> dict[str, str]:
+        """How each blob, by digest, came to the repository."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            blobs = {b.digest: b for b in self.base.manifest.layers}
+            placing = {digest: pool.submit(self._place, blob) for digest, blob in blobs.items()}
+            new: tuple[Layer | _Bytes, ...] = (*layers.values(), _Bytes(config))
+            for ours in new:
+                placing[ours.digest] = pool.submit(self._send, ours)
+            try:
+                done, _ = wait(placing.values(), return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            except BaseException:  # an interrupt too
+                self.meter.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            return {digest: future.result() for digest, future in placing.items()}
+
+    def _send(self, blob: Layer | _Bytes) -> str:
+        if self.sink.has_blob(self.target.repository, blob.digest):
+            return "already there"
+        self.sink.upload(self.target.repository, blob, self.meter)
+        return "sent"
+
+    def _place(self, blob: Descriptor) -> str:
+        """See that a blob of the base is in the target's repository."""
+        home, there = self.base.reference, self.target.repository
+        if blob.foreign:
+            return "left outside"
+        if home.name == self.target.name:
+            return "left in place"
+        if self.sink.has_blob(there, blob.digest):
+            return "already there"
+        begun = None
+        if home.registry == self.target.registry:
+            begun = self.sink.mount(there, blob.digest, home.repository)
+            if begun is None:
+                return "mounted"
+        copy = RegistryBlob(self.source, home.repository, blob.digest, blob.size)
+        self.sink.upload(there, copy, self.meter, begun)
+        return "copied"
+
+
+def _described(
+    manifest: Manifest, added: list[str], placed: dict[str, str]
+) -> tuple[ImageLayer, ...]:
+    purposes = ["base"] * (len(manifest.layers) - len(added)) + added
+    return tuple(
+        ImageLayer(purpose, layer.digest, layer.size, placed[layer.digest])
+        for purpose, layer in zip(purposes, manifest.layers, strict=True)
+    )

@@ -1,0 +1,34 @@
+"""The choice of builder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.image.builders import append, cloudbuild, docker
+
+if TYPE_CHECKING:
+    from distrain_nb.image.image import Image, Program, Recipe
+    from distrain_nb.image.progress import Listener
+
+_BY_NAME = {"append": append.build, "docker": docker.build}
+
+
+def build(
+    program: Program,
+    recipe: Recipe,
+    builder: str | cloudbuild.CloudBuild = "append",
+    progress: Listener | None = None,
+) -> Image:
+    """Build an image of a program and push it to `recipe.target`.
+
+    `builder` is `append`, `docker`, or a place in Cloud Build. Raises OptionError for another
+    one, CheckFailed for files that look like secrets, ImageError for what stops the build.
+    """
+    if isinstance(builder, cloudbuild.CloudBuild):
+        return cloudbuild.build(program, recipe, builder, progress)
+    if builder not in _BY_NAME:
+        raise OptionError(
+            f"--builder {builder} is not known; choose {', '.join(_BY_NAME)} or cloudbuild."
+        )
+    return _BY_NAME[builder](program, recipe, progress)

@@ -1,0 +1,136 @@
+"""The builder for those with neither Docker nor a plain base: Google Cloud Build, by REST.
+
+Source of the request's form: the discovery document of the Cloud Build API, v1.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+
+from distrain_nb.errors import ImageError
+from distrain_nb.image.builders.docker import describe, write_context
+from distrain_nb.image.layers import write_layer
+from distrain_nb.image.progress import Listener, tell
+from distrain_nb.image.registry.credentials import google_token
+from distrain_nb.image.registry.reference import Reference
+from distrain_nb.image.registry.retry import check_busy, patiently
+
+if TYPE_CHECKING:
+    from distrain_nb.image.image import Image, Program, Recipe
+
+_DOCKER = "gcr.io/cloud-builders/docker"
+_POLL_S = 2.0
+_UNFINISHED = frozenset({"STATUS_UNKNOWN", "PENDING", "QUEUED", "WORKING"})
+
+
+@dataclass(frozen=True)
+class CloudBuild:
+    """Where to build: a project, a bucket for the context, a region and a limit in seconds."""
+
+    project: str
+    bucket: str
+    region: str = "global"
+    timeout: int = 3600
+
+    @property
+    def parent(self) -> str:
+        return f"projects/{self.project}/locations/{self.region}"
+
+    def request(self, recipe: Recipe, context: str) -> dict[str, Any]:
+        """The body of `projects.locations.builds.create`; `context` is an object's name."""
+        target = str(Reference.parse(recipe.target))
+        return {
+            "source": {"storageSource": {"bucket": self.bucket, "object": context}},
+            "steps": [{"name": _DOCKER, "args": ["build", "--tag", target, "."]}],
+            "images": [target],
+            "timeout": f"{self.timeout}s",
+            "tags": ["distrain-nb"],
+        }
+
+
+def build(
+    program: Program, recipe: Recipe, where: CloudBuild, progress: Listener | None = None
+) -> Image:
+    """Send the context to the bucket, let Cloud Build build and push, and wait for the end.
+
+    Raises ImageError if nobody is logged in, if Google refuses, or if the build fails.
+    """
+    began = time.monotonic()
+    tell(progress, "packing")
+    with tempfile.TemporaryDirectory(prefix="distrain-cloudbuild-") as folder:
+        context = Path(folder, "context")
+        context.mkdir()
+        write_context(program, recipe, context)
+        packed = write_layer(Path(folder, "context.tar.gz"), {p.name: p for p in context.iterdir()})
+        name = f"distrain-nb/{packed.digest[7:39]}.tar.gz"
+        with _session() as http:
+            tell(progress, "sending the context")
+            _upload(http, where.bucket, name, packed.path.read_bytes())
+            tell(progress, "building in Cloud Build")
+            result = _run(http, where, where.request(recipe, name))
+    target = Reference.parse(recipe.target)
+    return describe(target.at(_digest(result)), recipe, time.monotonic() - began)
+
+
+def _session() -> httpx.Client:
+    token = google_token()
+    if token is None:
+        raise ImageError(
+            "Cloud Build needs a Google login (and google-auth): run "
+            "`gcloud auth application-default login`."
+        )
+    return httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60)
+
+
+def _upload(http: httpx.Client, bucket: str, name: str, data: bytes) -> None:
+    """The variable is the one that Google's storage libraries read."""
+    host = os.environ.get("STORAGE_EMULATOR_HOST", "https://storage.googleapis.com")
+    url = f"{host}/upload/storage/v1/b/{bucket}/o"
+    query = {"uploadType": "media", "name": name}
+    _ask(http, "POST", url, "Sending the context", params=query, content=data)
+
+
+def _run(http: httpx.Client, where: CloudBuild, body: dict[str, Any]) -> dict[str, Any]:
+    """Start a build and wait for it. The variable is the one that gcloud reads."""
+    host = os.environ.get(
+        "CLOUDSDK_API_ENDPOINT_OVERRIDES_CLOUDBUILD", "https://cloudbuild.googleapis.com/"
+    )
+    url = f"{host.rstrip('/')}/v1/{where.parent}/builds"
+    found = _ask(http, "POST", url, "Starting the build", json=body)["metadata"]["build"]
+    while found["status"] in _UNFINISHED:
+        time.sleep(_POLL_S)
+        found = _ask(http, "GET", f"{url}/{found['id']}", "Asking for the build")
+    if found["status"] != "SUCCESS":
+        why = (found.get("failureInfo") or {}).get("detail") or found.get("statusDetail") or ""
+        log = found.get("logUrl", "")
+        raise ImageError(f"Cloud Build ended with {found['status']}. {why} {log}".strip())
+    return dict(found)
+
+
+def _ask(http: httpx.Client, method: str, url: str, what: str, **more: Any) -> dict[str, Any]:
+    def send() -> dict[str, Any]:
+        response = http.request(method, url, **more)
+        check_busy(response, what)
+        if response.is_success:
+            return dict(response.json())
+        try:
+            words = response.json()["error"]["message"]
+        except (ValueError, LookupError, TypeError):
+            words = response.reason_phrase
+        raise ImageError(f"{what}: {response.status_code} {words}")
+
+    return patiently(what, send)
+
+
+def _digest(result: dict[str, Any]) -> str:
+    try:
+        return str(result["results"]["images"][0]["digest"])
+    except LookupError:
+        raise ImageError("Cloud Build succeeded, but says nothing of an image.") from None

@@ -1,0 +1,184 @@
+"""The packages layer: what the program imports and the base lacks, as wheels for the base."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base.cache import cache_folder, draft_of
+from distrain_nb.image.base.installed import Contents, contents_of
+from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.builders import uv
+from distrain_nb.image.image import PACKAGES, Recipe
+from distrain_nb.image.layers import Layer, write_layer
+from distrain_nb.image.progress import Listener, tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrain_nb.image.base.base import Base
+    from distrain_nb.image.registry.client import Registry
+
+# Part of every key: a new number when the same packages are to be packed in another way.
+_FORMAT = "1"
+_SHEBANG = re.compile(rb"#!.*python[\d.]*")
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What is added to a base: `name==version` each, and the layer if there is anything."""
+
+    added: tuple[str, ...] = ()
+    layer: Layer | None = None
+    python: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def labels(self) -> dict[str, str]:
+        """What later builds on top of this image want to know of it."""
+        labels = {"distrain-nb.packages": " ".join(self.added)} if self.added else {}
+        return {**labels, "distrain-nb.python": self.python} if self.python else labels
+
+
+def packages_for(
+    imported: Sequence[str],
+    recipe: Recipe,
+    base: Base,
+    registry: Registry,
+    listener: Listener | None,
+) -> Packages:
+    """Resolve and pack what the program needs beyond the base.
+
+    The same requirements on the same base give the same packages until one of them changes.
+    Raises ImageError if the base's Python isn't known, or if uv finds no solution in wheels.
+    """
+    if not imported and not recipe.requirements:
+        return Packages()
+    contents = contents_of(base, recipe, registry, listener)
+    wanted, notes = wanted_of(imported, recipe.requirements, contents)
+    if not wanted:
+        return Packages(python=contents.python, notes=notes)
+    python = uv.Python(_python(contents, recipe), contents.platform)
+    tell(listener, "resolving packages")
+    added = _resolved(wanted, python, contents)
+    layer = _layer(added, python, listener) if added else None
+    return Packages(added, layer, python.version, notes)
+
+
+def read_requirements(path: Path) -> tuple[str, ...]:
+    """The requirements in a `requirements.txt`. Raises ImageError for pip options in it."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        text = re.sub(r"(^|\s)#.*", "", line).strip()
+        if text.startswith("-"):
+            raise ImageError(
+                f"{path}, line {number}: {text.split()[0]!r} is an option of pip, which can't be "
+                "used here. Write requirements, such as numpy>=2, one a line."
+            )
+        if text:
+            requirement_name(text)
+            found.append(text)
+    return tuple(found)
+
+
+def wanted_of(
+    imported: Sequence[str], asked: Sequence[str], contents: Contents
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The requirements to resolve, and notes on what the base has in another version.
+
+    What was asked for takes the place of what is imported; what is imported and in the base, be it
+    built for other hardware, is left to the base.
+    """
+    wanted = {requirement_name(line): line for line in asked}
+    notes = []
+    for line in imported:
+        name = requirement_name(line)
+        there = next((each for each in builds(name) if each in contents.packages), None)
+        if not wanted.keys().isdisjoint(builds(name)):
+            continue
+        if there is None:
+            wanted[name] = without_local_version(line)
+            continue
+        has, here = contents.packages[there], line.partition("==")[2]
+        if there != name:
+            notes.append(f"{name} is the base's {there} {has}; the notebook has {name} {here}")
+        elif here and has.partition("+")[0] != here.partition("+")[0]:
+            notes.append(f"{name} is the base's {has}; the notebook has {here}")
+    return tuple(wanted.values()), tuple(notes)
+
+
+def _python(contents: Contents, recipe: Recipe) -> str:
+    if contents.python is None:
+        raise ImageError(
+            f"{recipe.base} doesn't say which Python it has. Name it, as in --python 3.11, or let "
+            "the base's layers be read once with --look-inside."
+        )
+    return contents.python
+
+
+def _resolved(wanted: Sequence[str], python: uv.Python, contents: Contents) -> tuple[str, ...]:
+    key = _key(sorted(wanted), python.version, python.platform, sorted(contents.packages.items()))
+    path = cache_folder("resolutions") / f"{key}.json"
+    if path.exists():
+        return tuple(json.loads(path.read_bytes()))
+    added = uv.resolve(wanted, python, contents.packages)
+    with draft_of(path) as draft:
+        draft.write_text(json.dumps(added))
+    return added
+
+
+def _layer(added: Sequence[str], python: uv.Python, listener: Listener | None) -> Layer:
+    """The layer of exactly these packages, from the disk if it has been made before."""
+    path = (
+        cache_folder("layers") / f"{_key(_FORMAT, added, python.version, python.platform)}.tar.gz"
+    )
+    facts = path.with_suffix(".json")
+    if facts.exists() and path.exists():
+        return Layer(path=path, **json.loads(facts.read_bytes()))
+    tell(listener, f"installing {len(added)} packages")
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as drafts:
+        folder = Path(drafts) / "packages"
+        uv.install(added, python, folder)
+        _normalise(folder)
+        with draft_of(path) as draft:
+            made = write_layer(draft, {PACKAGES: folder})
+    with draft_of(facts) as draft:
+        draft.write_text(
+            json.dumps({"digest": made.digest, "diff_id": made.diff_id, "size": made.size})
+        )
+    return replace(made, path=path)
+
+
+def _normalise(folder: Path) -> None:
+    """Take out what depends on this machine: its Python's path in scripts, install times."""
+    for path in folder.glob("*.dist-info/uv_cache.json"):
+        path.unlink()
+    for path in folder.glob("bin/*"):
+        first, newline, rest = path.read_bytes().partition(b"\n")
+        if _SHEBANG.fullmatch(first):
+            _rewrite(path, b"#!/usr/bin/env python3" + newline + rest)
+    for path in folder.glob("*.dist-info/RECORD"):
+        text = path.read_text(encoding="utf-8")
+        unsure = re.sub(r"(?m)^((?:\.\./)*bin/[^,]*),[^\n]*$", r"\1,,", text)
+        lines = [x for x in unsure.splitlines() if "/uv_cache.json," not in x]
+        _rewrite(path, ("\n".join(sorted(lines)) + "\n").encode())
+    shutil.rmtree(folder / ".lock", ignore_errors=True)
+    (folder / ".lock").unlink(missing_ok=True)
+
+
+def _rewrite(path: Path, data: bytes) -> None:
+    """Replace a file, and not what uv's cache shares with it through a hard link."""
+    mode = path.stat().st_mode
+    path.unlink()
+    path.write_bytes(data)
+    path.chmod(mode)
+
+
+def _key(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]

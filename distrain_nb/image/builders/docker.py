@@ -1,0 +1,174 @@
+"""The builder for what needs commands: a readable Dockerfile and its context, for `docker build`.
+
+Where there is no Docker, the same context goes to Cloud Build.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import ImageError
+from distrain_nb.image.base.base import read_base
+from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.builders.worker_files import worker_files
+from distrain_nb.image.image import (
+    ENTRYPOINT,
+    PROGRAM,
+    ROOT,
+    WORKER,
+    Image,
+    ImageLayer,
+    environment_for,
+)
+from distrain_nb.image.progress import Listener, tell
+from distrain_nb.image.registry.client import open_registries
+from distrain_nb.image.registry.reference import Reference
+from distrain_nb.secrets import refuse_secrets
+
+if TYPE_CHECKING:
+    from distrain_nb.image.image import Program, Recipe
+
+# As Google's documentation has it, "Distributed training": what custom containers of workers need
+# in a job with Reduction Server.
+REDUCTION_SERVER = (
+    'echo "deb https://packages.cloud.google.com/apt google-fast-socket main"'
+    " | tee /etc/apt/sources.list.d/google-fast-socket.list"
+    " && curl -s -L https://packages.cloud.google.com/apt/doc/apt-key.gpg | apt-key add -"
+    " && apt update && apt install -y google-reduction-server",
+)
+_IMPORTS, _ASKED = "imports.txt", "requirements.txt"
+_PIP = "python3 -m pip"
+# Packages that the program imports are installed where the base has none of these names, in any
+# version; what was asked for by name is installed as asked.
+_INSTALL_IMPORTS = (
+    f"while IFS=\"$(printf '\\t')\" read -r line names; do {_PIP} show -q $names "
+    f'|| {_PIP} install --no-cache-dir "$line" || exit 1; done < {ROOT}/{_IMPORTS}'
+)
+
+
+def dockerfile(program: Program, recipe: Recipe) -> str:
+    """The Dockerfile for a program: what changes least often comes first."""
+    lines = [f"FROM --platform={recipe.platform} {recipe.base}"]
+    lines += [f"RUN {command}" for command in recipe.run]
+    if program.requirements:
+        lines += [f"COPY {_IMPORTS} {ROOT}/{_IMPORTS}", f"RUN {_INSTALL_IMPORTS}"]
+    if recipe.requirements:
+        install = f"{_PIP} install --no-cache-dir -r {ROOT}/{_ASKED}"
+        lines += [f"COPY {_ASKED} {ROOT}/{_ASKED}", f"RUN {install}"]
+    environment = environment_for(recipe, {})
+    del environment["PYTHONPATH"]
+    lines += [
+        f"COPY worker/ {WORKER}/",
+        f"COPY program/ {PROGRAM}/",
+        f"ENV PYTHONPATH={WORKER}${{PYTHONPATH:+:$PYTHONPATH}}",
+        *(f"ENV {name}={_quoted(value)}" for name, value in environment.items()),
+        *(f"LABEL {_quoted(name)}={_quoted(value)}" for name, value in recipe.labels.items()),
+        f"WORKDIR {PROGRAM}",
+        f"ENTRYPOINT {json.dumps(ENTRYPOINT)}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def write_context(program: Program, recipe: Recipe, folder: Path) -> None:
+    """Lay down the Dockerfile and all that it copies. Raises CheckFailed for secrets."""
+    (folder / "program").mkdir()
+    program.write(folder / "program")
+    if not recipe.guarded:
+        refuse_secrets(folder / "program", recipe.environment, recipe.allowed_secrets)
+    for name, source in worker_files().items():
+        target = folder / "worker" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, target)
+    for name, lines in (
+        (_IMPORTS, map(_with_builds, program.requirements)),
+        (_ASKED, recipe.requirements),
+    ):
+        (folder / name).write_text("".join(f"{x}\n" for x in lines), encoding="utf-8")
+    (folder / "Dockerfile").write_text(dockerfile(program, recipe), encoding="utf-8")
+
+
+def _with_builds(requirement: str) -> str:
+    """A requirement, a tab, and the names of all packages that take its place."""
+    names = builds(requirement_name(requirement))
+    return f"{without_local_version(requirement)}\t{' '.join(names)}"
+
+
+def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:
+    """Build and push with the `docker` on this machine, and whatever daemon it talks to.
+
+    Raises ImageError with the end of Docker's output if a step fails.
+    """
+    began = time.monotonic()
+    target = Reference.parse(recipe.target)
+    with tempfile.TemporaryDirectory(prefix="distrain-docker-") as folder:
+        write_context(program, recipe, Path(folder))
+        tell(progress, "docker build")
+        _docker("build", "--tag", str(target), folder)
+    tell(progress, "docker push")
+    said = _docker("push", str(target))
+    digest = re.search(r"digest: (sha256:[0-9a-f]{64})", said)
+    if digest is None:
+        raise ImageError(f"docker push didn't say which digest {target} has:\n{said[-500:]}")
+    return describe(target.at(digest[1]), recipe, time.monotonic() - began)
+
+
+def describe(where: Reference, recipe: Recipe, seconds: float) -> Image:
+    """What another builder has made, as its registry tells it."""
+    base = Reference.parse(recipe.base)
+    with open_registries(base, where) as (source, sink):
+        made = read_base(sink, where, recipe.platform)
+        below = read_base(source, base, recipe.platform)
+    known = len(below.manifest.layers)
+    layers = tuple(
+        ImageLayer("base" if number < known else "added", layer.digest, layer.size, "by docker")
+        for number, layer in enumerate(made.manifest.layers)
+    )
+    old = below.config.environment
+    return Image(
+        reference=made.reference,
+        base=below.reference,
+        platform=made.config.platform,
+        layers=layers,
+        entrypoint=made.config.entrypoint,
+        environment={k: v for k, v in made.config.environment.items() if old.get(k) != v},
+        labels=made.config.labels,
+        notes=(),
+        sent=None,
+        seconds=seconds,
+    )
+
+
+def _docker(*arguments: str) -> str:
+    program = shutil.which("docker")
+    if program is None:
+        raise ImageError(
+            "The docker builder needs the `docker` command, which isn't here. Without Docker, "
+            "choose --builder append, or --builder cloudbuild."
+        )
+    done = subprocess.run(
+        [program, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ImageError(f"docker {arguments[0]} failed:\n{done.stdout.strip()[-3000:]}")
+    return done.stdout
+
+
+def _quoted(value: str) -> str:
+    """A value in a Dockerfile, taken as it is."""
+    escaped = re.sub(r'(["\\$])', r"\\\1", value)
+    return f'"{escaped}"'

@@ -1,0 +1,267 @@
+"""What a registry says of an image: manifests, indexes and configurations, as values.
+
+Fields that this module doesn't know stay as they are. Formats: the OCI image specification 1.1
+and Docker's image manifest version 2, schema 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import ImageError, shown
+from distrain_nb.image.registry import documents
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from distrain_nb.image.layers import Layer
+
+
+@dataclass(frozen=True)
+class Family:
+    """The media types of one of the two formats; an image is wholly of one."""
+
+    index: str
+    manifest: str
+    layer: str
+
+
+OCI = Family(
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+)
+DOCKER = Family(
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.docker.image.rootfs.diff.tar.gzip",
+)
+_LONGEST = 300
+ACCEPT = ", ".join((OCI.index, OCI.manifest, DOCKER.index, DOCKER.manifest))
+
+
+def digest_of(data: bytes) -> str:
+    """The name of content by its SHA-256."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A blob that a manifest points to: `size` in bytes. Foreign blobs are fetched by `urls`."""
+
+    media_type: str
+    digest: str
+    size: int
+    more: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, entry: Mapping[str, Any], where: str) -> Descriptor:
+        """Raises ImageError for what describes no blob of SHA-256."""
+        size = documents.part(entry, "size", int, where)
+        if size < 0:
+            raise documents.damaged(where, f"size is {size}")
+        media_type = documents.optional(entry, "mediaType", str, where)
+        more = {k: v for k, v in entry.items() if k not in ("mediaType", "digest", "size")}
+        return cls(media_type, documents.digest(entry, where), size, more)
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the blob lives outside registries, and may not be pushed to one."""
+        return bool(self.more.get("urls"))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mediaType": self.media_type,
+            "size": self.size,
+            "digest": self.digest,
+            **self.more,
+        }
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One image for one platform: its configuration and its layers, the lowest first."""
+
+    family: Family
+    config: Descriptor
+    layers: tuple[Descriptor, ...]
+    annotations: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def read(cls, data: bytes, media_type: str, where: str) -> Manifest:
+        """Parse what a registry sent. Raises ImageError for what is not an image's manifest."""
+        document = documents.read_document(data, where)
+        family = _family(document, media_type)
+        if family is None or "config" not in document:
+            kind = document.get("mediaType") or media_type or "a manifest of an old kind"
+            raise ImageError(f"{where} is {kind}, not a container image in OCI or Docker format.")
+        layers = documents.optional(document, "layers", list, where)
+        return cls(
+            family,
+            Descriptor.read(documents.part(document, "config", dict, where), where),
+            tuple(Descriptor.read(entry, where) for entry in layers),
+            documents.optional(document, "annotations", dict, where),
+        )
+
+    def with_layers(self, config: bytes, layers: Sequence[Layer]) -> Manifest:
+        """The same image with `layers` on top, described by the new `config`."""
+        added = tuple(Descriptor(self.family.layer, x.digest, x.size) for x in layers)
+        described = replace(self.config, digest=digest_of(config), size=len(config))
+        return replace(self, config=described, layers=self.layers + added)
+
+    def to_bytes(self) -> bytes:
+        """The document that is pushed; its digest is the image's."""
+        document: dict[str, Any] = {
+            "schemaVersion": 2,
+            "mediaType": self.family.manifest,
+            "config": self.config.to_dict(),
+            "layers": [layer.to_dict() for layer in self.layers],
+        }
+        if self.annotations:
+            document["annotations"] = dict(self.annotations)
+        return to_json(document)
+
+
+def pick_platform(data: bytes, media_type: str, platform: str, where: str) -> str | None:
+    """The digest of the image for `platform` (`linux/amd64`) if `data` is an image index.
+
+    None if it is an image itself. Raises ImageError, with the platforms that there are, if the
+    index has no such image.
+    """
+    document = documents.read_document(data, where)
+    if "manifests" not in document or _family(document, media_type) is None:
+        return None
+    entries = documents.part(document, "manifests", list, where)
+    found = {_platform(each, where): each for each in reversed(entries)}
+    for name, entry in found.items():
+        if name == platform or name.startswith(f"{platform}/"):
+            return documents.digest(entry, where)
+    known = ", ".join(sorted(name for name in found if "unknown" not in name))
+    raise ImageError(f"{where} has no image for {platform}. It has: {known[:_LONGEST] or 'none'}.")
+
+
+@dataclass(frozen=True)
+class ImageConfig:
+    """The configuration blob: platform, environment, entry point, history."""
+
+    document: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def read(cls, data: bytes, where: str) -> ImageConfig:
+        """Parse a configuration. Raises ImageError if `data` isn't one."""
+        document = documents.read_document(data, where)
+        if "rootfs" not in document:
+            raise ImageError(f"{where} has no container configuration, so it can't be a base.")
+        _check_config(document, where)
+        return cls(document)
+
+    @property
+    def platform(self) -> str:
+        """Operating system and processor, as `linux/amd64`."""
+        system, processor = self.document.get("os"), self.document.get("architecture")
+        return f"{system or 'linux'}/{processor or 'amd64'}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        pairs = (entry.partition("=") for entry in self._run.get("Env") or ())
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return dict(self._run.get("Labels") or {})
+
+    @property
+    def entrypoint(self) -> tuple[str, ...]:
+        return tuple(self._run.get("Entrypoint") or ())
+
+    @property
+    def diff_ids(self) -> tuple[str, ...]:
+        return tuple(self.document["rootfs"].get("diff_ids") or ())
+
+    @property
+    def _run(self) -> Mapping[str, Any]:
+        return self.document.get("config") or {}
+
+    def with_layers(self, layers: Mapping[str, Layer], settings: Settings) -> ImageConfig:
+        """The configuration of an image with `layers` (by their purpose) on top."""
+        when = self.document.get("created") or "1980-01-01T00:00:00Z"
+        history = [
+            {"created": when, "created_by": f"distrain-nb {purpose}", "comment": "distrain-nb"}
+            for purpose in layers
+        ]
+        added = [layer.diff_id for layer in layers.values()]
+        return ImageConfig(
+            {
+                **self.document,
+                "config": settings.over(self),
+                "rootfs": {"type": "layers", "diff_ids": [*self.diff_ids, *added]},
+                "history": [*(self.document.get("history") or ()), *history],
+            }
+        )
+
+    def settings(self) -> Mapping[str, Any]:
+        """The part that says how a container starts."""
+        return self._run
+
+    def to_bytes(self) -> bytes:
+        return to_json(self.document)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a container of the new image starts; the base's other settings are kept."""
+
+    entrypoint: tuple[str, ...]
+    environment: Mapping[str, str]
+    labels: Mapping[str, str]
+    folder: str
+
+    def over(self, base: ImageConfig) -> dict[str, Any]:
+        """The base's settings with these on top; the base's default command goes."""
+        environment = {**base.environment, **self.environment}
+        return {
+            **{k: v for k, v in base.settings().items() if k != "Cmd"},
+            "Env": [f"{name}={value}" for name, value in environment.items()],
+            "Labels": {**base.labels, **self.labels},
+            "Entrypoint": list(self.entrypoint),
+            "WorkingDir": self.folder,
+        }
+
+
+def to_json(document: Mapping[str, Any]) -> bytes:
+    """JSON in one spelling, so that equal documents have equal digests."""
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _family(document: Mapping[str, Any], media_type: str) -> Family | None:
+    """By the document's own word, else by how it was sent (OCI's `mediaType` is optional)."""
+    for kind in (document.get("mediaType"), media_type.partition(";")[0].strip()):
+        for family in (OCI, DOCKER):
+            if kind in (family.manifest, family.index):
+                return family
+    return None
+
+
+def _platform(entry: Mapping[str, Any], where: str) -> str:
+    said = documents.optional(entry, "platform", dict, where)
+    parts = [documents.optional(said, x, str, where) for x in ("os", "architecture", "variant")]
+    return "/".join(filter(None, (parts[0] or "unknown", parts[1] or "unknown", parts[2])))
+
+
+def _check_config(document: Mapping[str, Any], where: str) -> None:
+    """Raise ImageError where something that a container starts with is of another kind."""
+    documents.texts(documents.part(document, "rootfs", dict, where), "diff_ids", where)
+    documents.optional(document, "history", list, where)
+    run = documents.optional(document, "config", dict, where)
+    for name in ("Env", "Entrypoint", "Cmd"):
+        documents.texts(run, name, where)
+    labels = documents.optional(run, "Labels", dict, where)
+    told = [document.get(x) for x in ("os", "architecture", "created")] + [*labels.values()]
+    for text in (*told, run.get("WorkingDir"), run.get("User")):
+        if not isinstance(text, str | None) or "\0" in (text or ""):
+            raise documents.damaged(
+                where, f"configuration has {shown(text)} in it, which is no text"
+            )

@@ -1,0 +1,96 @@
+"""How AWS's framework containers are told of a distribution: by hyperparameters of their own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats.pieces import whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.layout.formats.pieces import Given
+    from distrain_nb.layout.layout import Layout
+
+_DATA_PARALLEL = "sagemaker_distributed_dataparallel"
+_ENABLED = {
+    "parameter_server": {"sagemaker_parameter_server_enabled": True},
+    "mpi": {"sagemaker_mpi_enabled": True},
+    "multi_worker_mirrored_strategy": {"sagemaker_multi_worker_mirrored_strategy_enabled": True},
+    "torch_distributed": {"sagemaker_torch_distributed_enabled": True},
+    "smdistributed.dataparallel": {f"{_DATA_PARALLEL}_enabled": True},
+    "pytorchddp": {f"{_DATA_PARALLEL}_enabled": True},
+    "pytorchxla": {"sagemaker_pytorch_xla_multi_worker_enabled": True},
+    "smdistributed.modelparallel": {f"{_DATA_PARALLEL}_enabled": False},
+}
+_MPI_OPTIONS = {
+    "mpi": "sagemaker_mpi_custom_mpi_options",
+    "pytorchddp": f"{_DATA_PARALLEL}_custom_mpi_options",
+    "smdistributed.dataparallel": f"{_DATA_PARALLEL}_custom_mpi_options",
+}
+_MPI_RANKS = "sagemaker_mpi_num_of_processes_per_host"
+_INSTANCE_TYPE = "sagemaker_instance_type"
+_WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}
+
+
+def flat(argument: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The distributions of an estimator's argument by full name, `smdistributed.dataparallel`."""
+    for name, options in argument.items():
+        if name == "smdistributed" and isinstance(options, dict):
+            yield from ((f"{name}.{inner}", value) for inner, value in options.items())
+        else:
+            yield name, options
+
+
+def hyperparameters(argument: Mapping[str, Any], machine: str | None) -> dict[str, Any]:
+    """Those of an estimator's `distribution` argument on an instance type, yet to be encoded."""
+    given = dict(flat(argument))
+    found: dict[str, Any] = {}
+    for name, options in given.items():
+        found |= _ENABLED.get(name, {})
+        if "processes_per_host" in options:
+            found[_MPI_RANKS] = options["processes_per_host"]
+        if name in _MPI_OPTIONS:
+            found[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
+    if given.keys() - _WITHOUT_INSTANCE_TYPE:
+        found[_INSTANCE_TYPE] = machine or ""
+    return found
+
+
+def read(layout: Layout, given: Given) -> Layout:
+    """The layout with what hyperparameters say of its distribution; takes these out of `given`.
+
+    Raises OptionError, naming its path, for a value that can't be read.
+    """
+    for name, wanted in _ENABLED.items():
+        ((key, value),) = wanted.items()
+        if key not in given.values or _decoded(given, key) is not value:
+            continue
+        del given.values[key]
+        row = current().distributions.get(name)
+        if row and row.launcher:
+            layout = replace(layout, launcher=row.launcher)
+        else:
+            layout = replace(layout, distribution=name)
+        if _MPI_OPTIONS.get(name) in given.values:
+            options = str(_decoded(given, _MPI_OPTIONS[name]))
+            del given.values[_MPI_OPTIONS[name]]
+            layout = replace(layout, mpi_options=options or None)
+        if name == "mpi" and _MPI_RANKS in given.values:
+            ranks = whole(_decoded(given, _MPI_RANKS), given.at(_MPI_RANKS))
+            del given.values[_MPI_RANKS]
+            layout = replace(layout, ranks_per_replica=ranks)
+    if layout.launcher != "auto" or layout.distribution:
+        given.values.pop(_INSTANCE_TYPE, None)  # which the request has as well
+    return layout
+
+
+def _decoded(given: Given, key: str) -> Any:
+    try:
+        return json.loads(str(given.values[key]))
+    except (ValueError, RecursionError):
+        raise OptionError(f"{given.at(key)} is not JSON, as AWS's containers read it") from None

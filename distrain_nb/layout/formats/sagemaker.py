@@ -1,0 +1,189 @@
+"""SageMaker: the estimator's arguments in Python, and the request in JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from distrain_nb.errors import OptionError, shown
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats import hyperparameters
+from distrain_nb.layout.formats.pieces import Given, Imported, present
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.rules.sagemaker import distribution_of
+
+CLASSES = {
+    "tensorflow": "TensorFlow",
+    "pytorch": "PyTorch",
+    "mxnet": "MXNet",
+    "huggingface": "HuggingFace",
+}
+# What a reader has to fill in, by the argument or the key that the service wants.
+_INPUT_MODE = "File"
+_ROLE, _IMAGE = "ROLE_ARN", "TRAINING_IMAGE"
+_SMP = "smdistributed.modelparallel"
+
+
+class InstanceGroup(NamedTuple):
+    """Prints as the SDK's class of that name is called."""
+
+    instance_group_name: str
+    instance_type: str | None
+    instance_count: int
+
+
+def hosts(layout: Layout) -> Pool:
+    """All hosts as one pool: the workers, with the primary among them if there is one."""
+    primary, workers = layout.primary, layout.workers
+    if primary and workers:
+        return replace(workers, replicas=workers.replicas + primary.replicas)
+    return workers or primary or Pool(0)
+
+
+def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
+    """The instance groups by name, where the primary's instance is of another type than the
+    workers'; else none."""
+    primary, workers = layout.primary, layout.workers
+    if primary is None or workers is None or primary.machine == workers.machine:
+        return ()
+    if primary.replicas != 1:  # a fault that has its own rule
+        return ()
+    return (("primary", primary), ("workers", workers))
+
+
+def estimator_arguments(layout: Layout) -> dict[str, Any]:
+    """The layout as arguments of an estimator of the SageMaker Python SDK, version 2.
+
+    AWS's containers launch ranks in one instance group only, so there is no `distribution` where
+    there are two.
+    """
+    pool, apart = hosts(layout), groups(layout)
+    image, has_class = pool.image or layout.image, layout.framework_name in CLASSES
+    return present(
+        entry_point="ENTRY_POINT" if has_class else None,
+        role=_ROLE,
+        image_uri=image or (None if has_class else _IMAGE),
+        py_version="PY_VERSION" if has_class and not image else None,
+        framework_version=layout.framework_version if _versioned(layout) else None,
+        instance_count=None if apart else pool.replicas,
+        instance_type=None if apart else pool.machine,
+        instance_groups=[InstanceGroup(name, p.machine, p.replicas) for name, p in apart],
+        volume_size=pool.disk_gb,
+        max_run=layout.timeout,
+        use_spot_instances=layout.spot or None,
+        max_wait=layout.max_wait,
+        checkpoint_s3_uri=layout.checkpoint,
+        distribution={} if apart else distribution_argument(layout),
+    )
+
+
+def _versioned(layout: Layout) -> bool:
+    """Whether the framework's estimator takes its version: HuggingFace's takes three others."""
+    return layout.framework_name in CLASSES and layout.framework_name != "huggingface"
+
+
+def distribution_argument(layout: Layout) -> dict[str, Any]:
+    """The `distribution` argument; empty if the launcher is auto or python."""
+    row = distribution_of(layout, current())
+    if row is None:
+        return {}
+    options: dict[str, Any] = {"enabled": True}
+    if "processes_per_host" in row.options and layout.ranks_per_replica:
+        options["processes_per_host"] = layout.ranks_per_replica
+    if "custom_mpi_options" in row.options and layout.mpi_options:
+        options["custom_mpi_options"] = layout.mpi_options
+    outer, _, inner = row.distribution.partition(".")
+    named = {outer: {inner: options}} if inner else {outer: options}
+    if row.distribution == _SMP:
+        return {**named, **distribution_argument(replace(layout, distribution=None))}
+    return named
+
+
+def estimator_text(layout: Layout) -> str:
+    """The arguments as a call that can be pasted into a notebook."""
+    name = CLASSES.get(layout.framework_name or "", "Estimator")
+    lines = (f"    {key}={value!r},\n" for key, value in estimator_arguments(layout).items())
+    return f"{name}(\n{''.join(lines)})\n"
+
+
+def training_job(layout: Layout) -> dict[str, Any]:
+    """What the layout says of a `CreateTrainingJob` request."""
+    pool, apart = hosts(layout), groups(layout)
+    machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
+    if apart:
+        machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
+    checkpoint = {"S3Uri": layout.checkpoint} if layout.checkpoint else {}
+    told = hyperparameters.hyperparameters(
+        {} if apart else distribution_argument(layout), pool.machine
+    )
+    return present(
+        TrainingJobName="TRAINING_JOB_NAME",
+        HyperParameters={name: json.dumps(value) for name, value in told.items()},
+        AlgorithmSpecification={
+            "TrainingImage": pool.image or layout.image or _IMAGE,
+            "TrainingInputMode": _INPUT_MODE,
+        },
+        RoleArn=_ROLE,
+        OutputDataConfig={"S3OutputPath": "S3_OUTPUT_PATH"},
+        ResourceConfig={**machines, **present(VolumeSizeInGB=pool.disk_gb)},
+        StoppingCondition=present(
+            MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait
+        ),
+        EnableManagedSpotTraining=layout.spot or None,
+        CheckpointConfig=checkpoint,
+    )
+
+
+def _group(name: str, pool: Pool) -> dict[str, Any]:
+    return present(InstanceGroupName=name, InstanceType=pool.machine, InstanceCount=pool.replicas)
+
+
+def from_training_job(value: object) -> Imported:
+    """Reads what `training_job` gives. Raises OptionError, naming the path, for anything else."""
+    given = Given.of(value, "")
+    machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
+    checkpoint, told = given.below("CheckpointConfig"), given.below("HyperParameters")
+    algorithm, output = given.below("AlgorithmSpecification"), given.below("OutputDataConfig")
+    if algorithm.values.get("TrainingInputMode") == _INPUT_MODE:
+        del algorithm.values["TrainingInputMode"]
+    disk = machines.number("VolumeSizeInGB")
+    primary, workers = pools_of(machines)
+    layout = Layout(
+        "sagemaker",
+        primary=replace(primary, disk_gb=disk) if primary else None,
+        workers=replace(workers, disk_gb=disk),
+        image=algorithm.text("TrainingImage"),
+        scheduling="SPOT" if given.flag("EnableManagedSpotTraining") else None,
+        timeout=stop.number("MaxRuntimeInSeconds"),
+        max_wait=stop.number("MaxWaitTimeInSeconds"),
+        checkpoint=checkpoint.text("S3Uri"),
+    )
+    layout = hyperparameters.read(layout, told)
+    left = given.rest(machines, stop, checkpoint, told, algorithm, output)
+    return Imported("SageMaker training job", layout, left)
+
+
+def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
+    """The primary, where it is an instance group of its own, and the workers."""
+    listed = machines.values.pop("InstanceGroups", None) or []
+    path = machines.at("InstanceGroups")
+    if not isinstance(listed, list):
+        raise OptionError(f"{path} is {shown(listed)}; it has to be a list")
+    apart = [_pool(Given.of(each, path)) for each in listed]
+    if not apart:
+        return None, _pool(machines)
+    if len(apart) == 1:
+        return None, apart[0]
+    if len(apart) > 2 or apart[0].replicas != 1:
+        raise OptionError(
+            f"{path} has {len(apart)} groups, the first with {apart[0].replicas} instances; a "
+            "layout has the primary, which is one instance, and the workers"
+        )
+    return apart[0], apart[1]
+
+
+def _pool(given: Given) -> Pool:
+    count = given.number("InstanceCount")
+    return Pool(1 if count is None else count, given.text("InstanceType"))

@@ -1,0 +1,148 @@
+"""Vertex AI: worker pools and scheduling as the API's `CustomJobSpec` has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats.pieces import Given, Imported, present, seconds_of
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.sizing import reduction_image
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IMAGE = "CUSTOM_CONTAINER_IMAGE_URI"
+
+_POSITIONS = 4
+_REDUCTION = "reductionserver"
+
+
+def custom_job_spec(layout: Layout, container: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The layout as a `CustomJobSpec` in JSON: `workerPoolSpecs`, and `scheduling` if chosen.
+
+    `container` (command, args, env) is what every pool but the Reduction Server's runs.
+    """
+    scheduling = present(
+        strategy=layout.scheduling,
+        timeout=_duration(layout.timeout),
+        maxWaitDuration=_duration(layout.max_wait),
+    )
+    return {
+        "workerPoolSpecs": worker_pool_specs(layout, container),
+        **present(scheduling=scheduling),
+    }
+
+
+def worker_pool_specs(
+    layout: Layout, container: Mapping[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    """The pools by position; an unused position before a used one is an empty pool."""
+    specs: list[dict[str, Any]] = []
+    for role, pool in layout.pools():
+        specs += [{} for _ in range(role.position - len(specs))]
+        specs[role.position : role.position + 1] = [_spec(layout, role, pool, container or {})]
+    return specs
+
+
+def image_of(layout: Layout, role: Role, pool: Pool) -> str:
+    """The image that a pool runs: its own, the Reduction Server's nearest, or the job's."""
+    if pool.image:
+        return pool.image
+    if role is Role.REDUCERS:
+        return reduction_image(current(), layout.region)
+    return layout.image or IMAGE
+
+
+def _spec(layout: Layout, role: Role, pool: Pool, container: Mapping[str, Any]) -> dict[str, Any]:
+    asked = pool.accelerator or pool.accelerator_count
+    machine = present(
+        machineType=pool.machine,
+        acceleratorType=pool.accelerator,
+        acceleratorCount=pool.accelerator_count if asked else None,
+        tpuTopology=pool.topology,
+    )
+    runs = {} if role is Role.REDUCERS else container
+    return {
+        "machineSpec": machine,
+        "replicaCount": pool.replicas,
+        **present(diskSpec=present(bootDiskType=pool.disk_type, bootDiskSizeGb=pool.disk_gb)),
+        "containerSpec": {"imageUri": image_of(layout, role, pool), **runs},
+    }
+
+
+def _duration(seconds: int | None) -> str | None:
+    return None if seconds is None else f"{seconds}s"
+
+
+def from_specs(spec: object) -> Imported:
+    """Reads a `CustomJobSpec`, a `CustomJob` around one, or a list of worker pools.
+
+    Raises OptionError, naming the path, for what is no such thing.
+    """
+    given = Given.of({"workerPoolSpecs": spec} if isinstance(spec, list) else spec, "")
+    outer = given.done() if "jobSpec" in given.values else ()
+    if "jobSpec" in given.values:
+        given = given.below("jobSpec")
+    pools = given.values.pop("workerPoolSpecs", None)
+    if not isinstance(pools, list) or len(pools) > _POSITIONS:
+        raise OptionError(f"workerPoolSpecs has to be a list of up to {_POSITIONS} pools")
+    scheduling = given.below("scheduling")
+    layout = Layout(
+        "vertex",
+        scheduling=scheduling.word("strategy"),
+        timeout=seconds_of(scheduling.text("timeout"), scheduling.at("timeout")),
+        max_wait=seconds_of(scheduling.text("maxWaitDuration"), scheduling.at("maxWaitDuration")),
+    )
+    left = [path for path in outer if path != "jobSpec"]
+    found: dict[str, Pool] = {}
+    for number, value in enumerate(pools):
+        if value:
+            part = Given.of(value, f"workerPoolSpecs[{number}]")
+            pool, lost = _pool(part)
+            found[_role(number, pool).value] = pool
+            left += lost
+    layout = shared_image(layout.edited(found))
+    return Imported("Vertex AI job", layout, (*left, *given.done(scheduling)))
+
+
+def _pool(part: Given) -> tuple[Pool, tuple[str, ...]]:
+    machine, disk = part.below("machineSpec"), part.below("diskSpec")
+    container = part.below("containerSpec")
+    replicas = part.number("replicaCount")
+    pool = Pool(
+        1 if replicas is None else replicas,
+        machine.text("machineType"),
+        machine.word("acceleratorType"),
+        machine.number("acceleratorCount") or 0,
+        disk.text("bootDiskType"),
+        disk.number("bootDiskSizeGb"),
+        machine.text("tpuTopology"),
+        container.text("imageUri"),
+    )
+    return pool, part.done(machine, disk, container)
+
+
+def _role(position: int, pool: Pool) -> Role:
+    if position == Role.REDUCERS.position and _REDUCTION in (pool.image or ""):
+        return Role.REDUCERS
+    return next(role for role in Role if role.position == position)
+
+
+def shared_image(layout: Layout) -> Layout:
+    """The layout with an image that all its pools share as its own, and no needless images."""
+    images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
+    image = images.pop() if len(images) == 1 else None
+    changes: dict[str, Any] = {"image": image} if image else {}
+    for role, pool in layout.pools():
+        needless = image if role is not Role.REDUCERS else _nearest(layout)
+        if pool.image == needless:
+            changes[role.value] = replace(pool, image=None)
+    return layout.edited(changes)
+
+
+def _nearest(layout: Layout) -> str:
+    return reduction_image(current(), layout.region)

@@ -1,0 +1,1 @@
+"""What a cell needs of its notebook, in an order that works."""

@@ -1,0 +1,35 @@
+"""Names of the notebook that code reads, and how they travel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distrain_nb.program.gathering.resolve import How
+    from distrain_nb.program.values.pickling import Trial
+
+
+@dataclass(frozen=True)
+class Needed:
+    """One name of the notebook that travels: how, and the places that use it.
+
+    `trial` is there for values: their size, and what their pickle refers to.
+    """
+
+    name: str
+    value: Any
+    how: How
+    where: tuple[str, ...]
+    trial: Trial | None = None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A name that code reads, and where. `required`: without it the code fails."""
+
+    name: str
+    where: str
+    required: bool
+    at_once: bool = True
+    deleted: bool = False

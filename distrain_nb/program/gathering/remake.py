@@ -1,0 +1,144 @@
+"""Objects that are made again where the program runs, because their value must not travel."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.gathering.resolve import Source, by_statement
+from distrain_nb.program.notebook.process_bound import name_of
+
+if TYPE_CHECKING:
+    from distrain_nb.program.notebook.history import Placed
+    from distrain_nb.program.notebook.making import Making
+    from distrain_nb.program.notebook.world import World
+    from distrain_nb.program.notebook.world_reads import Reading
+
+# What is made of calls, and is nothing without the process that made it.
+_TOOLS = re.compile(
+    r"argparse\.(?!Namespace$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
+    r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
+    r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
+    r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
+    r"|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
+    r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
+)
+_MACHINE = {
+    *("is_available", "device_count", "cpu_count"),
+    *("environ", "getenv", "list_physical_devices"),
+}
+_ARRAYS = {
+    *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
+    *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
+    *("pandas.Series", "pandas.core.series.Series"),
+}
+
+
+@dataclass(frozen=True)
+class Remade:
+    """How a name travels instead of its value; without `how` its value does, if nothing forbids."""
+
+    how: Source | None = None
+    finding: Finding | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.finding is not None and self.finding.severity is Severity.ERROR
+
+
+def remake(name: str, value: Any, where: str, world: World) -> Remade:
+    """Whether a name is made again in every rank, and what is wrong where it can't be."""
+    reading = world.learned(name)
+    if reading is None:
+        return Remade(_tool(name, value, world) or _choice(name, value, world))
+    return remake_for(name, value, reading, where, world)
+
+
+def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
+    """The same for a value that is known to have learned the world, or the machine."""
+    making = None if _is_container(value, reading) else world.making(name)
+    if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
+        measured = _measured(name, where, making.result) if reading.kind == "world" else None
+        return Remade(finding=measured)
+    work = (making.work or world.worked_on(name, making)) if making else None
+    if making and not work:
+        on = "world" if reading.kind == "world" else "machine"
+        why = f"depends on the {on} ({reading.what}), and is made again in every rank"
+        return Remade(Source(making.chain, why, world=reading.kind == "world"))
+    if reading.kind == "device":
+        return Remade()
+    return Remade(finding=_refused(name, value, reading, where, making, work))
+
+
+def _is_container(value: Any, reading: Reading) -> bool:
+    """A list or dict with something inside that its statements don't show."""
+    return not reading.where and isinstance(value, (list, tuple, dict, set))
+
+
+def _tool(name: str, value: Any, world: World) -> Source | None:
+    if not any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__):
+        return None
+    making = world.making(name)
+    if making is None or making.work:
+        return None
+    return Source(making.chain, "is made again by its statements")
+
+
+def _choice(name: str, value: Any, world: World) -> Source | None:
+    """A device, number or text that was chosen by asking this machine: the run must ask again."""
+    if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
+        return None
+    latest = next(iter(world.history.of(name)), None)
+    if latest is None:
+        return None
+    words = {n.attr for n in ast.walk(latest.statement.node) if isinstance(n, ast.Attribute)}
+    return by_statement(name, world.history) if words & _MACHINE else None
+
+
+def _is_result(value: Any, placed: Placed) -> bool:
+    """Results of work, such as losses: they don't say how many ranks there are."""
+    if isinstance(placed.statement.node, (ast.For, ast.While)) and isinstance(value, int):
+        return True  # the last epoch
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        numbers = [v for v in value if not isinstance(v, (int, str))]
+        return bool(numbers) and all(_is_result(v, placed) for v in numbers)
+    return isinstance(value, (float, complex, str)) or name_of(type(value)) in _ARRAYS
+
+
+def _measured(name: str, where: str, work: Placed) -> Finding:
+    return Finding(
+        "capture.measured",
+        Severity.WARNING,
+        where,
+        f"`{name}` travels as the notebook computed it, alone ({work.statement.where}):"
+        " nothing in it comes from the run's ranks",
+    )
+
+
+def _refused(
+    name: str,
+    value: Any,
+    reading: Reading,
+    where: str,
+    making: Making | None,
+    work: Placed | None,
+) -> Finding:
+    kind = type(value).__name__
+    at = f", {reading.where}" if reading.where else ""
+    head = f"`{name}` ({kind}) belongs to the notebook, a world of 1 ({reading.what}{at})"
+    if making is None or work is None:
+        way = "no statement of an executed cell is known to make it: make it in the cell"
+    else:
+        made = making.chain[0].statement.where
+        reason = (
+            "the statement that makes it also trains"
+            if work in making.chain
+            else f"{work.statement.where} has changed it since"
+        )
+        way = f"it can't be made again, as {reason}: move {made} into the cell"
+    return Finding("capture.process-bound", Severity.ERROR, where, f"{head}; {way}")

@@ -1,0 +1,278 @@
+"""How one name of the notebook travels: as an import, as source, as a literal, or as a value."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.program.notebook.source_match import changed_methods, made_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.program.notebook.history import History, Placed
+    from distrain_nb.program.values.pickling import Definitions
+
+_LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
+_MISSING = object()
+
+
+@dataclass(frozen=True)
+class Import:
+    """`statements` are the import lines that give the name."""
+
+    statements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """`chain`: the statements that make the object, in order. `why`: where it is not plain.
+
+    `world`: it depends on the rank or the world, so that nothing else will do.
+    """
+
+    chain: tuple[Placed, ...]
+    why: str = ""
+    world: bool = False
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A short value, as it is written."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """An object that travels as data."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class NoSource:
+    """A function or class of the notebook whose source is not in any executed cell."""
+
+    value: Any
+
+
+How = Import | Source | Literal | Value | NoSource
+
+
+def resolve(name: str, value: Any, history: History, definitions: Definitions) -> How:
+    """Choose how a name travels. Source comes first; only plain data goes as data."""
+    imported = _by_import(name, value, history)
+    if imported:
+        return imported
+    chosen = _by_choice(name, value, history)
+    if chosen:
+        return chosen
+    if isinstance(value, ModuleType):
+        return Import((_import_line(value.__name__, name),))
+    defined = _by_definition(name, value, history)
+    if defined:
+        return defined
+    if _is_code(value):
+        return _code(name, value, history, definitions)
+    if _is_typing(value):
+        made = by_statement(name, history)
+        if made:
+            return made
+    return as_data(value)
+
+
+def as_data(value: Any) -> Literal | Value:
+    """A value that travels as data: written out where it is short."""
+    text = _literal(value)
+    return Literal(text) if text else Value(value)
+
+
+_ASSIGNING = (ast.Assign, ast.AnnAssign)
+_HOLDING = (*_ASSIGNING, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If, ast.Try)
+
+
+def by_statement(
+    name: str, history: History, why: str = "", kinds: tuple[type[ast.stmt], ...] = _ASSIGNING
+) -> Source | None:
+    """The statement that last bound a name, with the earlier ones that it builds on."""
+    latest = next(iter(history.of(name)), None)
+    if latest is None or not isinstance(latest.statement.node, kinds):
+        return None
+    return Source(_chain(name, latest, history), why)
+
+
+# -- imports --------------------------------------------------------------------------------------
+
+
+def _by_import(name: str, value: Any, history: History) -> Import | None:
+    latest = next(iter(history.of(name)), None)
+    if latest is not None and latest.statement.is_import:
+        return _repeated(name, value, history, latest)
+    for placed in reversed([s for s in history.stars if latest is None or s.at > latest.at]):
+        module = placed.statement.node.module  # type: ignore[attr-defined]
+        if getattr(sys.modules.get(module), name, _MISSING) is value:
+            return Import((f"from {module} import {name}",))
+    return None
+
+
+def _repeated(name: str, value: Any, history: History, latest: Placed) -> Import | None:
+    node, alias = latest.statement.node, latest.statement.alias(name)
+    if alias is None:
+        return None
+    if isinstance(node, ast.ImportFrom):
+        if node.level or not _still_gives(node.module or "", alias.name, value):
+            return None
+        renamed = f" as {alias.asname}" if alias.asname else ""
+        return Import((f"from {node.module} import {alias.name}{renamed}",))
+    if not isinstance(value, ModuleType):
+        return None
+    if alias.asname:
+        return Import((_import_line(alias.name, alias.asname),))
+    return Import(tuple(dict.fromkeys(_plain_imports(name, history))))
+
+
+def _plain_imports(name: str, history: History) -> Iterator[str]:
+    """`import a.b` and `import a.c` both bind `a`, and both are needed."""
+    for placed in reversed(history.of(name)):
+        alias = placed.statement.alias(name)
+        if alias is not None and isinstance(placed.statement.node, ast.Import) and not alias.asname:
+            yield f"import {alias.name}"
+
+
+def _still_gives(module: str, name: str, value: Any) -> bool:
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        return True
+    found = getattr(loaded, name, sys.modules.get(f"{module}.{name}", _MISSING))
+    same_name = getattr(found, "__qualname__", None) == getattr(value, "__qualname__", _MISSING)
+    return found is value or (same_name and found.__module__ == value.__module__)  # reloaded
+
+
+def _import_line(module: str, name: str) -> str:
+    return f"import {module}" if module == name else f"import {module} as {name}"
+
+
+# -- definitions ----------------------------------------------------------------------------------
+
+
+def _by_definition(name: str, value: Any, history: History) -> Source | None:
+    candidates = []
+    for position, placed in enumerate(history.of(name)):
+        inner = placed.statement.inner_definition(name)
+        if inner and made_by(inner, name, value):
+            candidates.append(placed)  # the whole statement: `with strategy.scope():`
+            continue
+        decorated = bool(getattr(placed.statement.node, "decorator_list", ()))
+        if placed.statement.is_definition and not (position and decorated):
+            if made_by(placed.statement, name, value):
+                candidates.append(placed)
+        elif not _is_code(value):
+            break
+    unchanged = (c for c in candidates if not changed_methods(c.statement, value))
+    chosen = next(unchanged, next(iter(candidates), None))
+    return Source(_chain(name, chosen, history)) if chosen else None
+
+
+def _by_choice(name: str, value: Any, history: History) -> Source | None:
+    """`try: import a` `except ImportError: …` and the like, taken whole: the run chooses again."""
+    latest = next(iter(history.of(name)), None)
+    if latest is None or not isinstance(latest.statement.node, (ast.If, ast.Try)):
+        return None
+    if not _only_defines(latest.statement.node):
+        return None
+    return Source((latest,)) if _is_code(value) or isinstance(value, ModuleType) else None
+
+
+_DEFINING = (
+    *(ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.Assign, ast.AnnAssign, ast.Pass),
+)
+
+
+def _only_defines(node: ast.If | ast.Try) -> bool:
+    inside = [*node.body, *node.orelse]
+    if isinstance(node, ast.Try):
+        inside += [*node.finalbody, *[s for h in node.handlers for s in h.body]]
+    return all(
+        isinstance(s, _DEFINING) or (isinstance(s, (ast.If, ast.Try)) and _only_defines(s))
+        for s in inside
+    )
+
+
+def _code(name: str, value: Any, history: History, definitions: Definitions) -> How:
+    """A function or class that no `def` or `class` of the notebook has given this name."""
+    module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
+    loaded = sys.modules.get(module or "")
+    if not definitions.owns(value) and getattr(loaded, qualname, None) is value:
+        renamed = f" as {name}" if name != qualname else ""
+        return Import((f"from {module} import {qualname}{renamed}",))
+    made = by_statement(name, history, "is made again by its statement", _HOLDING)
+    return made or (NoSource(value) if definitions.owns(value) else Value(value))
+
+
+def _is_code(value: Any) -> bool:
+    if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
+        return True
+    return isinstance(getattr(value, "__wrapped__", None), FunctionType)  # lru_cache(f)
+
+
+def _chain(name: str, placed: Placed, history: History) -> tuple[Placed, ...]:
+    """The statement, before it those whose result it takes (`f = cached(f)`), then changes."""
+    chain = [placed]
+    while _takes(name, chain[0]):
+        earlier = history.of(name, before=chain[0].at)
+        if not earlier:
+            break
+        chain.insert(0, earlier[0])
+    return (*chain, *history.changes_of(name, after=placed.at))
+
+
+def _takes(name: str, placed: Placed) -> bool:
+    use = placed.statement.names().needs.get(name)
+    return use is not None and use.at_once
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _is_typing(value: Any) -> bool:
+    """Type variables and aliases: they are found by name when they are pickled."""
+    return type(value).__module__ == "typing" or type(value).__name__ == "GenericAlias"
+
+
+def _literal(value: Any) -> str | None:
+    if not _plain(value):
+        return None
+    text = repr(value)
+    return text if len(text) <= _LITERAL_WIDTH and _reads_back(text, value) else None
+
+
+def _plain(value: Any, depth: int = 3) -> bool:
+    if value is None or type(value) in (bool, int, float, str, bytes):
+        return True
+    if not depth or type(value) not in (list, tuple, dict, set) or len(value) > _LITERAL_WIDTH:
+        return False
+    items = [*value.items()] if isinstance(value, dict) else value
+    return all(_plain(item, depth - (not isinstance(value, dict))) for item in items)
+
+
+def _reads_back(text: str, value: Any) -> bool:
+    try:
+        return bool(ast.literal_eval(text) == value)
+    except (ValueError, SyntaxError):
+        return False
+
+
+def is_builtin(name: str, value: Any = _MISSING) -> bool:
+    """Whether a name means Python's own, also where IPython has put its version in place."""
+    if not hasattr(builtins, name) and name not in ("exit", "quit"):
+        return False
+    if value is _MISSING or value is getattr(builtins, name, _MISSING):
+        return True
+    made_in = getattr(value, "__globals__", {}).get("__name__", type(value).__module__)
+    return str(made_in).startswith("IPython")

@@ -1,0 +1,83 @@
+"""Where the user's own code lives: the notebook, and each module beside it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.program.notebook.cells import Cell
+from distrain_nb.program.notebook.history import History, history
+from distrain_nb.program.notebook.local_modules import is_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import ModuleType
+
+    from distrain_nb.program.notebook.history import Statement
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """Names, and the statements that made them."""
+
+    namespace: Mapping[str, Any]
+    history: History
+
+    def definition(self, qualname: str) -> tuple[Statement, ast.AST] | None:
+        """The statement of a function or class, and its part that defines just that."""
+        root, *rest = qualname.partition(".<locals>")[0].split(".")
+        for placed in self.history.of(root):
+            inner = placed.statement.inner_definition(root)
+            statement = placed.statement if placed.statement.is_definition else inner
+            if statement is None:
+                continue
+            node: ast.AST | None = statement.node
+            for name in rest:
+                node = _member(node, name)
+            return (statement, node) if node else None
+        return None
+
+
+def _member(node: ast.AST | None, name: str) -> ast.AST | None:
+    found = [n for n in getattr(node, "body", ()) if isinstance(n, _DEFINITIONS) and n.name == name]
+    return found[-1] if found else None
+
+
+@dataclass
+class Homes:
+    """The homes of code by the name of its module; installed packages have none."""
+
+    notebook: Home
+    _known: dict[str, Home | None] = field(default_factory=dict)
+
+    def of(self, module: str | None) -> Home | None:
+        """The home of a module's code."""
+        if module == self.notebook.namespace.get("__name__", "__main__"):
+            return self.notebook
+        if not module:
+            return None
+        if module not in self._known:
+            self._known[module] = _read(sys.modules.get(module))
+        return self._known[module]
+
+
+def _read(module: ModuleType | None) -> Home | None:
+    file = getattr(module, "__file__", None)
+    if module is None or not file or not str(file).endswith(".py"):
+        return None
+    root = module.__name__.partition(".")[0]
+    if root in sys.stdlib_module_names or root == "distrain_nb":
+        return None
+    path = Path(file).absolute()
+    if is_installed(path):
+        return None
+    try:
+        source = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return Home(vars(module), history([Cell(str(path), source)]))

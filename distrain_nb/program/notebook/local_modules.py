@@ -1,0 +1,137 @@
+"""Modules that live beside the notebook and so must travel as files."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from distrain_nb.program.python.imports import Imported, imports_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Kind = Literal["stdlib", "installed", "local", "unknown"]
+_SKIPPED = {"__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", ".mypy_cache", ".venv"}
+_OWN = "distrain_nb"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a top-level module comes from; for local ones the files to carry, by path."""
+
+    kind: Kind
+    files: tuple[tuple[str, Path], ...] = ()
+
+
+def place_of(root: str, folder: Path) -> Place:
+    """Where the module of this top-level name lives, seen from a notebook in `folder`."""
+    if root in sys.stdlib_module_names or root in sys.builtin_module_names:
+        return Place("stdlib")
+    if root == _OWN:
+        return Place("installed")
+    spec = _spec(root, folder)
+    if spec is None:
+        return Place("unknown")
+    origin = Path(spec.origin) if spec.has_location and spec.origin else None
+    folders = [Path(p) for p in spec.submodule_search_locations or ()]
+    home = origin or next(iter(folders), None)
+    if home is None or is_installed(home.absolute()):
+        return Place("installed")
+    if origin and origin.name != "__init__.py":
+        return Place("local", ((origin.name, origin),))
+    files = [pair for top in folders for pair in _tree(top, sources_only=origin is None)]
+    return Place("local", tuple(files))
+
+
+def _spec(root: str, folder: Path) -> ModuleSpec | None:
+    loaded = getattr(sys.modules.get(root), "__spec__", None)
+    if isinstance(loaded, ModuleSpec) and (loaded.origin or loaded.submodule_search_locations):
+        return loaded
+    try:
+        found = PathFinder.find_spec(root, [str(folder), *sys.path])
+    except (ImportError, ValueError):
+        return None
+    return found or _by_other_finders(root)
+
+
+def _by_other_finders(root: str) -> ModuleSpec | None:
+    """Editable installs bring finders of their own."""
+    for finder in sys.meta_path:
+        find = getattr(finder, "find_spec", None)
+        found = find(root, None) if find else None
+        if isinstance(found, ModuleSpec):
+            return found
+    return None
+
+
+@lru_cache(maxsize=1)
+def _install_folders() -> tuple[Path, ...]:
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple({Path(sysconfig.get_path(n)).absolute() for n in names})
+
+
+def is_installed(path: Path) -> bool:
+    """Whether a file belongs to Python or to an installed package."""
+    if {"site-packages", "dist-packages"} & set(path.parts):
+        return True
+    return any(folder in path.parents for folder in _install_folders())
+
+
+def _tree(top: Path, *, sources_only: bool = False) -> Iterator[tuple[str, Path]]:
+    """The files below a folder, by their path from the folder that it stands in."""
+    for path in sorted(top.rglob("*.py" if sources_only else "*")):
+        inside = path.relative_to(top.parent)
+        if path.is_file() and not _SKIPPED & set(inside.parts) and path.suffix != ".pyc":
+            yield inside.as_posix(), path
+
+
+@dataclass(frozen=True)
+class LocalCode:
+    """The local files that imports lead to, and everything that these import in turn."""
+
+    files: dict[str, Path]
+    imports: tuple[Imported, ...]
+    unknown: tuple[str, ...]
+
+
+def follow(imports: Iterable[Imported], folder: Path) -> LocalCode:
+    """Follow imports through local modules."""
+    files: dict[str, Path] = {}
+    seen: dict[str, Kind] = {}
+    every: list[Imported] = []
+    waiting = [i for i in imports if not i.relative]
+    while waiting:
+        found = waiting.pop(0)
+        every.append(found)
+        if found.root in seen:
+            continue
+        place = place_of(found.root, folder)
+        seen[found.root] = place.kind
+        for name, path in place.files:
+            files[name] = path
+            if path.suffix == ".py":
+                waiting += [i for i in _imports_in(path, path.stat().st_mtime_ns) if not i.relative]
+    unknown = tuple(root for root, kind in seen.items() if kind == "unknown")
+    return LocalCode(files, tuple(every), unknown)
+
+
+@lru_cache(maxsize=4096)
+def _imports_in(path: Path, modified: int) -> tuple[Imported, ...]:  # noqa: ARG001
+    try:
+        return imports_of(ast.parse(path.read_bytes()))
+    except (SyntaxError, ValueError):
+        return ()
+
+
+def included(path: Path) -> Iterator[tuple[str, Path]]:
+    """The files of a path given with `--include`, by the path that they get in the program."""
+    if path.is_dir():
+        yield from _tree(path.absolute())
+    else:
+        yield path.name, path

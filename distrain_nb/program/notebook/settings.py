@@ -1,0 +1,198 @@
+"""Settings of the process that executed cells made: seeds, default types, filters, options.
+
+They are in no value that travels, yet they change numbers and what is printed. A script would make
+them in every rank, and so does the program; what concerns this machine alone is only told.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from dataclasses import dataclass
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.notebook.homes import Home, Homes
+from distrain_nb.program.notebook.process_bound import name_of
+from distrain_nb.program.notebook.world import is_settings
+from distrain_nb.program.notebook.world_reads import Code, local_names
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from distrain_nb.program.notebook.history import History, Placed
+
+# Calls, as they are written with the module's full name or as the function names itself.
+_CALLS = re.compile(
+    r"torch\.(\w+\.)*(manual_seed(_all)?|seed|set_(default_(dtype|device|tensor_type)"
+    r"|num_(interop_)?threads|float32_matmul_precision|deterministic_debug_mode|flush_denormal"
+    r"|grad_enabled|detect_anomaly|printoptions|warn_always|sharing_strategy|per_process_memory"
+    r"_fraction)|use_deterministic_algorithms|enable_\w*sdp)"
+    r"|torch\._C\.(_\w+|set_num_(interop_)?threads)"
+    r"|random\.(Random\.)?seed|numpy\.random\.(\w+\.)*seed"
+    r"|numpy\.(\w+\.)*(seterr|set_printoptions|setbufsize)"
+    r"|logging\.(basicConfig|captureWarnings|disable|addLevelName|setLoggerClass|config\.\w+)"
+    r"|warnings\.(filterwarnings|simplefilter|resetwarnings)"
+    r"|sys\.(setrecursionlimit|set_int_max_str_digits)|decimal\.setcontext|faulthandler\.enable"
+    r"|matplotlib\.(\w+\.)*(style\.(core\.)?use|use|rc|rcdefaults|rcParams\.update|switch_backend)"
+    r"|seaborn\.(\w+\.)*set\w*|pandas\.(\w+\.)*(set_option|reset_option)|pandas\.options\.\w+"
+    r"|tensorflow\.(\w+\.)*(set_(random_)?seed|enable_op_determinism|set_floatx"
+    r"|run_functions_eagerly|enable_numpy_behavior|set_global_policy|enable_debug_mode|set_verbosity)"
+    r"|keras\.(\w+\.)*(set_random_seed|set_floatx|set_global_policy|set_dtype_policy"
+    r"|disable_\w+|enable_\w+)"
+    r"|jax\.(\w+\.)*config\.update|jax\._src\.config\.\w+\.update"
+    r"|transformers\.(\w+\.)*(set_seed|enable_full_determinism|set_verbosity\w*|enable_\w+"
+    r"|disable_\w+)|datasets\.(\w+\.)*(set_verbosity\w*|enable_\w+|disable_\w+)"
+    r"|accelerate\.(\w+\.)*set_seed|(lightning|pytorch_lightning)(\.\w+)*\.seed_everything"
+    r"|tqdm\.(\w+\.)*pandas|gc\.(disable|freeze|set_threshold)|(horovod|hvd)(\.\w+)*\.init"
+)
+# Calls that concern the machine, or that other code may make better.
+_HERE = re.compile(
+    r"os\.(chdir|umask|nice)|posix\.(chdir|umask|nice)|sys\.path\.\w+|os\.environ\.\w+|os\.putenv"
+    r"|torch\.cuda\.set_device|torch\.distributed(\.\w+)*\.init_process_group"
+    r"|jax\.distributed\.initialize|deepspeed(\.\w+)*\.init_distributed"
+    r"|(torch\.)?multiprocessing\.(\w+\.)*set_start_method"
+    r"|\w+(\.\w+)*\.(set|enable|disable|register|seed)_\w+"
+)
+_LOGGER = ("setLevel", "addHandler", "addFilter", "removeHandler")
+_NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A statement that sets something for the process: `names` are what it calls or assigns to.
+
+    `runs` says that the program makes it again; else it is only told.
+    """
+
+    placed: Placed
+    names: tuple[str, ...]
+    runs: bool
+
+    def concerns(self, roots: Collection[str]) -> bool:
+        """Whether a program that imports these packages has anything of it."""
+        own = {name.partition(".")[0] for name in self.names} - sys.stdlib_module_names
+        installed = any(r not in sys.stdlib_module_names for r in roots)
+        return not own or bool(own & {*roots, *(("numpy",) if installed else ())})
+
+
+def settings_of(namespace: Mapping[str, Any], history: History) -> list[Setting]:
+    """The settings that a notebook made, in order; of a cell that ran again only the last run."""
+    home = Home(namespace, history)
+    homes = Homes(home)
+    last = _last_runs(history)
+    found = (_setting(placed, home, homes) for placed in history.placed if placed.at[0] in last)
+    return [setting for setting in found if setting]
+
+
+def _last_runs(history: History) -> set[int]:
+    """The positions of cells, of those with the same text only the last."""
+    texts: dict[int, list[str]] = {}
+    for placed in history.placed:
+        texts.setdefault(placed.at[0], []).append(placed.statement.text)
+    return set({tuple(text): position for position, text in texts.items()}.values())
+
+
+def told(settings: Iterable[Setting]) -> Iterator[Finding]:
+    """What runs again in every rank, and what stays behind, with the lines."""
+    for runs, code, message in (
+        (True, "settings", "every rank makes these settings of the notebook first: "),
+        (False, "left-behind", "the notebook's process alone has these settings: "),
+    ):
+        lines = [
+            f"`{s.placed.statement.text.splitlines()[0]}` ({s.placed.statement.where})"
+            for s in settings
+            if s.runs is runs
+        ]
+        if lines:
+            way = "" if runs else ". Write in the cell what the run needs"
+            message += "; ".join(lines) + way
+            yield Finding(f"capture.{code}", Severity.INFO, "", message)
+
+
+def _setting(placed: Placed, home: Home, homes: Homes) -> Setting | None:
+    statement = placed.statement
+    code = Code(homes, home, statement.label, {})
+    node = statement.node
+    inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
+    names = [_name(each, code) for each in inside]
+    if not inside or not all(names):
+        return None
+    made = [_makes(each, name, code) for each, name in zip(inside, names, strict=True)]
+    if all(made):
+        plain = all(_is_plain(name, home.namespace) for name in statement.names().needs)
+        return Setting(placed, tuple(name for each in made for name in each), plain)
+    return Setting(placed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
+
+
+def _makes(node: ast.stmt, name: str, code: Code) -> list[str]:
+    """What a statement sets that ranks can set too; nothing where it does anything else."""
+    if isinstance(node, ast.Assign):
+        return [] if name.startswith(("os.", "sys.")) else [name]
+    return [name] if _CALLS.fullmatch(name) else _made_by_function(node, code)
+
+
+def _name(node: ast.stmt, code: Code) -> str:
+    """The full name of what a statement calls, or of a module's attribute that it sets."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        return _written(node.value.func, code)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        if isinstance(target, ast.Subscript):
+            target = target.value
+        name = _written(target, code) if isinstance(target, ast.Attribute) else ""
+        return name if isinstance(_module(target, code), ModuleType) else ""
+    return ""
+
+
+def _module(node: ast.AST, code: Code) -> Any:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return code.resolve(node)
+
+
+def _written(node: ast.expr, code: Code) -> str:
+    rest: list[str] = []
+    while isinstance(node, ast.Attribute):
+        rest.insert(0, node.attr)
+        node = node.value
+    if isinstance(node, ast.Call) and rest and rest[-1] in _LOGGER:
+        name = _written(node.func, code)
+        return "logging.basicConfig" if name == "logging.getLogger" else ""
+    found = code.resolve(node)
+    if isinstance(found, ModuleType):
+        return ".".join([found.__name__, *rest])
+    if isinstance(found, (type, FunctionType, BuiltinFunctionType, MethodType)):
+        return ".".join([name_of(found), *rest])
+    return ""
+
+
+def _made_by_function(node: ast.stmt, code: Code) -> list[str]:
+    """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
+    assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+    target = code.resolve(node.value.func)
+    home = code.homes.of(target.__module__) if isinstance(target, FunctionType) else None
+    found = home.definition(target.__qualname__) if home else None
+    if home is None or found is None or not isinstance(found[1], ast.FunctionDef):
+        return []
+    inner = Code(code.homes, home, found[0].label, local_names(found[1]))
+    body = [s for s in ast.walk(found[1]) if isinstance(s, ast.stmt) and s is not found[1]]
+    sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
+    names = [(s, _name(s, inner)) for s in sets]
+    if all(n and (isinstance(s, ast.Assign) or _CALLS.fullmatch(n)) for s, n in names):
+        return [name for _, name in names]
+    return []
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _is_plain(name: str, namespace: Mapping[str, Any]) -> bool:
+    if name not in namespace:
+        return hasattr(builtins, name)
+    value = namespace[name]
+    return isinstance(value, ModuleType) or callable(value) or is_settings(value)

@@ -1,0 +1,108 @@
+"""Whether an object is what a statement of the notebook made."""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import inspect
+import itertools
+from functools import lru_cache
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from distrain_nb.program.notebook.history import Statement
+
+
+def made_by(statement: Statement, name: str, obj: Any) -> bool:
+    """Whether the statement, which binds the name, can have made the object.
+
+    A plain `def` must have the object's very code, a class its methods' names. A decorator may
+    give anything that can be called.
+    """
+    node = statement.node
+    if isinstance(node, ast.ClassDef):
+        if isinstance(obj, type):
+            return obj.__name__ == node.name and _has_methods(node, obj)
+        return bool(node.decorator_list)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        function = inspect.unwrap(obj) if node.decorator_list and callable(obj) else obj
+        if isinstance(function, FunctionType) and function.__name__ == node.name:
+            replaced = node.decorator_list or statement.notes  # by other code
+            return bool(replaced) or _matches(function.__code__, statement)
+        return bool(node.decorator_list)
+    return name in statement.binds
+
+
+def _has_methods(node: ast.ClassDef, obj: type) -> bool:
+    return all(
+        s.name in vars(obj) or s.name.startswith("__") or s.decorator_list
+        for s in node.body
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
+
+
+def changed_methods(statement: Statement, obj: Any) -> list[str]:
+    """Methods of a class that are no longer those of its `class` statement."""
+    if not isinstance(statement.node, ast.ClassDef) or not isinstance(obj, type):
+        return []
+    if statement.notes:
+        return []  # IPython's syntax was other code when it ran
+    plain = {
+        s.name
+        for s in statement.node.body
+        if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef)) and not s.decorator_list
+    }
+    return [
+        code.co_name
+        for code in _nested(_code(statement, 0, alone=True))
+        if code.co_name in plain
+        and isinstance(vars(obj).get(code.co_name), FunctionType)
+        and not _is_one_of(vars(obj)[code.co_name].__code__, code.co_name, statement)
+    ]
+
+
+def _is_one_of(code: CodeType, name: str, statement: Statement) -> bool:
+    """Whether a class statement gives its method of that name that code."""
+    made = (_code(statement, 0, alone=alone) for alone in (True, False))
+    return any(c.co_name == name and same_code(code, c) for each in made for c in _nested(each))
+
+
+def _matches(code: CodeType, statement: Statement) -> bool:
+    ways = itertools.product((0, __future__.annotations.compiler_flag), (True, False))
+    return any(same_code(code, _code(statement, flag, alone=alone)) for flag, alone in ways)
+
+
+@lru_cache(maxsize=4096)
+def _code(statement: Statement, flags: int, *, alone: bool) -> CodeType:
+    """The code of the function or class that a statement defines.
+
+    IPython compiles each statement alone; in a script, calls of what the module imports become
+    other code.
+    """
+    beside = [ast.Import([ast.alias(name)]) for name in sorted(statement.imported)]
+    body = [statement.node] if alone else [*beside, statement.node]
+    module = ast.fix_missing_locations(ast.Module(body, []))
+    flags |= ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    name = getattr(statement.node, "name", "")
+    codes = _nested(compile(module, statement.label, "exec", flags, dont_inherit=True))
+    return next(c for c in reversed(codes) if c.co_name == name)
+
+
+def _nested(code: CodeType) -> list[CodeType]:
+    inside = [c for c in code.co_consts if isinstance(c, CodeType)]
+    generic = [c for c in inside if c.co_name.startswith("<generic parameters")]
+    return inside + [c for outer in generic for c in _nested(outer)]
+
+
+def same_code(one: CodeType, other: CodeType) -> bool:
+    """Whether two functions do the same, wherever they stand."""
+    return _essence(one) == _essence(other)
+
+
+def _essence(code: CodeType) -> tuple[Any, ...]:
+    constants = tuple(
+        _essence(c) if isinstance(c, CodeType) else (type(c), c) for c in code.co_consts
+    )
+    names = (code.co_name, code.co_varnames, code.co_names, code.co_freevars, code.co_cellvars)
+    return (*names, code.co_argcount, code.co_kwonlyargcount, code.co_code, constants)

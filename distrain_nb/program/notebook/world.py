@@ -1,0 +1,157 @@
+"""Which names of a notebook have learned the world that the kernel lives in: a world of one.
+
+Such an object must not travel as it is: the ranks would train as if each were alone. It is made
+again in every rank from the statements that made it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import PurePath
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.program.notebook.homes import Home, Homes
+from distrain_nb.program.notebook.making import Making, Makings
+from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
+from distrain_nb.program.notebook.world_reads import Facts, Reading, WorldReads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.program.notebook.history import History, Placed
+
+_CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
+_SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
+_MOST_PARTS = 1000
+
+
+@dataclass
+class World:
+    """Answers for one capture."""
+
+    namespace: Mapping[str, Any]
+    history: History
+    _homes: Homes = field(init=False)
+    _makings: dict[int, Makings] = field(default_factory=dict)
+    _known: dict[tuple[int, str], Facts] = field(default_factory=dict)
+    _readings: dict[str, Reading | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._notebook = Home(self.namespace, self.history)
+        self._homes = Homes(self._notebook)
+        self._reads = WorldReads(self._homes)
+
+    def learned(self, name: str) -> Reading | None:
+        """What a name of the notebook has learned, itself or through what it was made from."""
+        if name not in self._readings:
+            self._readings[name] = self._search(name)
+        return self._readings[name]
+
+    def making(self, name: str) -> Making | None:
+        """The statements that made what the name stands for."""
+        return self._makings_of(self._notebook).of(name)
+
+    def worked_on(self, name: str, making: Making) -> Placed | None:
+        """The statement that has changed it by work since, so that a new one is not the same."""
+        value = self.namespace.get(name)
+        if is_settings(value) or not keeps_state(value) or self._wraps_what_travels(value, making):
+            return None
+        return self._makings_of(self._notebook).worked_on(name, making)
+
+    def _search(self, name: str) -> Reading | None:
+        waiting: deque[tuple[Any, bool]] = deque([((self._notebook, name), True)])
+        seen: set[Any] = set()
+        device = None
+        while waiting:
+            node, plain = waiting.popleft()
+            key = (id(node[0]), node[1]) if isinstance(node, tuple) else name_of(node)
+            if key in seen:
+                continue
+            seen.add(key)
+            if isinstance(node, tuple):
+                facts = self._facts(*node)
+                making = self._makings_of(node[0]).of(node[1])
+                plain = plain and is_settings(node[0].namespace.get(node[1]))
+                plain = plain and not (making and making.result)
+            else:
+                facts = self._reads.of_call(node)
+            for reading in facts.readings:
+                if reading.kind == "world":
+                    return reading
+                device = device or (reading if plain else None)
+            waiting.extend((following, plain) for following in (*facts.names, *facts.calls))
+        return device
+
+    def _facts(self, home: Home, name: str) -> Facts:
+        key = (id(home), name)
+        if key not in self._known:
+            self._known[key] = self._look(home, name)
+        return self._known[key]
+
+    def _look(self, home: Home, name: str) -> Facts:
+        value = home.namespace.get(name)
+        if isinstance(value, _CODE):
+            return Facts()
+        making = self._makings_of(home).of(name)
+        if is_bound(value):
+            where = making.chain[0].statement.where if making else ""
+            return Facts((Reading("world", type(value).__name__, where),))
+        total = Facts()
+        for placed in making.chain if making else ():
+            total += self._reads.of_statement(placed.statement, home)
+        return total
+
+    def _makings_of(self, home: Home) -> Makings:
+        if id(home) not in self._makings:
+            self._makings[id(home)] = Makings(home, self._homes)
+        return self._makings[id(home)]
+
+    def _wraps_what_travels(self, value: Any, making: Making) -> bool:
+        """`DDP(net)`, whose weights are those of a model that travels as it is."""
+        weights = _weights(value)
+        if not weights:
+            return False
+        names = {n for placed in making.chain for n in placed.statement.names().needs}
+        inside = [self.namespace.get(n) for n in names if n in self.namespace]
+        travelling = [v for v in inside if v is not value and not is_bound(v)]
+        return weights <= {w for v in travelling for w in _weights(v)}
+
+
+def _weights(value: Any) -> set[int]:
+    parameters = getattr(value, "parameters", None)
+    if isinstance(value, type) or not callable(parameters):
+        return set()
+    try:
+        return {id(p) for p in parameters()}
+    except Exception:  # some other class's method of that name
+        return set()
+
+
+def is_settings(value: Any) -> bool:
+    """Whether a value is made of numbers, texts and devices alone: arguments, a configuration."""
+    waiting, parts = [value], 0
+    while waiting:
+        part = waiting.pop()
+        parts += 1
+        if parts > _MOST_PARTS:
+            return False
+        if isinstance(part, _SCALARS) or name_of(type(part)) in ("torch.device", "torch.dtype"):
+            continue
+        if isinstance(part, dict):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, (list, tuple, set, frozenset)):
+            waiting += part
+        elif not isinstance(part, _CODE) and _is_all_python(type(part)):
+            waiting += getattr(part, "__dict__", {}).values()
+        else:
+            return False
+    return True
+
+
+def _is_all_python(cls: type) -> bool:
+    """Whether a class and its bases are Python's own code, so that attributes are all there is."""
+    made_in_python = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+    return cls is SimpleNamespace or all(c.__flags__ & made_in_python for c in cls.__mro__[:-1])

@@ -1,0 +1,261 @@
+"""What code reads of the rank, the world and the machine that it runs on.
+
+Calls are followed through functions and classes of the notebook and of modules beside it; names
+are looked up among the objects that they stand for at present, so that no alias hides a call.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from distrain_nb.program.notebook.history import first_line
+from distrain_nb.program.notebook.process_bound import (
+    is_bound,
+    is_bound_type,
+    is_launchers,
+    name_of,
+    reads_device,
+    reads_world,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.program.notebook.history import Statement
+    from distrain_nb.program.notebook.homes import Home, Homes
+
+_NOTHING = object()
+_MADE_WITH = ("__init__", "__new__", "__post_init__")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What code asks, and where: the call or variable as it is written, the cell and line."""
+
+    kind: Literal["world", "device"]
+    what: str
+    where: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What code asks itself, the names that it reads, the functions and classes that it calls."""
+
+    readings: tuple[Reading, ...] = ()
+    names: tuple[tuple[Home, str], ...] = ()
+    calls: tuple[Any, ...] = ()
+
+    def __add__(self, other: Facts) -> Facts:
+        readings, names = self.readings + other.readings, self.names + other.names
+        return Facts(readings, names, self.calls + other.calls)
+
+
+@dataclass(frozen=True)
+class Unloaded:
+    """Something of a module that is not loaded here, by its dotted name."""
+
+    name: str
+
+
+@dataclass
+class WorldReads:
+    """Looks at code, each piece once."""
+
+    homes: Homes
+    _statements: dict[Statement, Facts] = field(default_factory=dict)
+    _targets: dict[str, Facts] = field(default_factory=dict)
+
+    def of_statement(self, statement: Statement, home: Home) -> Facts:
+        """What a statement asks and reads while it runs."""
+        if statement not in self._statements:
+            code = Code(self.homes, home, statement.label, {})
+            self._statements[statement] = code.facts(statement.node)
+        return self._statements[statement]
+
+    def of_call(self, target: Any) -> Facts:
+        """What a call of the user's own function or class asks and reads."""
+        name = name_of(target)
+        if name not in self._targets:
+            self._targets[name] = self._inside(target)
+        return self._targets[name]
+
+    def _inside(self, target: Any) -> Facts:
+        home = self.homes.of(getattr(target, "__module__", None))
+        found = home.definition(getattr(target, "__qualname__", "")) if home else None
+        if home is None or found is None:
+            return Facts()
+        statement, node = found
+        if not isinstance(target, type):
+            return Code(self.homes, home, statement.label, local_names(node)).facts(node)
+        total = Facts(calls=target.__mro__[1:-1])
+        for part in _made_with(node):
+            total += Code(self.homes, home, statement.label, local_names(part)).facts(part)
+        return total
+
+
+def asked_by_call(target: Any) -> Literal["world", "device"] | None:
+    """What a call of an installed package's function or class depends on."""
+    name = target.name if isinstance(target, Unloaded) else name_of(target)
+    if reads_world(name) or (isinstance(target, type) and is_bound_type(target)):
+        return "world"
+    return "device" if reads_device(name) else None
+
+
+@dataclass
+class Code:
+    """One piece of code: its home, its cell, and its local names (modules that it imports)."""
+
+    homes: Homes
+    home: Home
+    label: str
+    local: dict[str, Any]
+
+    def facts(self, tree: ast.AST) -> Facts:
+        line = first_line(tree) if isinstance(tree, ast.stmt) else 0
+        settled: set[int] = set()  # mentions of os.environ that are understood
+        total = Facts()
+        for node in ast.walk(tree):
+            line = getattr(node, "lineno", line)
+            where = f"{self.label}, line {line}"
+            variable = self._variable(node, settled)
+            if variable is not None and (not variable or is_launchers(variable)):
+                what = f"os.environ[{variable!r}]" if variable else "os.environ"
+                total += Facts((Reading("world", what, where),))
+            elif isinstance(node, ast.Call):
+                total += self._called(node, where)
+            elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
+                if id(node) not in settled and self.resolve(node) is os.environ:
+                    total += Facts((Reading("world", "os.environ", where),))
+                total += self._mentioned(node, where)
+        return total
+
+    def _called(self, node: ast.Call, where: str) -> Facts:
+        target = self.resolve(node.func)
+        while isinstance(target, partial):
+            target = target.func
+        kind = asked_by_call(target)
+        if kind:
+            return Facts((Reading(kind, f"{ast.unparse(node.func)}()", where),))
+        own = isinstance(target, (type, FunctionType)) and self.homes.of(target.__module__)
+        return Facts(calls=(target,)) if own else Facts()
+
+    def _mentioned(self, node: ast.Name | ast.Attribute, where: str) -> Facts:
+        if isinstance(node, ast.Name):
+            known = node.id not in self.local and node.id in self.home.namespace
+            return Facts(names=((self.home, node.id),)) if known else Facts()
+        base = self.resolve(node.value)
+        found = self.resolve(node)
+        if is_bound(found):  # MPI.COMM_WORLD
+            return Facts((Reading("world", ast.unparse(node), where),))
+        if isinstance(base, ModuleType):
+            home = self.homes.of(base.__name__)
+            return Facts(names=((home, node.attr),)) if home else Facts()
+        return Facts(calls=(found.fget,)) if isinstance(found, property) else Facts()
+
+    def _variable(self, node: ast.AST, settled: set[int]) -> str | None:
+        """The environment's variable that a node reads: empty where nobody knows which one."""
+        asked: ast.expr | None = None
+        if isinstance(node, ast.Subscript) and self._is_environment(node.value, settled):
+            asked = node.slice if isinstance(node.ctx, ast.Load) else None
+        elif isinstance(node, ast.Compare) and self._is_environment(node.comparators[0], settled):
+            asked = node.left
+        elif isinstance(node, ast.Call):
+            asked = self._asked_by(node, settled)
+        if asked is None:
+            return None
+        return str(asked.value) if isinstance(asked, ast.Constant) else ""
+
+    def _asked_by(self, call: ast.Call, settled: set[int]) -> ast.expr | None:
+        first = call.args[0] if call.args else ast.Constant("")
+        if self.resolve(call.func) is os.getenv:
+            return first
+        function = call.func
+        if not isinstance(function, ast.Attribute):
+            return None
+        if not self._is_environment(function.value, settled) or function.attr in _WRITING:
+            return None
+        return first if function.attr in _ASKING else ast.Constant("")
+
+    def _is_environment(self, node: ast.expr, settled: set[int]) -> bool:
+        if self.resolve(node) is not os.environ:
+            return False
+        settled.add(id(node))
+        return True
+
+    def resolve(self, node: ast.AST) -> Any:
+        """The object that a dotted name stands for at present; nothing is run to find it."""
+        if isinstance(node, ast.Name):
+            if node.id in self.local:
+                return self.local[node.id]
+            return self.home.namespace.get(node.id, getattr(builtins, node.id, _NOTHING))
+        if not isinstance(node, ast.Attribute):
+            return _NOTHING
+        base = self.resolve(node.value)
+        if isinstance(base, Unloaded):
+            return Unloaded(f"{base.name}.{node.attr}")
+        if isinstance(base, ModuleType):
+            inside = sys.modules.get(f"{base.__name__}.{node.attr}", _NOTHING)
+            found = vars(base).get(node.attr, inside)
+            return Unloaded(f"{base.__name__}.{node.attr}") if found is _NOTHING else found
+        return self._member(base, node.attr)
+
+    def _member(self, base: Any, name: str) -> Any:
+        cls = base if isinstance(base, type) else type(base)
+        if base is _NOTHING or is_bound(base):
+            return _NOTHING
+        found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), _NOTHING)
+        return getattr(found, "__func__", found)
+
+
+_WRITING = ("update", "setdefault", "clear")
+_ASKING = ("get", "pop", "__getitem__", "__contains__")
+
+
+def local_names(node: ast.AST) -> dict[str, Any]:
+    """What names stand for inside a function: modules that it imports; others are unknown."""
+    found: dict[str, Any] = {}
+    declared: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.arg):
+            found[inner.arg] = _NOTHING
+        elif isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
+            found[inner.id] = _NOTHING
+        elif isinstance(inner, ast.Global):
+            declared.update(inner.names)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Import):
+            for alias in inner.names:
+                name = alias.name if alias.asname else alias.name.partition(".")[0]
+                found[alias.asname or name] = sys.modules.get(name, Unloaded(name))
+        elif isinstance(inner, ast.ImportFrom) and not inner.level:
+            for alias in inner.names:
+                found[alias.asname or alias.name] = _from(inner.module or "", alias.name)
+    return {name: value for name, value in found.items() if name not in declared}
+
+
+def _from(module: str, name: str) -> Any:
+    inside = sys.modules.get(f"{module}.{name}", Unloaded(f"{module}.{name}"))
+    return vars(sys.modules[module]).get(name, inside) if module in sys.modules else inside
+
+
+def _made_with(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts of a class that run when an object is made."""
+    methods = {n.name: n for n in getattr(node, "body", ()) if isinstance(n, _FUNCTIONS[:2])}
+    waiting = [name for name in _MADE_WITH if name in methods]
+    seen = set(waiting)
+    while waiting:
+        method = methods[waiting.pop()]
+        yield method
+        called = {n.attr for n in ast.walk(method) if isinstance(n, ast.Attribute)}
+        new = sorted(called & methods.keys() - seen)
+        waiting += new
+        seen.update(new)
+    yield from (n for n in getattr(node, "body", ()) if n not in methods.values())

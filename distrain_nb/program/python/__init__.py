@@ -1,0 +1,1 @@
+"""What Python code says: its names, scopes, reads and imports."""

@@ -1,0 +1,281 @@
+"""Which names a piece of top-level code needs from outside, and which it binds.
+
+The walk follows the order of execution: a name counts as needed where it is read before the code
+has bound it on every path. Bodies of functions run later, so what they read counts as needed
+unless the code itself binds it before the function can be called.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from distrain_nb.program.python.reads import ExpressionWalker, Read, Use
+from distrain_nb.program.python.scopes import Scope, bound_names, class_scope, function_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_CATCH_NAME_ERRORS = {"NameError", "Exception", "BaseException"}
+_LATE_ANNOTATIONS = sys.version_info >= (3, 14)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What code needs, by name, in order of first use; and what it binds at its top level."""
+
+    needs: Mapping[str, Use]
+    binds: frozenset[str]
+
+
+def names_of(
+    body: Sequence[ast.stmt],
+    *,
+    late_annotations: bool = False,
+    star: Callable[[str], Iterable[str] | None] = lambda _: (),
+    bodies: Mapping[str, Sequence[Read]] = MappingProxyType({}),
+) -> Names:
+    """Analyse top-level statements.
+
+    `star` tells which names `from module import *` binds, None where nobody knows. `bodies` are
+    what functions read that are defined before: it counts as read where they may be called.
+    """
+    late = late_annotations or _LATE_ANNOTATIONS or "annotations" in futures_in(body)
+    walker = _Walker(late_annotations=late, star=star)
+    walker.bodies.update((name, list(reads)) for name, reads in bodies.items())
+    walker.block(body)
+    return walker.result()
+
+
+def futures_in(nodes: Iterable[ast.AST]) -> tuple[str, ...]:
+    """The features that `from __future__` imports name, sorted."""
+    found = [n for n in nodes if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
+    return tuple(sorted({alias.name for node in found for alias in node.names}))
+
+
+@dataclass
+class _Walker(ExpressionWalker, ast.NodeVisitor):
+    late_annotations: bool = False
+    star: Callable[[str], Iterable[str] | None] = lambda _: ()
+
+    def result(self) -> Names:
+        module = self.scopes[0]
+        for read in self.later:
+            if read.name not in module.possibly:
+                sure = read.certain and not self.guarded and read.name not in self.bound_inside
+                self.need(read, at_once=False, certain=sure)
+        return Names(self.needs, frozenset(module.possibly | self.bound_inside))
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def block(self, body: Iterable[ast.AST]) -> None:
+        for node in body:
+            self.statement(node)
+
+    def statement(self, node: ast.AST) -> None:
+        start = len(self.later)
+        self.visit(node)
+        late = self.later[start:]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.bodies[node.name] = late
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            self.bodies.update(dict.fromkeys(bound_names([node]), late))
+
+    def visit_If(self, node: ast.If) -> None:
+        self.visit(node.test)
+        self.alternatives(lambda: self.block(node.body), lambda: self.block(node.orelse))
+
+    def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
+        self.visit(node.iter)
+        self._loop(node, [node.target])
+
+    visit_AsyncFor = visit_For  # noqa: N815
+
+    def visit_While(self, node: ast.While) -> None:
+        self.visit(node.test)
+        self._loop(node, [])
+
+    def _loop(self, node: ast.For | ast.AsyncFor | ast.While, targets: list[ast.expr]) -> None:
+        if self.scopes[-1].kind != "function":
+            self.scopes[-1].possibly |= bound_names(node.body)  # by an earlier round
+        self.alternatives(lambda: self.block([*targets, *node.body]), lambda: None)
+        self.block(node.orelse)
+
+    def visit_Try(self, node: ast.Try) -> None:
+        scope = self.scopes[-1]
+        start = scope.mark()
+        catches = any(_catches_name_errors(h) for h in node.handlers)
+
+        def normal() -> None:
+            self.guarded += catches
+            self.block(node.body)
+            self.guarded -= catches
+            self.block(node.orelse)
+
+        handlers = [lambda h=h: self.visit(h) for h in node.handlers]
+        self.alternatives(normal, *handlers)
+        after = scope.mark()
+        scope.reset(start)
+        self.block(node.finalbody)
+        scope.merge(start, after)
+
+    visit_TryStar = visit_Try  # noqa: N815
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        if node.type:
+            self.visit(node.type)
+        if node.name:
+            self.bind(node.name)
+        self.block(node.body)
+        if node.name:
+            self.scopes[-1].unbind(node.name)
+
+    def visit_With(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            self.visit(item)
+        self.block(node.body)
+
+    visit_AsyncWith = visit_With  # noqa: N815
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self.visit(node.subject)
+        last = node.cases[-1]
+        complete = isinstance(last.pattern, ast.MatchAs) and not (
+            last.pattern.pattern or last.guard
+        )
+        cases = [lambda c=c: self._case(c) for c in node.cases]
+        self.alternatives(*cases, *([] if complete else [lambda: None]))
+
+    def _case(self, case: ast.match_case) -> None:
+        self.visit(case.pattern)
+        for name in bound_names([case.pattern]):
+            self.bind(name)
+        if case.guard:
+            self.visit(case.guard)
+        self.block(case.body)
+
+    def _leave(self, node: ast.AST) -> None:
+        self.generic_visit(node)
+        if self.scopes[-1].kind != "function":
+            self.scopes[-1].alive = False
+
+    visit_Raise = visit_Break = visit_Continue = _leave  # noqa: N815
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if isinstance(node.value, ast.Lambda):
+            self.function(node.value)
+        else:
+            self.visit(node.value)
+        for target in node.targets:
+            self.visit(target)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        if isinstance(node.target, ast.Name):
+            self.read(node.target.id, node.target.lineno)
+        self.visit(node.value)
+        self.visit(node.target)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
+        if node.value:
+            self.visit(node.value)
+        if self.scopes[-1].kind != "function":
+            self._annotation(node.annotation)
+        if node.value or not isinstance(node.target, ast.Name):
+            self.visit(node.target)
+
+    def visit_Delete(self, node: ast.Delete) -> None:
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                self._delete(target)
+            else:
+                self.visit(target)
+
+    def _delete(self, target: ast.Name) -> None:
+        scope = self.scopes[-1]
+        if scope.kind == "module" and scope.alive and target.id not in scope.surely:
+            read = Read(target.id, target.lineno)
+            self.need(read, at_once=True, certain=target.id not in scope.possibly, deleted=True)
+        elif target.id in scope.declared_global:
+            self.read(target.id, target.lineno)
+        scope.unbind(target.id)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        for name in bound_names([node]):
+            self.bind(name)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        stars = any(a.name == "*" for a in node.names)
+        names = self.star(node.module or "") if stars else bound_names([node])
+        self.guarded += names is None
+        for name in names or ():
+            self.bind(name)
+
+    def visit_Global(self, node: ast.Global) -> None:
+        self.scopes[-1].declared_global.update(node.names)
+
+    def visit_TypeAlias(self, node: ast.AST) -> None:  # type X = …, Python 3.12
+        self.later.extend(
+            Read(n.id, n.lineno)
+            for n in ast.walk(node.value)  # type: ignore[attr-defined]
+            if isinstance(n, ast.Name)
+        )
+        self.bind(node.name.id)  # type: ignore[attr-defined]
+
+    # -- definitions --------------------------------------------------------------------------
+
+    def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        self.defaults(node.args)
+        with self.inside(_type_parameters(node)):
+            for annotation in [*_argument_annotations(node.args), node.returns]:
+                if annotation:
+                    self._annotation(annotation)
+            with self.inside(function_scope(node.args, node.body)):
+                self.block(node.body)
+        self.bind(node.name)
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        for decorator in node.decorator_list:
+            self.visit(decorator)
+        with self.inside(_type_parameters(node)):
+            for part in [*node.bases, *node.keywords]:
+                self.visit(part)
+            with self.inside(class_scope(node.body)):
+                self.block(node.body)
+        self.bind(node.name)
+
+    def _annotation(self, node: ast.expr) -> None:
+        if not self.late_annotations:
+            self.visit(node)
+            return
+        inner = [scope for scope in self.scopes if scope.kind in ("function", "comprehension")]
+        self.later.extend(
+            Read(n.id, n.lineno, certain=False)
+            for n in ast.walk(node)
+            if isinstance(n, ast.Name) and not any(n.id in scope.local for scope in inner)
+        )
+
+
+def _catches_name_errors(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    return any(
+        isinstance(n, ast.Name) and n.id in _CATCH_NAME_ERRORS for n in ast.walk(handler.type)
+    )
+
+
+def _argument_annotations(arguments: ast.arguments) -> list[ast.expr | None]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return [a.annotation for a in [*every, arguments.vararg, arguments.kwarg] if a]
+
+
+def _type_parameters(node: ast.AST) -> Scope:
+    """The scope of `[T]` in `def f[T](x: T)`: code in it runs at once (Python 3.12)."""
+    parameters = getattr(node, "type_params", [])
+    return Scope("comprehension", local=frozenset(p.name for p in parameters), hides_class=False)

@@ -1,0 +1,226 @@
+"""Reads and bindings of names in expressions, in the order of execution."""
+
+from __future__ import annotations
+
+import ast
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from distrain_nb.program.python.scopes import Scope, bound_names, function_scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+_IN_QUERY = re.compile(r"@([^\W\d]\w*)")  # pandas: df.query("age > @limit")
+
+
+@dataclass(frozen=True)
+class Use:
+    """The first place where a name is needed.
+
+    `at_once`: it is read while the code runs from top to bottom, not in a function's body.
+    `certain`: nothing in the code can have bound it by then.
+    `deleted`: it is not read there, but removed with `del`.
+    """
+
+    name: str
+    line: int
+    at_once: bool
+    certain: bool
+    deleted: bool = False
+
+
+@dataclass(frozen=True)
+class Read:
+    """`certain`: code that gets there fails without the name, which an annotation need not."""
+
+    name: str
+    line: int
+    certain: bool = True
+
+
+@dataclass
+class ExpressionWalker(ast.NodeVisitor):
+    """Walks expressions, and keeps what they need and what is bound so far."""
+
+    needs: dict[str, Use] = field(default_factory=dict)
+    later: list[Read] = field(default_factory=list)  # what bodies of functions read
+    bodies: dict[str, list[Read]] = field(default_factory=dict)  # the same by function's name
+    bound_inside: set[str] = field(default_factory=set)  # by functions that declare `global`
+    scopes: list[Scope] = field(default_factory=lambda: [Scope("module")])
+    guarded: int = 0  # inside a try that catches NameError, or behind code that may bind any name
+
+    # -- reading and binding ------------------------------------------------------------------
+
+    def read(self, name: str, line: int) -> None:
+        deferred = False
+        innermost = True
+        for scope in reversed(self.scopes):
+            if scope.holds(name, innermost=innermost):
+                if scope.kind == "class":
+                    self.call(name)
+                return
+            deferred = deferred or scope.kind == "function"
+            if scope.leads_outside(name, innermost=innermost):
+                deferred = deferred or any(s.kind == "function" for s in self.scopes)
+                break
+            innermost = innermost and scope.kind == "comprehension" and not scope.hides_class
+        if name == "__class__":
+            return
+        if deferred:
+            self.later.append(Read(name, line))
+        else:
+            self.read_now(Read(name, line), certain=True)
+
+    def read_now(self, read: Read, *, certain: bool) -> None:
+        module = self.scopes[0]
+        if module.alive and read.name not in module.surely:
+            elsewhere = read.name in module.possibly or read.name in self.bound_inside
+            self.need(read, at_once=True, certain=certain and not self.guarded and not elsewhere)
+        self.call(read.name)
+
+    def call(self, name: str) -> None:
+        """A function may be called from here on: what its body reads must be there."""
+        for inner in self.bodies.pop(name, ()):
+            self.read_now(inner, certain=False)
+
+    def need(self, read: Read, *, at_once: bool, certain: bool, deleted: bool = False) -> None:
+        known = self.needs.get(read.name)
+        if known is None or (known.deleted and not deleted):
+            self.needs[read.name] = Use(read.name, read.line, at_once, certain, deleted)
+
+    def bind(self, name: str) -> None:
+        scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
+        if name in scope.declared_global:
+            self.bound_inside.add(name)
+        elif scope.kind != "function":
+            scope.bind(name)
+            if scope.kind == "module":
+                self.bodies.pop(name, None)
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        self.scopes.append(scope)
+        yield
+        self.scopes.pop()
+
+    def alternatives(self, *paths: Callable[[], None]) -> None:
+        """Paths of which one is taken: sure afterwards is what all of them bind."""
+        scope = self.scopes[-1]
+        start, ends = scope.mark(), []
+        for path in paths:
+            scope.reset(start)
+            path()
+            ends.append(scope.mark())
+        scope.join(ends)
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self.bind(node.id)
+        elif isinstance(node.ctx, ast.Load):
+            self.read(node.id, node.lineno)
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self.visit(node.value)
+        if self.scopes[-1].kind == "comprehension":  # may run no round at all
+            scope = next(s for s in reversed(self.scopes) if s.kind != "comprehension")
+            scope.possibly.add(node.target.id)
+        else:
+            self.bind(node.target.id)
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> None:
+        self.visit(node.values[0])
+        self.alternatives(lambda: self._each(node.values[1:]), lambda: None)
+
+    def _each(self, nodes: Iterable[ast.AST]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> None:
+        self.visit(node.test)
+        self.alternatives(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
+
+    def visit_Call(self, node: ast.Call) -> None:
+        self.generic_visit(node)
+        if _binds_any_name(node):
+            self.guarded += 1
+        if isinstance(node.func, ast.Attribute) and node.func.attr in ("query", "eval"):
+            self.guarded += 1
+            for text in [a for a in node.args if isinstance(a, ast.Constant)]:
+                for name in _IN_QUERY.findall(str(text.value)):
+                    self.read(name, node.lineno)
+            self.guarded -= 1
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Store) and _is_module_dict(node.value):
+            if isinstance(node.slice, ast.Constant):
+                self.bound_inside.add(str(node.slice.value))
+            else:
+                self.guarded += 1
+
+    def visit_ListComp(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> None:
+        self._comprehension(node.generators, [node.elt])
+
+    visit_SetComp = visit_ListComp  # noqa: N815
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
+        self.guarded += 1  # it may run after what it reads is bound
+        self._comprehension(node.generators, [node.elt])
+        self.guarded -= 1
+
+    def visit_DictComp(self, node: ast.DictComp) -> None:
+        self._comprehension(node.generators, [node.key, node.value])
+
+    def _comprehension(self, loops: list[ast.comprehension], results: list[ast.expr]) -> None:
+        self.visit(loops[0].iter)
+        local = frozenset(bound_names([loop.target for loop in loops]))
+        with self.inside(Scope("comprehension", local=local)):
+            for loop in loops:
+                for part in [*([] if loop is loops[0] else [loop.iter]), *loop.ifs]:
+                    self.visit(part)
+            for result in results:
+                self.visit(result)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        start = len(self.later)
+        self.function(node)
+        if not any(scope.kind == "function" for scope in self.scopes):
+            for read in self.later[start:]:  # sorted(xs, key=lambda x: …) calls at once
+                self.read_now(read, certain=False)
+
+    def function(self, node: ast.Lambda) -> None:
+        """A lambda that is only given a name here."""
+        self.defaults(node.args)
+        with self.inside(function_scope(node.args, [node.body])):
+            self.visit(node.body)
+
+    def defaults(self, arguments: ast.arguments) -> None:
+        for default in [*arguments.defaults, *arguments.kw_defaults]:
+            if default:
+                self.visit(default)
+
+
+def _is_module_dict(node: ast.expr) -> bool:
+    """`globals()`, or `vars()` and `locals()`, which are the same at the top level."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("globals", "vars", "locals")
+        and not node.args
+    )
+
+
+def _binds_any_name(call: ast.Call) -> bool:
+    """`exec(...)` and `globals().update(...)`: what they bind can't be read off the code."""
+    if isinstance(call.func, ast.Name):
+        return call.func.id == "exec" and len(call.args) == 1
+    return (
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr in ("update", "setdefault")
+        and _is_module_dict(call.func.value)
+    )

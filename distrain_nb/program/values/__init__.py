@@ -1,0 +1,1 @@
+"""Which values can travel, and how."""

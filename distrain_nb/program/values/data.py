@@ -1,0 +1,57 @@
+"""The values that a program carries, as the files that hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.program import Data, readable_size
+from distrain_nb.program.progress import Meter, MeteredMemory
+from distrain_nb.program.values.pickling import Definitions, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distrain_nb.program.gathering.arrange import Piece
+    from distrain_nb.program.gathering.gather import Gathering
+    from distrain_nb.program.gathering.needed import Needed
+
+
+def data_of(
+    gathering: Gathering, pieces: Iterable[Piece], limit: int
+) -> tuple[Data | None, list[Finding]]:
+    """The files of the values that are no literals; past `limit`, in bytes, a finding instead."""
+    carried = [gathering.found[p.name] for p in pieces if not p.placed and p.literal is None]
+    sizes = {n.name: n.trial.size for n in carried if n.trial}
+    too_large = _too_large(carried, sum(sizes.values()), limit)
+    if too_large or not carried:
+        return None, too_large
+    meter = Meter("copying values", sum(sizes.values()))
+    objects, arrays = MeteredMemory(meter), MeteredMemory(meter)
+    values = {needed.name: needed.value for needed in carried}
+    index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
+    return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
+
+
+def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Finding]:
+    if total <= limit and all(n.trial is None or n.trial.complete for n in carried):
+        return []
+    largest = sorted(carried, key=lambda n: -(n.trial.size if n.trial else 0))[:3]
+    named = [f"`{n.name}` ({_size(n)})" for n in largest]
+    return [
+        Finding(
+            "capture.too-large",
+            Severity.ERROR,
+            largest[0].where[0],
+            f"the values that the cell needs take {readable_size(total)} of the"
+            f" {readable_size(limit)} that may travel with it; the largest: {', '.join(named)}."
+            " Put large data in a file or bucket and name it with --data NAME=URI, or let more"
+            " travel: %distrain config carry_limit=MIB",
+        )
+    ]
+
+
+def _size(needed: Needed) -> str:
+    assert needed.trial is not None
+    more = "" if needed.trial.complete else "more than "
+    return f"{type(needed.value).__name__}, {more}{readable_size(needed.trial.size)}"

@@ -1,0 +1,253 @@
+"""Which values can travel: a trial pickle of each, and the reason where one can't.
+
+Functions and classes of the notebook are never pickled: a pickle names them, and their source
+travels.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, BinaryIO
+
+from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.values.refusals import GENERAL_ADVICE, Refusal, refusal
+from distrain_nb.worker.pickles import Writer, out_of_band
+from distrain_nb.worker.rank.values import Index, reason, write
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+class _LocalFunction(Exception):
+    """A lambda, or a function made inside another one: it has no name to be found by."""
+
+
+class Bound(Refusal):
+    """The value holds an object that belongs to one process: to its rank, world or device."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__("belongs to one process of a job", "make it in the cell")
+        self.kind = kind
+
+
+class _TooLarge(Exception):
+    """The pickle grows past what may travel."""
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The functions and classes of a notebook, found by what they are."""
+
+    namespace: Mapping[str, Any]
+
+    @property
+    def module(self) -> str:
+        """What the notebook's own functions have as their `__module__`."""
+        return str(self.namespace.get("__name__", "__main__"))
+
+    def owns(self, obj: object) -> bool:
+        """Whether a function or class was made by the notebook's own code."""
+        return getattr(obj, "__module__", None) == self.module
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        return {
+            id(value): name
+            for name, value in self.namespace.items()
+            if isinstance(value, (type, FunctionType))
+        }
+
+    def path(self, obj: Any) -> tuple[str, bool]:
+        """How the notebook's code reaches this object, and whether it is the very same one."""
+        root, *rest = obj.__qualname__.split(".")
+        found: Any = self.namespace.get(root)
+        for attribute in rest:
+            found = getattr(found, attribute, None)
+        if found is obj:
+            return obj.__qualname__, True
+        if id(obj) in self._names:
+            return self._names[id(obj)], True
+        if "<" in obj.__qualname__ or not isinstance(found, type(obj)):
+            raise _LocalFunction
+        return obj.__qualname__, False
+
+
+@dataclass
+class Seen:
+    """What pickles refer to: names of the notebook, modules, and definitions since replaced."""
+
+    names: set[str] = field(default_factory=set)
+    modules: set[str] = field(default_factory=set)
+    replaced: set[str] = field(default_factory=set)
+
+
+class NotebookWriter(Writer):
+    """Pickles values of a notebook."""
+
+    def __init__(
+        self, objects: BinaryIO, arrays: BinaryIO, *, definitions: Definitions, seen: Seen
+    ) -> None:
+        super().__init__(objects, arrays)
+        self.definitions = definitions
+        self.seen = seen
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, (type, FunctionType)) and self.definitions.owns(obj):
+            return self._definition(obj)
+        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+            self.seen.modules.add(obj.__module__ or "builtins")
+            return NotImplemented
+        if is_bound(obj):
+            raise Bound(type(obj).__name__)
+        found = refusal(obj)
+        if found is not None:
+            raise found
+        reduced = super().reducer_override(obj)
+        if reduced is not NotImplemented:
+            self.seen.modules.add(type(obj).__module__)
+        return reduced
+
+    def _definition(self, obj: Any) -> Any:
+        path, same = self.definitions.path(obj)
+        self.seen.names.add(path.partition(".")[0])
+        if not same:
+            self.seen.replaced.add(path)
+        return out_of_band, ("notebook", path)
+
+
+class _Counter(io.RawIOBase):
+    """A file that only counts its bytes."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.size = 0
+        self.limit = limit
+
+    def write(self, data: Any) -> int:
+        size = memoryview(data).nbytes
+        self.size += size
+        if self.limit is not None and self.size > self.limit:
+            raise _TooLarge
+        return size
+
+    def tell(self) -> int:
+        return self.size
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The result of trying to pickle a value.
+
+    `size` is in bytes, at least that where `complete` is false. `problem` says why the value
+    can't travel; `local_function` that it holds a function which only its statement can make;
+    `bound` names the type of an object inside that belongs to one process.
+    """
+
+    size: int
+    seen: Seen
+    complete: bool = True
+    local_function: bool = False
+    bound: str = ""
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What can't travel: the place inside the variable, its type, why, and what to do."""
+
+    path: str
+    type: str
+    reason: str
+    advice: str
+
+
+def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Trial:
+    """Pickle a value without keeping the result."""
+    seen = Seen()
+    objects, arrays = _Counter(limit), _Counter()
+    try:
+        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(value)  # type: ignore[arg-type]
+    except _TooLarge:
+        return Trial(objects.size + arrays.size, seen, complete=False)
+    except _LocalFunction:
+        return Trial(0, seen, local_function=True, problem=_problem(name, value, definitions))
+    except Bound as bound:
+        return Trial(0, seen, bound=bound.kind, problem=_problem(name, value, definitions))
+    except Exception:
+        return Trial(0, seen, problem=_problem(name, value, definitions))
+    return Trial(objects.size + arrays.size, seen)
+
+
+def encode(
+    values: Mapping[str, Any], definitions: Definitions, objects: BinaryIO, arrays: BinaryIO
+) -> Index:
+    """Write values of the notebook; what they share stays shared."""
+    writer = partial(NotebookWriter, definitions=definitions, seen=Seen())
+    return write(values, objects, arrays, together=True, writer=writer)
+
+
+# -- what exactly can't travel --------------------------------------------------------------------
+
+
+def _problem(name: str, value: Any, definitions: Definitions) -> Problem:
+    def failure(obj: Any) -> Exception | None:
+        writer = NotebookWriter(_Counter(), _Counter(), definitions=definitions, seen=Seen())  # type: ignore[arg-type]
+        try:
+            writer.dump(obj)
+        except Exception as error:
+            return error
+        return None
+
+    path, culprit = _innermost(name, value, failure)
+    error = failure(culprit) or failure(value)
+    kind = type(culprit).__name__
+    if isinstance(error, Refusal):
+        return Problem(path, kind, error.reason, error.advice)
+    if isinstance(error, _LocalFunction):
+        what = f"holds {getattr(culprit, '__qualname__', kind)}, which has no name of its own"
+        return Problem(path, kind, what, "define it with `def` at the top level of a cell")
+    text = reason(error) if error else "it can't be pickled"
+    return Problem(path, kind, f"can't be saved ({text})", GENERAL_ADVICE)
+
+
+def _innermost(
+    name: str, value: Any, failure: Callable[[Any], Exception | None]
+) -> tuple[str, Any]:
+    """The smallest part of a value that can't travel, and the way to it."""
+    visited = set()
+    while id(value) not in visited:
+        visited.add(id(value))
+        if isinstance(failure(value), Refusal) and refusal(value) is not None:
+            break
+        for path, part in _parts(name, value):
+            if not isinstance(part, _PLAIN) and failure(part) is not None:
+                name, value = path, part
+                break
+    return name, value
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{position}]", part) for position, part in enumerate(value))
+    elif isinstance(value, (set, frozenset)):
+        yield from ((f"an item of {name}", part) for part in value)
+    elif isinstance(value, partial):
+        yield from _parts(f"{name}.args", value.args)
+        yield from _parts(f"{name}.keywords", value.keywords)
+    for attribute, part in _attributes(value):
+        yield f"{name}.{attribute}", part
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    state = getattr(value, "__dict__", {})
+    if isinstance(value, type) or not isinstance(state, dict):
+        return
+    for attribute, part in state.items():
+        if attribute in ("_modules", "_parameters", "_buffers") and isinstance(part, dict):
+            yield from part.items()  # model.layer.weight, as one writes it
+        else:
+            yield attribute, part

@@ -1,0 +1,151 @@
+"""The lines of a log by number: any window of a million of them, without reading the rest."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from distrain_nb.run.log.column import Column
+from distrain_nb.run.log.reader import Line, line_of, pieces
+from distrain_nb.run.log.scan import WRITERS, Records, scan, writer
+from distrain_nb.worker.files.log import LOG_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+FILTERS_KEPT = 4
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Which lines count: those of some processes (None: all), of one stream (empty: both)."""
+
+    processes: frozenset[int] | None = None
+    stream: str = ""
+
+    def passes(self, writers: NDArray[np.uint16]) -> NDArray[np.bool_]:
+        """Which of the writers pass."""
+        passing = np.ones(len(writers), np.bool_)
+        if self.processes is not None:
+            passing &= np.isin(writers >> 1, list(self.processes))
+        if self.stream:
+            passing &= (writers & 1) == writer(0, self.stream)
+        return passing
+
+
+class Numbered(NamedTuple):
+    """A line, and its number in the whole log, from 0."""
+
+    number: int
+    line: Line
+
+
+class LogIndex:
+    """Where each line of a growing log stands: ten bytes a line, for any number of threads.
+
+    A record that a later one has taken the place of (a progress bar that moved on) is no line,
+    and has no number. Numbers stay as they are while the log grows.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / LOG_FILE
+        self._lock = threading.Lock()
+        self._forget()
+
+    def update(self) -> int:
+        """Take in what has been written since the last call; gives the number of lines."""
+        with self._lock:
+            try:
+                with self.path.open("rb") as log:
+                    self._take(log)
+            except FileNotFoundError:
+                self._forget()
+            return len(self._offsets)
+
+    def rows(self, only: Filter) -> NDArray[Any]:
+        """The numbers of the lines that pass, in order."""
+        with self._lock:
+            if only == Filter():
+                return np.arange(len(self._offsets), dtype=np.uint32)
+            seen, found = self._rows.pop(only, (0, Column(np.uint32)))
+            new = np.flatnonzero(only.passes(self._writers.values[seen:])) + seen
+            found.extend(new.astype(np.uint32))
+            self._rows[only] = len(self._offsets), found
+            while len(self._rows) > FILTERS_KEPT:
+                self._rows.popitem(last=False)
+            return found.values
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each line's record begins in the file."""
+        return self._offsets.values
+
+    @property
+    def end(self) -> int:
+        """How many bytes of the file have been taken in."""
+        return self._end
+
+    def lines(self, numbers: Sequence[int] | NDArray[Any]) -> list[Numbered]:
+        """The lines of these numbers."""
+        offsets = self.offsets
+        with self.open() as log:
+            return [Numbered(int(n), _line_at(log, int(offsets[n]))) for n in numbers]
+
+    def bars(self, only: Filter) -> list[Numbered]:
+        """The lines that are still moving; they stand behind the last line."""
+        with self._lock:
+            count = len(self._offsets)
+            moving = dict(self._moving)
+        keep = only.passes(np.fromiter(moving, np.uint16))
+        chosen = [offset for offset, kept in zip(moving.values(), keep, strict=True) if kept]
+        with self.open() as log:
+            return [Numbered(count, _line_at(log, offset)) for offset in sorted(chosen)]
+
+    def open(self) -> BinaryIO:
+        """The log's file, an empty one if there is none."""
+        try:
+            return self.path.open("rb")
+        except FileNotFoundError:
+            return BytesIO()
+
+    def _forget(self) -> None:
+        self._offsets = Column(np.int64)
+        self._writers = Column(np.uint16)
+        self._moving: dict[int, int] = {}
+        self._rows: OrderedDict[Filter, tuple[int, Column]] = OrderedDict()
+        self._end = 0
+        self._file = 0
+
+    def _take(self, log: BinaryIO) -> None:
+        about = os.fstat(log.fileno())
+        if about.st_ino != self._file or about.st_size < self._end:
+            self._forget()
+            self._file = about.st_ino
+        for begin, piece in pieces(log, self._end, about.st_size):
+            self._add(begin, scan(piece))
+            self._end = begin + len(piece)
+
+    def _add(self, begin: int, records: Records) -> None:
+        offsets = records.offsets + begin
+        last = np.full(WRITERS, -1)
+        last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays
+        for each in np.flatnonzero(last >= 0):
+            self._moving.pop(int(each), None)
+            if records.moving[last[each]]:
+                self._moving[int(each)] = int(offsets[last[each]])
+        self._offsets.extend(offsets[~records.moving])
+        self._writers.extend(records.writers[~records.moving])
+
+
+def _line_at(log: BinaryIO, offset: int) -> Line:
+    log.seek(offset)
+    return line_of(log.readline().removesuffix(b"\n"))

@@ -1,0 +1,102 @@
+"""Reading the log of a run while it is being written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO
+
+from distrain_nb.worker.files.log import LOG_FILE, parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+READ_AT_MOST = 8 << 20
+PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the log.
+
+    `time` is in seconds since the epoch, `process` the index of who wrote it, `stream` is `o` or
+    `e`. A moving line (a progress bar) is replaced by the next of the same process and stream.
+    """
+
+    time: float
+    process: int
+    stream: str
+    moving: bool
+    text: str
+
+
+class LogReader:
+    """Gives each line of a run's log once, as far as it has been written.
+
+    `offset` is where the next read starts, in bytes: a reader made with it goes on from there.
+    """
+
+    def __init__(self, folder: Path, offset: int = 0) -> None:
+        self._path = folder / LOG_FILE
+        self.offset = offset
+
+    def read(self) -> list[Line]:
+        """The whole lines that have come since the last call, 8 MiB of them at most."""
+        return [line_of(record) for record in self.records().split(b"\n")[:-1]]
+
+    def records(self) -> bytes:
+        """The same as they stand in the file: to read a flood line by line takes long."""
+        try:
+            with self._path.open("rb") as log:
+                log.seek(self.offset)
+                data = log.read(READ_AT_MOST)
+        except FileNotFoundError:
+            return b""
+        whole = data[: data.rfind(b"\n") + 1]
+        self.offset += len(whole)
+        return whole
+
+    def __iter__(self) -> Iterator[Line]:
+        """All lines up to what is on disk now."""
+        while lines := self.read():
+            yield from lines
+
+
+def pieces(log: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """Whole records of a log's file, about a MiB at a time, and where each piece begins."""
+    wanted = PIECE_BYTES
+    while begin < end:
+        log.seek(begin)
+        piece = log.read(min(wanted, end - begin))
+        whole = piece[: piece.rfind(b"\n") + 1]
+        if whole:
+            yield begin, whole
+        elif len(piece) < wanted:
+            return
+        begin += len(whole)
+        wanted = PIECE_BYTES if whole else 2 * wanted
+
+
+def still(lines: Iterable[Line]) -> list[Line]:
+    """The lines with each progress bar as it was left: what a terminal would show at the end."""
+    shown: list[Line | None] = []
+    moving: dict[tuple[int, str], int] = {}
+    for line in lines:
+        key = (line.process, line.stream)
+        before = moving.pop(key, None)
+        if before is not None:
+            shown[before] = None
+        if line.moving:
+            moving[key] = len(shown)
+        shown.append(line)
+    return [line for line in shown if line is not None]
+
+
+def line_of(record: bytes) -> Line:
+    """The line of a record, without its line end; what is none is the text of a line of time 0."""
+    try:
+        time, process, kind, text = parse(record)
+    except ValueError:
+        return Line(0.0, 0, "o", False, record.decode("utf-8", "replace"))
+    return Line(time if math.isfinite(time) else 0.0, process, kind.lower(), kind.isupper(), text)

@@ -1,0 +1,258 @@
+"""The metrics of a run: what a folder of TensorBoard event files has, read as it grows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from distrain_nb.run.metrics.non_scalars import Shelf
+from distrain_nb.run.metrics.records import POINT, Points, Stretch, read_stretch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+STRETCH_BYTES = 4 << 20
+
+
+class Key(NamedTuple):
+    """One line of a chart: `series` is the sub-folder of the event files, empty for none."""
+
+    series: str
+    tag: str
+
+
+class EventFolder:
+    """Scalars of all event files below a folder, from any writer; `shelf` knows of all else.
+
+    A folder that does not exist yet is one without metrics. A last record that is not whole yet
+    is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files: dict[Path, _File] = {}
+        self._lines: dict[Key, _Line] = {}
+        self.shelf = Shelf()
+
+    def read(self) -> dict[Key, Points]:
+        """What has been written since the last call, of dtype POINT, in order of arrival.
+
+        Where a restarted writer took points back, or wrote a file anew, their key is there too, if
+        only with an empty array: then `points` is shorter than what was read before.
+        """
+        news = self._begin_anew() if any(file.replaced for file in self._files.values()) else {}
+        for path in sorted(event_files(self.path)):
+            file = self._files.setdefault(path, _File(path))
+            series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
+            for base, stretch in file.read():
+                self._take(series, stretch, news)
+                self.shelf.add(series, path, base, stretch)
+        return {
+            key: pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            for key, pieces in news.items()
+        }
+
+    def points(self, key: Key) -> Points:
+        """All points of one line so far: a view, valid until the next `read`."""
+        return self._lines[key].points
+
+    @property
+    def keys(self) -> tuple[Key, ...]:
+        """Every line, in order of first appearance."""
+        return tuple(self._lines)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What could not be read, a sentence for each file."""
+        return tuple(file.note for file in self._files.values() if file.note)
+
+    def _begin_anew(self) -> dict[Key, list[Points]]:
+        """Forget everything: nobody knows which points came from a file that is there no more."""
+        forgotten = {key: [np.empty(0, dtype=POINT)] for key in self._lines}
+        self._files, self._lines, self.shelf = {}, {}, Shelf()
+        return forgotten
+
+    def _take(self, series: str, stretch: Stretch, news: dict[Key, list[Points]]) -> None:
+        for _, step in stretch.restarts:
+            for key, line in self._lines.items():
+                if key.series == series and line.take_back(step):
+                    kept = [piece[piece["step"] < step] for piece in news.get(key, [])]
+                    news[key] = kept or [np.empty(0, dtype=POINT)]
+        for tag, points in stretch.points.items():
+            key = Key(series, tag)
+            if key in self._lines:
+                self._lines[key].append(points)
+            else:
+                self._lines[key] = _Line(points)
+            news.setdefault(key, []).append(points)
+
+
+def scalars(path: Path) -> Mapping[Key, Points]:
+    """All scalars below a folder, by series and tag, in one go."""
+    folder = EventFolder(path)
+    folder.read()
+    return {key: folder.points(key) for key in folder.keys}
+
+
+def table(path: Path) -> pd.DataFrame:
+    """All scalars below a folder: a row for each series and step, a column for each tag.
+
+    Rows are sorted by series and step. The column `series` is there only where there is more
+    than one. Of several values for one step the last counts.
+    """
+    import pandas as pd
+
+    lines = scalars(path)
+    tables = [_series_table(name, lines) for name in sorted({key.series for key in lines})]
+    if not tables:
+        none: pd.DataFrame = pd.DataFrame({"step": pd.Series(dtype="int64")})
+        return none
+    whole: pd.DataFrame = pd.concat(tables, ignore_index=True)
+    if len(tables) == 1:
+        del whole["series"]
+    return whole
+
+
+def _series_table(series: str, lines: Mapping[Key, Points]) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = {
+        key.tag: _last_of_each_step(pd.Series(points["value"], index=points["step"]))
+        for key, points in lines.items()
+        if key.series == series
+    }
+    rows: pd.DataFrame = pd.DataFrame(columns).rename_axis("step").reset_index()
+    rows.insert(1, "series", series)
+    return rows
+
+
+def _last_of_each_step(values: pd.Series[float]) -> pd.Series[float]:
+    return values[~values.index.duplicated(keep="last")].sort_index()
+
+
+def event_files(path: Path) -> Iterator[Path]:
+    """The event files below a folder. Each folder is looked into once, and by its own name where
+    it has one there and links too."""
+    seen: set[tuple[int, int]] = set()
+    folders, linked = [path], list[Path]()
+    while folders or linked:
+        folder = folders.pop() if folders else linked.pop()
+        try:
+            found = folder.stat()
+            if (found.st_dev, found.st_ino) in seen:
+                continue
+            seen.add((found.st_dev, found.st_ino))
+            entries = list(os.scandir(folder))
+        except OSError:  # not there, or nothing to look into
+            continue
+        folders += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
+        links = [Path(each.path) for each in entries if each.is_symlink()]
+        linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
+        yield from (Path(each.path) for each in entries if "tfevents" in each.name)
+
+
+class _Line:
+    """A growing array; what is beyond `count` is room for more."""
+
+    __slots__ = ("count", "room")
+
+    def __init__(self, points: Points) -> None:
+        self.room = points
+        self.count = len(points)
+
+    @property
+    def points(self) -> Points:
+        return self.room[: self.count]
+
+    def append(self, points: Points) -> None:
+        needed = self.count + len(points)
+        if needed > len(self.room):
+            room = np.empty(max(needed, 2 * len(self.room)), dtype=POINT)
+            room[: self.count] = self.points
+            self.room = room
+        self.room[self.count : needed] = points
+        self.count = needed
+
+    def take_back(self, step: int) -> bool:
+        """Forget the points from that step on, and say whether there were any."""
+        kept = self.points[self.points["step"] < step]
+        changed = len(kept) < self.count
+        self.room, self.count = kept, len(kept)
+        return changed
+
+
+class _File:
+    """How far one file has been read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._seen = 0
+        self._inode = 0
+        self._corrupt = 0
+        self._skipped = 0
+        self._unreadable = ""
+
+    @property
+    def note(self) -> str:
+        parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
+        parts += [f"{self._skipped:,} bytes that are no records"] if self._skipped else []
+        parts += [self._unreadable] if self._unreadable else []
+        return f"{self._path.name}: {', '.join(parts)}" if parts else ""
+
+    @property
+    def replaced(self) -> bool:
+        """Whether there is another file now, or a part of it is gone."""
+        size, inode = _size(self._path)
+        return bool(size and self._inode) and (size < self._seen or inode != self._inode)
+
+    def read(self) -> Iterator[tuple[int, Stretch]]:
+        """The whole records that have been added since the last call, a stretch at a time.
+
+        Each comes with the place in the file at which it begins.
+        """
+        size, inode = _size(self._path)
+        self._inode = inode or self._inode
+        if size <= self._seen:
+            return
+        try:
+            with self._path.open("rb") as file:
+                yield from self._stretches(file.fileno())
+        except OSError as error:
+            self._unreadable = f"can't be read: {error.strerror}"
+
+    def _stretches(self, descriptor: int) -> Iterator[tuple[int, Stretch]]:
+        wanted = STRETCH_BYTES
+        while True:
+            buffer = os.pread(descriptor, wanted, self._offset)
+            stretch = read_stretch(buffer)
+            self._offset += stretch.consumed
+            self._seen = self._offset - stretch.consumed + len(buffer)
+            self._corrupt += stretch.corrupt
+            self._skipped += stretch.skipped
+            no_more = f"nothing to read from byte {self._offset} on"
+            self._unreadable = no_more if stretch.unreadable else ""
+            if stretch.consumed:
+                yield self._offset - stretch.consumed, stretch
+            if len(buffer) < wanted:
+                return
+            wanted = STRETCH_BYTES if stretch.consumed else 2 * wanted
+
+
+def file_size(path: Path) -> int:
+    """In bytes; 0 where there is no file."""
+    return _size(path)[0]
+
+
+def _size(path: Path) -> tuple[int, int]:
+    """(bytes, inode) of the file; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_ino

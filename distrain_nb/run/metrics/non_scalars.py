@@ -1,0 +1,106 @@
+"""What event files have besides scalars: where it stands, so that it is read when it is looked at.
+
+Of each tag as many pieces are remembered as a reader can step through; of more, every second one.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from google_crc32c import value as crc32c
+
+from distrain_nb.worker.metrics.crc32c import masked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.run.metrics.records import Found, Stretch
+
+MOST_PIECES = 1_000
+MOST_KEYS = 1_000
+_FOOT = 4
+
+
+class Label(NamedTuple):
+    """What a row of pieces is called; `kind` is `histogram`, `image`, `text`, `hparams`, …"""
+
+    series: str
+    tag: str
+    kind: str
+
+
+class Corrupt(ValueError):
+    """The file does not have what was written."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One value: its message is `begin` .. `end` of the record whose data is at `at`."""
+
+    step: int
+    wall_time: float
+    path: Path
+    at: int
+    length: int
+    begin: int
+    end: int
+
+    def read(self) -> bytes:
+        """Its message. Raises Corrupt where its checksum differs, OSError without the file."""
+        with self.path.open("rb") as file:
+            record = os.pread(file.fileno(), self.length + _FOOT, self.at)
+        data, foot = record[: self.length], record[self.length :]
+        if masked(crc32c(data)) != int.from_bytes(foot, "little"):
+            raise Corrupt(f"{self.path.name} is corrupt at byte {self.at}")
+        return data[self.begin : self.end]
+
+
+class Shelf:
+    """Rows of pieces in order of arrival.
+
+    `written` counts those of each row that were seen, `seen` all.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[Label, list[Piece]] = {}
+        self.written: dict[Label, int] = {}
+        self.seen = 0
+        self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
+        self._kinds: dict[tuple[str, str], str] = {}
+
+    def add(self, series: str, path: Path, base: int, stretch: Stretch) -> None:
+        """Note what the stretch has, which stands in the file from `base` on."""
+        restarts = list(stretch.restarts)
+        for record, found in stretch.found:
+            while restarts and restarts[0][0] < record:
+                self._take_back(series, restarts.pop(0)[1])
+            self._put(series, path, base, found)
+        for _, step in restarts:
+            self._take_back(series, step)
+
+    def _put(self, series: str, path: Path, base: int, found: Found) -> None:
+        # TensorFlow's readers need the kind of a tensor only with the first of its tag.
+        self.seen += 1
+        kind = found.kind
+        if kind == "tensor":
+            kind = self._kinds.get((series, found.tag), kind)
+        label = Label(series, found.tag, kind)
+        if label not in self.rows and len(self.rows) >= MOST_KEYS:
+            self.left_out += 1
+            return
+        self._kinds.setdefault((series, found.tag), kind)
+        row = self.rows.setdefault(label, [])
+        at = base + found.at
+        row.append(
+            Piece(found.step, found.wall_time, path, at, found.length, found.begin, found.end)
+        )
+        self.written[label] = self.written.get(label, 0) + 1
+        if len(row) >= 2 * MOST_PIECES:
+            del row[1:-1:2]
+
+    def _take_back(self, series: str, step: int) -> None:
+        for label, row in self.rows.items():
+            if label.series == series:
+                row[:] = [piece for piece in row if piece.step < step]

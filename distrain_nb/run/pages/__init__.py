@@ -1,0 +1,1 @@
+"""What pages and tables ask of runs, and what they are answered."""

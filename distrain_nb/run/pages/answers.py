@@ -1,0 +1,135 @@
+"""What a page asks about a run, by HTTP or through the kernel: one function answers both."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.run.log.folds import folds
+from distrain_nb.run.log.search import Wanted, first_error, search
+from distrain_nb.run.pages.curves import curves
+from distrain_nb.run.pages.media import media
+from distrain_nb.run.pages.query import flag, log_filter, number
+from distrain_nb.run.streams import streams
+from distrain_nb.run.summary import facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from distrain_nb.run.log.index import Filter, LogIndex, Numbered
+    from distrain_nb.run.pages.query import Query
+    from distrain_nb.run.run import Run
+
+Answer = dict[str, Any]
+
+WINDOW = 200
+WINDOW_AT_MOST = 2_000
+MATCHES_AT_MOST = 1_000
+LONGEST_TRACEBACK = 200
+LONGEST_TEXT = 20_000
+
+
+def answer(run: Run, path: str, query: Query) -> Answer:
+    """What the page asked, as JSON values. Raises OptionError naming what is wrong in the query."""
+    if path not in _ANSWERS:
+        raise OptionError(f"a run has no {path!r}; there are {', '.join(_ANSWERS)}")
+    return _ANSWERS[path](run, query)
+
+
+def _facts(run: Run, query: Query) -> Answer:  # noqa: ARG001
+    return {**facts(run).as_json(), "now": time.time()}
+
+
+def _log(run: Run, query: Query) -> Answer:
+    status = run.status  # before the log: if the run has ended, all lines are there
+    only = log_filter(query, status.processes)
+    log = streams(run.folder).log
+    total = log.update()
+    rows = log.rows(only)
+    first, beyond = _window(query, len(rows))
+    return {
+        "total": total,
+        "rows": len(rows),
+        "first": first,
+        "end": status.state.final,
+        "lines": [_as_json(each) for each in log.lines(rows[first:beyond])],
+        "bars": [_as_json(each) for each in log.bars(only)],
+    }
+
+
+def _search(run: Run, query: Query) -> Answer:
+    wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
+    if not wanted.text:
+        raise OptionError("text can't be empty; it is what to look for")
+    after = number(query, "after", -1, -1)
+    limit = number(query, "limit", MATCHES_AT_MOST, 1, MATCHES_AT_MOST)
+    log, only = _chosen(run, query)
+    return asdict(search(log, only, wanted, after, limit))
+
+
+def _first_error(run: Run, query: Query) -> Answer:
+    return {"row": first_error(*_chosen(run, query))}
+
+
+def _tracebacks(run: Run, query: Query) -> Answer:
+    log, only = _chosen(run, query)
+    rows = log.rows(only)
+    first, beyond = _window(query, len(rows))
+    begin = max(0, first - LONGEST_TRACEBACK)
+    around = log.lines(rows[begin : beyond + LONGEST_TRACEBACK])
+    found = [(begin + a, begin + b) for a, b in folds([each.line for each in around])]
+    return {"folds": [list(fold) for fold in found if fold[1] >= first and fold[0] < beyond]}
+
+
+def _metrics(run: Run, query: Query) -> Answer:
+    return curves(streams(run.folder).metrics, query)
+
+
+def _media(run: Run, query: Query) -> Answer:
+    return media(streams(run.folder).metrics, query)
+
+
+def _resources(run: Run, query: Query) -> Answer:
+    return curves(streams(run.folder).resources, query)
+
+
+def _chosen(run: Run, query: Query) -> tuple[LogIndex, Filter]:
+    """The run's log as far as it is written, and the lines of it that count."""
+    only = log_filter(query, run.status.processes)
+    log = streams(run.folder).log
+    log.update()
+    return log, only
+
+
+def _window(query: Query, rows: int) -> tuple[int, int]:
+    """The rows that are asked for: the first, and the one behind the last."""
+    first = number(query, "first", 0)
+    count = number(query, "count", WINDOW, 0, WINDOW_AT_MOST)
+    first = min(first, rows) if first >= 0 else max(0, rows + first)
+    return first, min(first + count, rows)
+
+
+def _as_json(numbered: Numbered) -> list[Any]:
+    at, line = numbered
+    return [at, line.time, line.process, line.stream, line.moving, shortened(line.text)]
+
+
+def shortened(text: str) -> str:
+    """The text, cut where it is too long for a page."""
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}… ({len(text) - LONGEST_TEXT:,} characters more)"
+
+
+_ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
+    "facts": _facts,
+    "log": _log,
+    "search": _search,
+    "first-error": _first_error,
+    "tracebacks": _tracebacks,
+    "metrics": _metrics,
+    "media": _media,
+    "resources": _resources,
+}

@@ -1,0 +1,148 @@
+"""Runs side by side: what they were given, where they ran and how they ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout
+from distrain_nb.layout.options import texts
+from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.run.pages.listing import Listing, Summary
+from distrain_nb.run.pages.media import hyperparameters
+from distrain_nb.run.streams import METRICS_FOLDER
+from distrain_nb.run.summary import brief, duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+    from distrain_nb.run.run import Run
+
+MOST_COMPARED = 50
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Runs, and everything by which they can be told apart, a mapping for each run.
+
+    `settings` are the options of the job and of the layout as they are written, and hyperparameters
+    (HParams) of its event files; `outcome` is how it ended, `metrics` has the newest value of each
+    metric.
+    """
+
+    runs: tuple[Run, ...]
+    summaries: tuple[Summary, ...]
+    settings: tuple[Mapping[str, str], ...]
+    outcome: tuple[Mapping[str, str], ...]
+
+    @property
+    def metrics(self) -> tuple[Mapping[str, float], ...]:
+        return tuple(each.last for each in self.summaries)
+
+    @property
+    def titles(self) -> tuple[str, ...]:
+        """`night #3` for each run."""
+        return tuple(map(title, self.runs))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each run, by its number; a column for each setting, outcome and metric."""
+        import pandas as pd
+
+        parts = zip(self.runs, self.settings, self.outcome, self.metrics, strict=True)
+        rows: list[dict[str, Any]] = [
+            {"run": run.id, "name": run.name, **settings, **outcome, **metrics}
+            for run, settings, outcome, metrics in parts
+        ]
+        made: pd.DataFrame = pd.DataFrame(rows).set_index("run")
+        return made
+
+
+def check_count(runs: int) -> None:
+    """Raises OptionError where so many are no comparison, or one that no page could show."""
+    if runs < 2:
+        raise OptionError(f"compare needs two runs or more, not {runs}")
+    if runs > MOST_COMPARED:
+        raise OptionError(f"compare takes {MOST_COMPARED} runs at most, not {runs}")
+
+
+def title(run: Run) -> str:
+    """What tells a run from others."""
+    return f"{run.name} #{run.id}"
+
+
+def line_name(title: str, series: str) -> str:
+    """What a series of one of several runs is called: `night #3/rank-0`."""
+    return "/".join(filter(None, (title, series)))
+
+
+def compare(runs: Iterable[Run]) -> Comparison:
+    """The runs side by side, in the order given. Raises OptionError for too few or too many."""
+    given = tuple({run.id: run for run in runs}.values())
+    check_count(len(given))
+    summaries = Listing().read(given)
+    return Comparison(
+        given,
+        summaries,
+        tuple({**_settings(run), **_hyperparameters(run)} for run in given),
+        tuple(_outcome(run, each) for run, each in zip(given, summaries, strict=True)),
+    )
+
+
+def differences(compared: Comparison) -> list[tuple[str, ...]]:
+    """(name, value for each run, …): settings first, then how they ended, then metrics."""
+    told = [{n: brief(v) for n, v in metrics.items()} for metrics in compared.metrics]
+    found = [
+        (name, *(str(row.get(name, "")) for row in rows))
+        for rows in (compared.settings, compared.outcome, told)
+        for name in differing(rows)
+    ]
+    return [row for row in found if len(set(row[1:])) > 1]  # "" is as good as nothing
+
+
+def differing(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The names whose values are not the same in all, in order of first appearance."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return tuple(name for name in names if len({row.get(name) for row in rows}) > 1)
+
+
+def _settings(run: Run) -> dict[str, str]:
+    """Options that take NAME=VALUE are told apart by their names."""
+    layout = texts(Layout.from_line(run.line))
+    found = {f"--{field.replace('_', '-')}": text for field, text in layout.items()}
+    for option, values in run.options.items():
+        pairs = option in ("param", "data")
+        for value in values:
+            name, _, text = value.partition("=") if pairs else ("", "", value)
+            label = f"--{option} {name}".strip()
+            found[label] = f"{found[label]}, {text}" if label in found else text
+    return found
+
+
+def _hyperparameters(run: Run) -> dict[str, str]:
+    """What its program told TensorBoard's HParams plugin."""
+    events = EventFolder(run.folder / METRICS_FOLDER)
+    events.read()
+    return {
+        " ".join(filter(None, ("hparam", series, name))): str(value)
+        for series, values in hyperparameters(events.shelf).items()
+        for name, value in values.items()
+    }
+
+
+def _outcome(run: Run, each: Summary) -> dict[str, str]:
+    judged = (
+        {f"best {each.best.tag} ({each.best.kind})": f"{each.best.value:.6g}"} if each.best else {}
+    )
+    results = {"results": ", ".join(run.result)} if each.facts.final else {}
+    return {
+        "state": each.facts.state,
+        "duration": duration(each.facts.elapsed(time.time())),
+        "cause": each.facts.error.strip().partition("\n")[0],
+        **results,
+        **judged,
+    }

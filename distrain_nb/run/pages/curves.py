@@ -1,0 +1,57 @@
+"""Scalars as JSON values: what a page draws lines of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.run.metrics.downsample import thin
+from distrain_nb.run.metrics.finite import all_or_none
+from distrain_nb.run.metrics.smooth import smooth
+from distrain_nb.run.pages.query import number, share
+
+if TYPE_CHECKING:
+    from distrain_nb.run.metrics.records import Points
+    from distrain_nb.run.pages.query import Query
+    from distrain_nb.run.streams import Scalars
+
+POINTS = 1_000
+POINTS_AT_LEAST, POINTS_AT_MOST = 3, 100_000
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+
+
+def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
+    """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`.
+
+    With `smoothing` the values are averages over all points before, by that weight.
+    """
+    weight = share(query, "smoothing")
+    count = number(query, "points", POINTS, POINTS_AT_LEAST, POINTS_AT_MOST)
+    first, last = number(query, "from", _LOWEST), number(query, "to", _HIGHEST)
+    tag = query.get("tag", "")
+    with scalars.read() as events:
+        found = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
+        notes = list(events.notes)
+        lines = [
+            {
+                "run": run,
+                "tag": name,
+                **_columns(thin(_between(smooth(points, weight), first, last), count)),
+            }
+            for (run, name), points in found
+        ]
+    return {"lines": lines, "notes": notes}
+
+
+def _between(points: Points, first: int, last: int) -> Points:
+    if first == _LOWEST and last == _HIGHEST:
+        return points
+    steps = points["step"]
+    return points[(steps >= first) & (steps <= last)]
+
+
+def _columns(points: Points) -> dict[str, list[Any]]:
+    return {
+        "step": points["step"].tolist(),
+        "wall_time": all_or_none(points["wall_time"].tolist()),
+        "value": all_or_none(points["value"].tolist()),
+    }

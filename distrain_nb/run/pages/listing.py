@@ -1,0 +1,150 @@
+"""Runs at a glance: where each stands and its best metric, for tables and for pandas."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Protocol
+
+from distrain_nb.errors import RunUnreadable
+from distrain_nb.run.metrics import finite
+from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.run.pages.best_metric import Best, judged, judged_for_good
+from distrain_nb.run.run import Run
+from distrain_nb.run.streams import METRICS_FOLDER
+from distrain_nb.run.summary import UNREADABLE, Facts, Watched, facts, unreadable_facts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+
+
+class Listed(Watched, Protocol):
+    """What a list needs of a run."""
+
+    @property
+    def experiment(self) -> str: ...
+    @property
+    def line(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run of a list. `last` has the newest value of each metric, by tag."""
+
+    facts: Facts
+    layout: str
+    experiment: str
+    last: dict[str, float]
+    best: Best | None
+
+    def as_row(self) -> dict[str, Any]:
+        """What a table of the page shows, as JSON values; times in seconds since the epoch."""
+        told = self.facts
+        row: dict[str, Any] = finite.told(
+            {
+                "id": told.id,
+                "name": told.name,
+                "state": told.state,
+                "final": told.final,
+                "where": ", ".join(filter(None, (told.where, told.size))),
+                "layout": self.layout,
+                "experiment": self.experiment,
+                "best": asdict(self.best) if self.best else None,
+                "begin": told.begin,
+                "end": told.end,
+                "progress": asdict(told.progress) if told.progress else None,
+                "error": told.error if told.state == UNREADABLE else "",
+            }
+        )
+        return row
+
+
+class Listing:
+    """Reads summaries again and again, each time only what is new; ended runs once.
+
+    A run that can't be read is one that says so, in `facts.error`. Threads may share one.
+    """
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[int, float], EventFolder] = {}
+        self._ended: dict[tuple[int, float], Summary] = {}
+        self._reading = Lock()
+
+    def read(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
+        """The runs as they are now, in the order given."""
+        with self._reading:
+            return tuple(map(self._now, runs))
+
+    def _now(self, run: Listed) -> Summary:
+        try:
+            return self._ended.get(_key(run)) or self._summary(run)
+        except RunUnreadable as wrong:
+            why = str(wrong)
+        except Exception as wrong:  # one run is no reason to show none
+            why = f"run {run.id} ({run.name}) can't be read: {type(wrong).__name__}: {wrong}"
+        self._events.pop(_key(run), None)
+        return Summary(unreadable_facts(run, why), run.line, run.experiment, {}, None)
+
+    def _summary(self, run: Listed) -> Summary:
+        told = facts(run)
+        if told.final:
+            self._events.pop(_key(run), None)
+            found = judged_for_good(run.folder)
+            summary = Summary(told, run.line, run.experiment, found.last, found.best)
+            self._ended[_key(run)] = summary
+            return summary
+        events = self._events.setdefault(_key(run), EventFolder(run.folder / METRICS_FOLDER))
+        events.read()
+        found = judged(events)
+        return Summary(told, run.line, run.experiment, found.last, found.best)
+
+
+def _key(run: Listed) -> tuple[int, float]:
+    """Numbers begin anew where somebody removes all runs by hand."""
+    return run.id, run.created
+
+
+class RunList(list[Run]):
+    """Runs; `frame` has them as a DataFrame."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each run, by its number; see `frame`."""
+        return frame(Listing().read(self))
+
+
+def frame(summaries: Iterable[Summary]) -> pd.DataFrame:
+    """A row for each run, by its number.
+
+    `submitted` is in UTC, `duration` in seconds; each metric's newest value is a column of the
+    metric's own name.
+    """
+    import pandas as pd
+
+    now = time.time()
+    columns = ["name", "experiment", "state", "where", "layout", "submitted", "duration"]
+    columns += ["best_metric", "best_value"]
+    rows = [{"run": each.facts.id, **_row(each, now)} for each in summaries]
+    made: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
+    by_number: pd.DataFrame = made.set_index("run")
+    return by_number
+
+
+def _row(each: Summary, now: float) -> dict[str, Any]:
+    import pandas as pd
+
+    return {
+        "name": each.facts.name,
+        "experiment": each.experiment,
+        "state": each.facts.state,
+        "where": each.facts.where,
+        "layout": each.layout,
+        "submitted": pd.Timestamp(each.facts.begin, unit="s", tz="UTC"),
+        "duration": each.facts.elapsed(now),
+        "best_metric": each.best.tag if each.best else "",
+        "best_value": each.best.value if each.best else float("nan"),
+        **each.last,
+    }

@@ -1,0 +1,160 @@
+"""Histograms, images, texts and hyperparameters of a run as JSON values, for a page."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from distrain_nb.errors import OptionError
+from distrain_nb.run.metrics import summary_values
+from distrain_nb.run.metrics.finite import or_none
+from distrain_nb.run.metrics.non_scalars import Corrupt, Label
+from distrain_nb.run.metrics.protobuf import Malformed
+from distrain_nb.run.pages.query import number
+from distrain_nb.run.summary import plural
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from distrain_nb.run.metrics.events import EventFolder
+    from distrain_nb.run.metrics.non_scalars import Piece, Shelf
+    from distrain_nb.run.pages.query import Query
+    from distrain_nb.run.streams import Scalars
+
+HPARAMS = "hparams"
+LONGEST_TEXT = 20_000
+STEPS, BINS = 50, 40
+
+
+def index(shelf: Shelf) -> dict[str, Any]:
+    """What there is besides scalars.
+
+    `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
+    the last; `notes`: a sentence for each that can't.
+    """
+    rows, notes = [], []
+    for label, pieces in shelf.rows.items():
+        if label.kind in _ANSWERS:
+            if pieces:
+                told = {"count": len(pieces), "last": pieces[-1].step}
+                rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **told})
+        elif label.kind != HPARAMS:
+            count = plural(shelf.written[label], "value")
+            notes.append(f"not shown: {label.tag} ({label.kind}, {count})")
+    if shelf.left_out:
+        notes.append(f"not shown: {shelf.left_out:,} values of tags beyond the first 1,000")
+    return {"rows": rows, "notes": notes, "hparams": hyperparameters(shelf)}
+
+
+def hyperparameters(shelf: Shelf) -> dict[str, dict[str, Any]]:
+    """What each run of the HParams plugin was started with, by run and name."""
+    found: dict[str, dict[str, Any]] = {}
+    for label, pieces in shelf.rows.items():
+        if label.kind == HPARAMS:
+            for piece in pieces:
+                values = _readable(piece, summary_values.hyperparameters)
+                if isinstance(values, dict) and values:
+                    found.setdefault(label.series, {}).update(values)
+    return found
+
+
+def media(scalars: Scalars, query: Query) -> dict[str, Any]:
+    """The index, or with `kind`, `run` and `tag` what there is of one.
+
+    Of an image or a text `at` is its number from 0; without it the last one is given.
+    """
+    with scalars.read() as events:
+        if not query.get("kind"):
+            return index(events.shelf)
+        label, pieces = _row(events, query)
+        return _ANSWERS[label.kind](pieces, query)
+
+
+def _row(events: EventFolder, query: Query) -> tuple[Label, list[Piece]]:
+    label = Label(query.get("run", ""), query.get("tag", ""), query["kind"])
+    if label.kind not in _ANSWERS:
+        raise OptionError(f"kind can't be {label.kind!r}; it is one of {', '.join(_ANSWERS)}")
+    pieces = events.shelf.rows.get(label)
+    if not pieces:
+        raise OptionError(f"there is no {label.kind} {label.tag!r} of {label.series or 'this run'}")
+    return label, pieces
+
+
+def _image(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:
+    return _one(pieces, query, lambda value: asdict(summary_values.image(value)))
+
+
+def _text(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:
+    return _one(pieces, query, lambda value: {"text": summary_values.text(value)[:LONGEST_TEXT]})
+
+
+def _one(
+    pieces: Sequence[Piece], query: Query, told: Callable[[bytes], dict[str, Any]]
+) -> dict[str, Any]:
+    at = number(query, "at", len(pieces) - 1, 0, len(pieces) - 1)
+    piece = pieces[at]
+    found = _readable(piece, told)
+    said = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
+    return {**said, **(found if isinstance(found, dict) else {"note": found})}
+
+
+def _histogram(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:  # noqa: ARG001
+    """All steps in the same bins: `counts` has a row for each step."""
+    chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
+    read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
+    whole = [(step, each) for step, each in read if isinstance(each, summary_values.Histogram)]
+    notes = [each for _, each in read if isinstance(each, str)]
+    notes += [
+        f"step {step}: {plural(each.lost, 'bucket')} without finite numbers left out"
+        for step, each in whole
+        if each.lost
+    ]
+    filled = [each for _, each in whole if len(each.counts)]
+    if not filled:
+        return {"steps": [], "edges": [], "counts": [], "notes": notes}
+    low, high = min(each.left.min() for each in filled), max(each.right.max() for each in filled)
+    if not low < high:
+        low, high = low - 0.5, high + 0.5
+    edges = np.linspace(low, high, BINS + 1)
+    return {
+        "steps": [step for step, _ in whole],
+        "edges": edges.tolist(),
+        "counts": [_in_bins(each, edges).tolist() for _, each in whole],
+        "notes": notes,
+    }
+
+
+def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The counts spread evenly over their buckets, put together again between these edges."""
+    if not len(each.counts):
+        return np.zeros(len(edges) - 1)
+    width = (edges[-1] - edges[0]) * 1e-9  # a bucket of no width is one value
+    limits = np.stack([each.left, np.maximum(each.right, each.left + width)], axis=1)
+    sums = np.zeros(len(edges))
+    for (left, right), count in zip(limits, each.counts, strict=True):
+        sums += count * np.clip((edges - left) / (right - left), 0, 1)
+    below = float(each.counts.sum()) - sums[-1]
+    binned: NDArray[np.float64] = np.diff(sums)
+    binned[-1] += below
+    return binned
+
+
+def _readable(piece: Piece, told: Callable[[bytes], Any]) -> Any:
+    """What is told of the piece, or a sentence that says why nothing can be."""
+    try:
+        return told(piece.read())
+    except (Corrupt, Malformed) as error:
+        return f"step {piece.step} can't be shown: {error}"
+    except OSError as error:
+        return f"step {piece.step} can't be read: {error.strerror}"
+
+
+_ANSWERS: dict[str, Callable[[Sequence[Piece], Query], dict[str, Any]]] = {
+    "histogram": _histogram,
+    "image": _image,
+    "text": _text,
+}

@@ -1,0 +1,196 @@
+"""What a monitor says about a run, whatever it draws it with: pure, from a run's status."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from distrain_nb.program.program import readable_size
+from distrain_nb.run.metrics import finite
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.worker.files.status import Progress, Status
+
+_WHERE = {
+    "local": "this machine",
+    "vertex": "Vertex AI",
+    "sagemaker": "SageMaker",
+    "ai-platform": "AI Platform",
+}
+
+
+UNREADABLE = "unreadable"  # what stands where other runs have their state
+
+
+class Watched(Protocol):
+    """What a monitor needs of a run."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def backend(self) -> str: ...
+    @property
+    def rehearsed(self) -> bool: ...
+    @property
+    def created(self) -> float: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def status(self) -> Status: ...
+    def cancel(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stretch of a run's life, in seconds since the epoch; `end` is None while it lasts."""
+
+    label: str
+    begin: float | None
+    end: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
+
+    id: int
+    name: str
+    state: str
+    final: bool
+    phase: str
+    where: str
+    size: str
+    steps: tuple[Step, ...]
+    labels: dict[int, str]
+    pools: dict[int, str]
+    begin: float
+    end: float | None
+    note: str
+    error: str
+    progress: Progress | None = None
+
+    def elapsed(self, now: float) -> float:
+        """Seconds since it was submitted, until it ended."""
+        return max(0.0, (self.end or now) - self.begin)
+
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values; a time that is no number is None."""
+        told: dict[str, Any] = finite.told(asdict(self))
+        return told
+
+    def line(self, now: float) -> str:
+        """All of it in one line of text."""
+        size = f", {self.size}" if self.size else ""
+        time = ("after " if self.final else "for ") + duration(self.elapsed(now))
+        phase = "" if self.phase in ("", self.state) else f" ({self.phase})"
+        doing = f"; {progress_text(self.progress, now)}" if self.progress else ""
+        return (
+            f"run {self.id} ({self.name}): {self.state}{phase} {time} on {self.where}{size}{doing}"
+        )
+
+
+def facts(run: Watched) -> Facts:
+    """The run as it is now."""
+    status = run.status
+    state = status.state
+    end = status.times.get(str(state), run.created) if state.final else None
+    return Facts(
+        id=run.id,
+        name=run.name,
+        state=str(state),
+        final=state.final,
+        phase=status.phase,
+        where=_WHERE.get(run.backend, run.backend) + (" (rehearsal)" if run.rehearsed else ""),
+        size=_size(status),
+        steps=_steps(run.created, status, end),
+        labels={process.index: process.label for process in status.processes},
+        pools={process.index: process.role for process in status.processes},
+        begin=run.created,
+        end=end,
+        note=status.note,
+        error=status.error,
+        progress=None if state.final else status.progress,
+    )
+
+
+def unreadable_facts(run: Watched, why: str) -> Facts:
+    """What is known of a run whose files can't be read: nothing but what the list has."""
+    return Facts(
+        id=run.id,
+        name=run.name,
+        state=UNREADABLE,
+        final=True,
+        phase="",
+        where=_WHERE.get(run.backend, run.backend),
+        size="",
+        steps=(),
+        labels={},
+        pools={},
+        begin=run.created,
+        end=run.created,
+        note="",
+        error=why,
+    )
+
+
+def _size(status: Status) -> str:
+    ranks = [process for process in status.processes if process.rank is not None]
+    if ranks:
+        return plural(len(ranks), "rank")
+    return plural(len(status.processes), "process") if status.processes else ""
+
+
+def _steps(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
+    running = status.times.get(str(State.RUNNING))
+    started = running or end
+    steps = [Step("captured", None, created), Step("start", created, started)]
+    if running is not None:
+        steps.append(Step("running", running, end))
+    if end is not None:
+        steps.append(Step(str(status.state), end, end))
+    return tuple(steps)
+
+
+def progress_text(progress: Progress, now: float) -> str:
+    """`sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known."""
+    parts = []
+    if progress.total:
+        parts.append(f"{readable_size(progress.done)} of {readable_size(progress.total)}")
+    elif progress.done:
+        parts.append(readable_size(progress.done))
+    if progress.since:
+        parts.append(duration(max(0.0, now - progress.since)))
+    return f"{progress.phase}: {', '.join(parts)}" if parts else progress.phase
+
+
+def plural(count: int, noun: str) -> str:
+    """`1 rank`, `2 ranks`, `3 processes`."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `42 s`, `3 min 05 s`, `2 h 07 min`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{int(seconds)} s"
+    if seconds < 3600:
+        return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    return f"{int(seconds) // 3600} h {int(seconds) % 3600 // 60:02d} min"
+
+
+def brief(value: float) -> str:
+    """A number in about four digits: `0.0312`, `99.5`, `12,345`, `1.2e-05`."""
+    size = abs(value)
+    if not 1e-4 <= size < 1e7:
+        return f"{value:.4g}"
+    text = f"{value:,.{max(0, 3 - math.floor(math.log10(size)))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

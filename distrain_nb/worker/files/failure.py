@@ -1,0 +1,106 @@
+"""How a rank failed: written by the rank itself while it still can, judged by its supervisor."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Iterable, Optional, Sequence
+
+from distrain_nb.worker.files.disk import use_reserve
+from distrain_nb.worker.files.status import Process
+
+# A process's sockets close before its parent hears of its death, so a peer's "connection closed"
+# can be written down a moment earlier than the death that caused it.
+DEATH_IS_SEEN_LATE_S = 0.25
+
+# Where a failure is no process's own.
+LAUNCHER = -1
+
+# Characters of what is said of a rank that failed because another had.
+LONGEST_OUTCOME = 160
+
+
+@dataclass(frozen=True)
+class Failure:
+    """`began` is in seconds since the epoch; `traceback` is empty where there is none.
+
+    `label` says who failed where that is no process of this host.
+    """
+
+    process: int
+    began: float
+    summary: str
+    traceback: str = ""
+    label: str = "the launcher"
+
+    def write(self, folder: Path) -> None:
+        """Leave word of it; on a full disk the exit status has to do."""
+        text = json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "replace")
+        try:
+            use_reserve(_file(folder, self.process), text)
+        except OSError as error:
+            print("can't write %s: %s" % (_file(folder, self.process), error), file=sys.stderr)
+
+
+def read(folder: Path, process: int) -> Optional[Failure]:
+    """What the process wrote of its own failure, if it could."""
+    try:
+        return Failure(**json.loads(_file(folder, process).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return None
+
+
+def of_exit(process: int, status: int, killed_for_memory: bool) -> Failure:
+    """The failure of a process that left no word, from its wait status."""
+    return Failure(
+        process, time.time() - DEATH_IS_SEEN_LATE_S, describe_exit(status, killed_for_memory)
+    )
+
+
+def of_launcher(status: int) -> Failure:
+    """The failure of what starts the ranks of several hosts, when none of this host's failed."""
+    summary = "it ended with status %d; what failed is in the log of the rank's own host" % status
+    return Failure(LAUNCHER, time.time(), summary)
+
+
+def describe_exit(status: int, killed_for_memory: bool = False) -> str:
+    """A wait status in words; `status` is negative for a signal, as in subprocess."""
+    if status >= 0:
+        return "exited with status %d and left no traceback" % status
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = "signal %d" % -status
+    if killed_for_memory:
+        return "was killed by %s: the machine, or its container, ran out of memory" % name
+    return "was killed by %s" % name
+
+
+def first(failures: Iterable[Failure]) -> Failure:
+    """The one that the others followed from."""
+    return min(failures, key=lambda failure: failure.began)
+
+
+def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
+    """The first failure whole, then a line for each other process."""
+    cause = first(failures)
+    others = [p for p in processes if p.index != cause.process]
+    head = "%s failed%s: %s" % (_label(cause, processes), " first" if others else "", cause.summary)
+    lines = ["%s: %s" % (p.label, _short(p.outcome)) for p in others]
+    return "\n".join([head, *cause.traceback.splitlines(), *lines])
+
+
+def _short(outcome: str) -> str:
+    return outcome if len(outcome) <= LONGEST_OUTCOME else outcome[:LONGEST_OUTCOME] + " …"
+
+
+def _label(failed: Failure, processes: Sequence[Process]) -> str:
+    return next((p.label for p in processes if p.index == failed.process), failed.label)
+
+
+def _file(folder: Path, process: int) -> Path:
+    return folder / ("failure-%d.json" % process)

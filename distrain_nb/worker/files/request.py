@@ -1,0 +1,132 @@
+"""What a fork server is asked for: to take a run, or to import what one may need.
+
+A run is one datagram, and a pipe for the answer.
+
+A datagram is whole or not there, so no client can keep others waiting by saying nothing, and none
+is harmed by another that goes away. The pipe's writing end travels with it; when it closes without
+an answer, the server has ended before it took the run.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Iterator, List, Optional, Tuple, Union
+
+from distrain_nb.worker.files.status import Owner
+
+TAKEN = "taken"
+LONGEST_PATH = 1 << 12
+_INT = array.array("i").itemsize
+_CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+
+
+@dataclass(frozen=True)
+class Request:
+    """A run's folder, and the descriptor at which its client waits for the answer."""
+
+    folder: Path
+    answer: int
+
+    def reply(self, text: str) -> None:
+        """Say that the run is `TAKEN`, or why it can't be; whoever asked may be gone."""
+        try:
+            os.set_blocking(self.answer, False)
+            os.write(self.answer, text.encode("utf-8", "replace"))
+        except OSError:
+            pass
+        os.close(self.answer)
+
+
+@dataclass(frozen=True)
+class Warming:
+    """Modules to import before a run needs them, for a kernel that may start one."""
+
+    kernel: Owner
+    modules: Tuple[str, ...]
+
+    def words(self) -> List[str]:
+        return [str(self.kernel.pid), self.kernel.started, *self.modules]
+
+    @classmethod
+    def of(cls, words: List[str]) -> Warming:
+        """Raises ValueError."""
+        pid, started, *modules = words
+        return cls(Owner(int(pid), started), tuple(modules))
+
+
+Asked = Union[Request, Warming]
+
+
+def send(address: Path, asked: Asked) -> bool:
+    """Ask the server at that address; say whether there is one."""
+    if isinstance(asked, Request):
+        data = os.fsencode(str(asked.folder))
+        answer = array.array("i", [asked.answer]).tobytes()
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, answer)]
+    else:
+        data, control = json.dumps(asked.words()).encode(), []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as connection, _short(address) as name:
+        try:
+            connection.connect(name)
+            connection.sendmsg([data], control)
+        except (FileNotFoundError, ConnectionError):
+            return False
+    return True
+
+
+def receive(listener: socket.socket) -> Optional[Asked]:
+    """The next request; None for anything else. Raises socket.timeout."""
+    data, control, _, _ = listener.recvmsg(LONGEST_PATH, socket.CMSG_SPACE(_INT), _CLOSE_ON_EXEC)
+    passed = array.array("i")
+    for level, kind, content in control:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            passed.frombytes(content[: len(content) - len(content) % _INT])
+    path = Path(os.fsdecode(data)) if b"\0" not in data else Path()
+    if len(passed) == 1 and path.is_absolute():
+        return Request(path, passed[0])
+    for descriptor in passed:
+        os.close(descriptor)
+    return None if passed else _warming(data)
+
+
+def _warming(data: bytes) -> Optional[Warming]:
+    try:
+        words = json.loads(data.decode())
+        return Warming.of(words) if all(isinstance(word, str) for word in words) else None
+    except (ValueError, TypeError):
+        return None
+
+
+def listen(address: Path) -> socket.socket:
+    """A listener that takes the place of one that was there before."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    draft = address.with_suffix(".%d" % os.getpid())
+    if draft.exists():
+        draft.unlink()
+    with _short(draft) as name:
+        listener.bind(name)
+    os.replace(str(draft), str(address))
+    return listener
+
+
+@contextmanager
+def _short(address: Path) -> Iterator[str]:
+    """A name for a socket, which may have 107 bytes, however long its folder's is."""
+    if not os.path.isdir("/proc/self/fd"):
+        yield str(address)
+        return
+    try:
+        folder = os.open(str(address.parent), os.O_RDONLY)
+    except FileNotFoundError:
+        yield str(address)
+        return
+    try:
+        yield "/proc/self/fd/%d/%s" % (folder, address.name)
+    finally:
+        os.close(folder)

@@ -1,0 +1,195 @@
+"""The state of a run on disk: written by its supervisor, read by everybody."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any, Dict, Optional, Tuple, TypeVar
+
+from distrain_nb.worker.files.disk import use_reserve
+from distrain_nb.worker.machine.system import process_stat
+
+STATUS_FILE = "status.json"
+CANCEL_FILE = "cancel"
+TAKEN_UP_WITHIN_S = 30.0
+ROOM_BYTES = 32 << 10
+ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
+
+
+class State(str, Enum):
+    """Where a run is in its life. The last three are final."""
+
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        return self in (State.SUCCEEDED, State.FAILED, State.CANCELLED)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The process that answers for a run; its start time guards against a reused pid."""
+
+    pid: int
+    started: str
+
+    @classmethod
+    def of(cls, pid: int) -> Owner:
+        return cls(pid, _start_time(pid))
+
+    @property
+    def alive(self) -> bool:
+        """False only where the system says that there is no such process any more."""
+        try:
+            return self.started != "" and _start_time(self.pid) == self.started
+        except OSError:
+            return _exists(self.pid)
+
+
+@dataclass(frozen=True)
+class Process:
+    """One process of the run: `index` is its number in the log, `rank` its place in the world."""
+
+    index: int
+    label: str
+    role: str
+    replica: int
+    rank: Optional[int] = None
+    pid: Optional[int] = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a phase that takes long is: `done` of `total` bytes.
+
+    A `total` of 0 means that nobody knows it; `since` is in seconds since the epoch.
+    """
+
+    phase: str
+    done: int = 0
+    total: int = 0
+    since: float = 0.0
+
+
+Part = TypeVar("Part")
+_NUMBER, _TEXT = (int, float), (str,)
+_KINDS = {
+    **dict.fromkeys(("phase", "label", "role", "outcome", "error", "note", "started"), _TEXT),
+    **dict.fromkeys(("done", "total", "since"), _NUMBER),
+    **dict.fromkeys(("index", "replica", "pid", "rank"), (int, type(None))),
+}
+
+
+def _sound(part: Part) -> Part:
+    """The part, if what it has is of the kinds that it should be. Raises TypeError."""
+    for name, value in vars(part).items():
+        if not isinstance(value, _KINDS.get(name, (object,))):
+            raise TypeError("%s is %.60r" % (name, value))
+    return part
+
+
+@dataclass(frozen=True)
+class Status:
+    """State, the phase in words, and when each state was entered (seconds since the epoch)."""
+
+    state: State
+    phase: str = ""
+    times: Dict[str, float] = field(default_factory=dict)
+    error: str = ""
+    note: str = ""
+    supervisor: Optional[Owner] = None
+    processes: Tuple[Process, ...] = ()
+    progress: Optional[Progress] = None
+
+    def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
+        """The same run in another state, entered now; what was in progress is over."""
+        times = {**self.times, str(state): time.time()}
+        return replace(self, **{"progress": None, **changes}, state=state, phase=phase, times=times)
+
+    def write(self, folder: Path) -> None:
+        text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
+        use_reserve(folder / STATUS_FILE, text.encode("utf-8", "replace"))
+
+    @classmethod
+    def read(cls, folder: Path) -> Status:
+        """Raises FileNotFoundError where no run has been started; ValueError, TypeError, KeyError
+        or AttributeError for what is no status."""
+        raw = json.loads((folder / STATUS_FILE).read_text(encoding="utf-8"))
+        raw["state"] = State(raw["state"])
+        raw["times"] = {state: float(at) for state, at in raw["times"].items()}
+        raw["supervisor"] = _sound(Owner(**raw["supervisor"])) if raw["supervisor"] else None
+        raw["processes"] = tuple(_sound(Process(**p)) for p in raw["processes"])
+        raw["progress"] = _sound(Progress(**raw["progress"])) if raw.get("progress") else None
+        return _sound(cls(**raw))
+
+    @classmethod
+    def current(cls, folder: Path) -> Status:
+        """What is on disk, corrected for what its writer could not write any more."""
+        status = cls.read(folder)
+        if status.state.final:
+            return status
+        if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
+            return status.enter(State.CANCELLED, str(State.CANCELLED))
+        if not status.answered_for:
+            return status.enter(
+                State.FAILED, str(State.FAILED), error=ORPHANED + _why_unsaid(folder)
+            )
+        return status
+
+    @property
+    def answered_for(self) -> bool:
+        """Whether the process is alive that answers for the run, or may still come."""
+        if self.supervisor is not None:
+            return self.supervisor.alive
+        since = time.time() - max(self.times.values(), default=0)
+        return abs(since) < TAKEN_UP_WITHIN_S  # the clock may have gone back
+
+
+def request_cancel(folder: Path) -> None:
+    """Ask whoever answers for the run to stop it."""
+    (folder / CANCEL_FILE).touch()
+
+
+def _start_time(pid: int) -> str:
+    """When the process started, in clock ticks since boot: empty when there is no such process.
+
+    Raises OSError when that can't be read.
+    """
+    if not os.path.isdir("/proc/self"):
+        return "running" if _exists(pid) else ""
+    fields = process_stat(pid)
+    return "" if not fields or fields[0] == "Z" else fields[19]
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _why_unsaid(folder: Path) -> str:
+    """What keeps a process from saying how a run ended; empty if nothing does."""
+    if not os.access(str(folder), os.W_OK):
+        return "; %s can't be written" % folder
+    disk = os.statvfs(str(folder))
+    if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
+        return "; there is no space left on the disk of %s" % folder
+    return ""

@@ -1,0 +1,145 @@
+"""What each rank uses of the machine: CPU and memory from /proc, and its GPU's share.
+
+Written as event files into the run's folder, a sub-folder for each rank, so that the charts have
+one source; the step is the whole seconds since the ranks were started. Where there is no /proc,
+nothing is written.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine.gpus import Gpus
+from distrain_nb.worker.metrics import writer
+
+RESOURCES_FOLDER = "resources"
+FIRST_AFTER_S = 0.5
+EVERY_S = 2.0
+SHARE_OF_TIME = 0.004
+SPARE_DESCRIPTORS = 32
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A process to watch with all below it; `environment` tells which GPU is its own.
+
+    Under `mpirun`, whose ranks are its children, `mpi_rank` says which of them it is.
+    """
+
+    label: str
+    pid: int
+    environment: Mapping[str, str]
+    mpi_rank: Optional[int] = None
+
+
+class Usage(NamedTuple):
+    """CPU seconds so far, those of children that have ended among them, and resident bytes."""
+
+    cpu: float
+    memory: int
+
+
+NOTHING = Usage(0.0, 0)
+
+
+class _Processes(NamedTuple):
+    """Every process of the machine: what it uses, and which it has started."""
+
+    usage: Dict[int, Usage]
+    children: Dict[int, List[int]]
+
+
+class Sampler:
+    """Samples from a thread of its own every two seconds, or less often where that is dear."""
+
+    def __init__(self, folder: Path, watched: Sequence[Watched], every: float = EVERY_S) -> None:
+        self._folder = folder / RESOURCES_FOLDER
+        self._watched = watched
+        self._every = every
+        self._before: Dict[str, Usage] = {}
+        self._began = self._sampled = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
+
+    def start(self) -> None:
+        """Go on until the last process has ended.
+
+        Each process takes a file that stays open: where they would leave too few descriptors for
+        the rest of a supervisor's work, there is nothing to see of any.
+        """
+        if os.path.isdir("/proc/self/fd"):
+            limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            if limit - len(os.listdir("/proc/self/fd")) > len(self._watched) + SPARE_DESCRIPTORS:
+                self._thread.start()
+
+    def _run(self) -> None:
+        gpus = Gpus.open()
+        wait, living = min(FIRST_AFTER_S, self._every), True
+        while living:
+            time.sleep(wait)
+            began = time.thread_time()
+            try:
+                living = self._sample(gpus)
+            except OSError:  # no descriptor is free, or the disk is full: perhaps the next time
+                pass
+            wait = max(self._every, (time.thread_time() - began) / SHARE_OF_TIME)
+
+    def _sample(self, gpus: Optional[Gpus]) -> bool:
+        """Write what is used now, and say whether a process is still there."""
+        now, processes = time.monotonic(), _processes()
+        passed, self._sampled = now - self._sampled, now
+        for each in self._watched:
+            usage = _tree(_pid(each, processes), processes)
+            before, self._before[each.label] = self._before.get(each.label, NOTHING), usage
+            if usage.memory and passed > 0:
+                used = 100 * max(0.0, usage.cpu - before.cpu) / passed
+                numbers = {"cpu %": used, "memory MB": usage.memory / 1e6}
+                numbers.update(gpus.of(each.environment) if gpus else {})
+                writer.append(self._folder / each.label, int(now - self._began), numbers)
+        return any(each.pid in processes.usage for each in self._watched)
+
+
+def _processes() -> _Processes:
+    found = _Processes({}, {})
+    for pid, fields in system.processes():
+        found.usage[pid] = _usage(fields)
+        found.children.setdefault(int(fields[1]), []).append(pid)
+    return found
+
+
+def _usage(fields: Sequence[str]) -> Usage:
+    """From `/proc/PID/stat` behind the name: times are in clock ticks, memory in pages."""
+    ticks = sum(map(int, fields[11:15]))
+    return Usage(ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE"))
+
+
+def _tree(root: int, processes: _Processes) -> Usage:
+    """The sum over a process and all below it."""
+    cpu, memory, left = 0.0, 0, [root]
+    while left:
+        pid = left.pop()
+        usage = processes.usage.get(pid, NOTHING)
+        cpu, memory = cpu + usage.cpu, memory + usage.memory
+        left += processes.children.get(pid, [])
+    return Usage(cpu, memory)
+
+
+def _pid(watched: Watched, processes: _Processes) -> int:
+    """The process itself, or the rank that `mpirun` has started; -1 where there is none."""
+    if watched.mpi_rank is None:
+        return watched.pid
+    wanted = b"OMPI_COMM_WORLD_RANK=%d" % watched.mpi_rank
+    for child in processes.children.get(watched.pid, []):
+        try:
+            environment = Path("/proc/%d/environ" % child).read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if wanted in environment.split(b"\0"):
+            return child
+    return -1

@@ -1,0 +1,250 @@
+"""`log_metrics`: numbers for the charts, from a program that knows nothing of TensorBoard.
+
+They are written as a TensorBoard event file into the folder that `AIP_TENSORBOARD_LOG_DIR` names,
+so that charts have one source whichever way a program reports.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import struct
+import threading
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from distrain_nb.worker.metrics.crc32c import crc32c, masked
+
+FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
+FILE_VERSION = b"brain.Event:2"
+
+_numbers = itertools.count()
+
+
+def log_metrics(
+    metrics: Optional[Mapping[str, Any]] = None,
+    *,
+    step: Optional[int] = None,
+    every_rank: bool = False,
+    **values: Any,
+) -> None:
+    """Report metrics of the training: `log_metrics(step=3, loss=0.25, accuracy=0.9)`.
+
+    Names that are no identifiers go into a mapping: `log_metrics({"loss/train": 0.25}, step=3)`.
+    A value is a number, a NumPy scalar or a tensor with one element and no dimensions. Without
+    `step`, each name counts its own calls from 0. Only rank 0 reports, unless `every_rank` is
+    true: then each rank is a series of its own. Outside a run the metrics are printed instead.
+
+    Raises TypeError for anything else, naming the metric.
+    """
+    numbers = _numbers_of(metrics, values)
+    step = None if step is None else _step(step)
+    rank = os.environ.get("RANK", "0")
+    if rank == "0" or every_rank:
+        _report(
+            os.environ.get(FOLDER_VARIABLE), "rank-" + rank if every_rank else "", step, numbers
+        )
+
+
+def append(folder: Path, step: int, numbers: Mapping[str, float]) -> None:
+    """Add numbers to this process's event file in that folder; a full disk costs a warning."""
+    with _reports.lock:
+        _reports.write(folder, step, numbers)
+
+
+def _numbers_of(
+    metrics: Optional[Mapping[str, Any]], values: Mapping[str, Any]
+) -> Dict[str, float]:
+    if metrics is not None and not isinstance(metrics, Mapping):
+        raise TypeError(
+            "log_metrics takes a mapping from names to numbers, not %r; "
+            "a step is given by its name: log_metrics(step=3, loss=0.25)" % (metrics,)
+        )
+    named = {**(metrics or {}), **values}
+    return {_tag(name): _number(name, value) for name, value in named.items()}
+
+
+def _tag(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise TypeError("the name of a metric must be a string, not %r" % (name,))
+    return name
+
+
+def _number(name: str, value: Any) -> float:
+    """`value` as a float. A dimensionless array of any framework is a number, others are not."""
+    if isinstance(value, (bool, int, float)) or _dimensions(value) == ():
+        try:
+            return float(value.detach() if hasattr(value, "detach") else value)
+        except OverflowError:
+            return float("inf") if value > 0 else float("-inf")
+        except (TypeError, ValueError):
+            pass
+    raise TypeError("metric %r: expected a number, got %s" % (name, _described(value)))
+
+
+def _dimensions(value: Any) -> Optional[Tuple[Any, ...]]:
+    shape = getattr(value, "shape", None)
+    if isinstance(value, (str, bytes)) or shape is None:
+        return None
+    try:
+        return tuple(shape)
+    except (TypeError, ValueError):
+        return None
+
+
+def _described(value: Any) -> str:
+    shape = _dimensions(value)
+    if shape:
+        return "a %s of shape %r: reduce it first, for example with .mean()" % (
+            type(value).__name__,
+            shape,
+        )
+    return "%.60r, a %s" % (value, type(value).__name__)
+
+
+def _step(step: Any) -> int:
+    try:
+        return int(step.__index__())
+    except (AttributeError, TypeError):
+        raise TypeError("step must be a whole number, not %r" % (step,)) from None
+
+
+class _Reports:
+    """The open event files of this process, and how often each name was reported."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._files: Dict[Path, _EventFile] = {}
+        self._calls: Dict[Tuple[str, str], int] = {}
+
+    def steps(
+        self, series: str, step: Optional[int], numbers: Mapping[str, float]
+    ) -> Dict[int, Dict[str, float]]:
+        """The numbers by the step that they belong to."""
+        if step is not None:
+            return {step: dict(numbers)}
+        grouped: Dict[int, Dict[str, float]] = {}
+        for tag, number in numbers.items():
+            count = self._calls.get((series, tag), 0)
+            self._calls[series, tag] = count + 1
+            grouped.setdefault(count, {})[tag] = number
+        return grouped
+
+    def write(self, folder: Path, step: int, numbers: Mapping[str, float]) -> None:
+        """A full disk costs the metrics, not the training: it warns."""
+        try:
+            if folder not in self._files:
+                self._files[folder] = _EventFile(folder)
+            self._files[folder].write(event(time.time(), step, numbers))
+        except OSError as error:
+            broken = self._files.pop(folder, None)
+            if broken is not None:
+                broken.close()
+            warnings.warn("metrics could not be written: %s" % error, stacklevel=4)
+
+    def forget_files(self) -> None:
+        """In a forked child: the parent's files are the parent's, and its lock may be held."""
+        self.lock = threading.Lock()
+        for file in self._files.values():
+            file.close()
+        self._files = {}
+
+
+_reports = _Reports()
+os.register_at_fork(after_in_child=lambda: _reports.forget_files())
+
+
+def _report(
+    folder: Optional[str], series: str, step: Optional[int], numbers: Mapping[str, float]
+) -> None:
+    with _reports.lock:
+        for at, group in _reports.steps(series, step, numbers).items():
+            if folder:
+                _reports.write(Path(folder, series), at, group)
+            else:
+                print("step %d  %s" % (at, "  ".join("%s %.6g" % pair for pair in group.items())))
+
+
+class _EventFile:
+    """An event file of this process. Each record is one write, so readers see it at once."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        name = "events.out.tfevents.%010d.%s.%d.%d" % (
+            time.time(),
+            socket.gethostname(),
+            os.getpid(),
+            next(_numbers),
+        )
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        self._fd = os.open(str(folder / name), flags, 0o644)
+        self.write(first_event(time.time()))
+
+    def write(self, data: bytes) -> None:
+        whole = record(data)
+        if os.write(self._fd, whole) != len(whole):
+            raise OSError("no space left for the record")
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def record(data: bytes) -> bytes:
+    """An event as it stands in a file."""
+    length = struct.pack("<Q", len(data))
+    return b"".join(
+        [
+            length,
+            struct.pack("<I", masked(crc32c(length))),
+            data,
+            struct.pack("<I", masked(crc32c(data))),
+        ]
+    )
+
+
+def first_event(wall_time: float) -> bytes:
+    """With which a file begins."""
+    return _wall_time(wall_time) + _bytes_field(3, FILE_VERSION)
+
+
+def event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
+    """Numbers of one step, at that time in seconds since the epoch."""
+    values: List[bytes] = [
+        _bytes_field(
+            1, _bytes_field(1, tag.encode("utf-8", "replace")) + b"\x15" + _float32(number)
+        )
+        for tag, number in numbers.items()
+    ]
+    return (
+        _wall_time(wall_time)
+        + b"\x10"
+        + _varint(step & 0xFFFFFFFFFFFFFFFF)
+        + _bytes_field(5, b"".join(values))
+    )
+
+
+def _wall_time(seconds: float) -> bytes:
+    return b"\x09" + struct.pack("<d", seconds)
+
+
+def _float32(number: float) -> bytes:
+    try:
+        return struct.pack("<f", number)
+    except OverflowError:
+        return struct.pack("<f", float("inf") if number > 0 else float("-inf"))
+
+
+def _bytes_field(number: int, data: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(number: int) -> bytes:
+    parts = bytearray()
+    while number > 0x7F:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)

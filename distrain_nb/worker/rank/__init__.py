@@ -1,0 +1,1 @@
+"""One rank: the program, its values, what it prints, and its last word."""

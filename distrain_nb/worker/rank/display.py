@@ -1,0 +1,148 @@
+"""What a notebook draws comes as text, from the first rank alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from html.parser import HTMLParser
+from typing import Any, Dict, List, Tuple
+
+from distrain_nb.worker.rank.on_import import Change
+
+_SAYS_NOTHING = re.compile(r"<[\w.<>]+ object( at 0x[0-9a-fA-F]+)?>")
+_NO_SCREEN = (
+    "A run has no screen for figures: SummaryWriter().add_figure('name', figure) adds one to the "
+    "run's charts, figure.savefig('name.png') writes a file."
+)
+_told: List[str] = []  # sentences that have been said, once a process
+
+
+def is_first() -> bool:
+    """Whether this process speaks for all."""
+    rank = os.environ.get("RANK")
+    return rank == "0" or (rank is None and "CLUSTER_SPEC" not in os.environ)
+
+
+def show(value: object) -> None:
+    """As `sys.displayhook`."""
+    if value is not None and is_first():
+        print(text_of(value))
+
+
+def text_of(value: object) -> str:
+    """What a notebook has as text; of an object that has only a rich form, that form's text."""
+    text = repr(value)
+    if _SAYS_NOTHING.fullmatch(text):
+        return _markdown(value) or _without_tags(_rich(value, "_repr_html_")) or text
+    return text
+
+
+def _markdown(value: object) -> str:
+    return _rich(value, "_repr_markdown_") or _rich(value, "_repr_latex_")
+
+
+def _rich(value: object, form: str) -> str:
+    try:
+        found = getattr(value, form)()
+    except Exception:
+        return ""
+    text = found[0] if isinstance(found, tuple) and found else found  # (text, metadata)
+    return text if isinstance(text, str) else ""
+
+
+def _without_tags(page: str) -> str:
+    reader = _Text()
+    reader.feed(page)
+    reader.close()
+    lines = (" ".join(line.split()) for line in "".join(reader.parts).splitlines())
+    return "\n".join(filter(None, lines))
+
+
+class _Text(HTMLParser):
+    _LINES = frozenset(
+        ["br", "div", "h1", "h2", "h3", "h4", "li", "ol", "p", "pre", "table", "tr", "ul"]
+    )
+    _CELLS = frozenset(["td", "th"])
+    _UNSEEN = frozenset(["script", "style"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: List[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, _: List[Tuple[str, Any]]) -> None:
+        self._hidden += tag in self._UNSEEN
+        self._space(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in self._UNSEEN
+        self._space(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(" ".join(data.split("\n")))
+
+    def _space(self, tag: str) -> None:
+        if tag in self._LINES or tag in self._CELLS:
+            self.parts.append("\n" if tag in self._LINES else " ")
+
+
+# -- libraries that draw --------------------------------------------------------------------------
+
+
+def display(*objects: Any, raw: bool = False, display_id: Any = None, **_: Any) -> Any:
+    """IPython's, which notebooks have without an import."""
+    for each in objects:
+        _display(each, raw)
+    if not display_id:
+        return None
+    from IPython.display import DisplayHandle
+
+    return DisplayHandle(None if display_id is True else display_id)
+
+
+def _display(value: Any, raw: bool) -> None:
+    if not is_first():
+        return
+    if type(value).__module__ == "matplotlib.figure":
+        tell(_NO_SCREEN)
+    print(value.get("text/plain", "") if raw else text_of(value))
+
+
+def _change_ipython(module: Any) -> None:
+    if module.display is not display:
+        module.display = display
+
+
+def _change_matplotlib(module: Any) -> None:
+    """Backends for screens have a `show` of their own."""
+    module.FigureManagerBase.show = lambda _: tell(_NO_SCREEN)
+
+
+def tell(sentence: str) -> None:
+    """Say a sentence once, in the first rank."""
+    if is_first() and sentence not in _told:
+        _told.append(sentence)
+        print(sentence, file=sys.stderr)
+
+
+def _change_tqdm(module: Any) -> None:
+    """The text bar, which takes what the notebook's takes."""
+    text_bar = module.std_tqdm
+
+    class tqdm_notebook(text_bar):  # type: ignore[misc, valid-type]  # noqa: N801
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options.pop("display", None)
+            super().__init__(*arguments, **options)
+
+    module.tqdm_notebook = module.tqdm = tqdm_notebook
+
+
+CHANGES: Dict[str, Change] = {
+    "IPython.core.display": _change_ipython,
+    "IPython.core.display_functions": _change_ipython,
+    "IPython.display": _change_ipython,
+    "matplotlib.backend_bases": _change_matplotlib,
+    "tqdm.notebook": _change_tqdm,
+}

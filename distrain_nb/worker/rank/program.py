@@ -1,0 +1,158 @@
+"""Runs a program folder: main.py, piece by piece, under the names of the notebook's cells.
+
+Each piece is compiled with its cell's name and line numbers, and the cells' text is known to
+`linecache`: tracebacks, warnings and `inspect.getsource` show the notebook's lines.
+`python -m distrain_nb.worker.rank.program FOLDER` runs a folder by hand.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import asyncio
+import inspect
+import json
+import linecache
+import os
+import sys
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+
+from distrain_nb.worker.rank import interactive
+
+MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
+FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
+_SPAWNED = "distrain_nb.worker.rank.spawned"
+labels: Set[str] = set()  # file names of the program's own code in tracebacks
+
+
+class Segment(NamedTuple):
+    """Lines `first` to `last` of main.py (1-based) are lines of a cell, from `line` on.
+
+    `is_cell` marks the cell that runs; the others are definitions of the notebook.
+    """
+
+    first: int
+    last: int
+    label: str
+    line: int
+    is_cell: bool = False
+
+
+class Piece(NamedTuple):
+    """Code that is compiled as one: its file's name, and its text moved to its line."""
+
+    label: str
+    text: str
+    is_cell: bool
+
+
+def source_map(segments: Iterable[Segment]) -> str:
+    """Segments as JSON."""
+    return json.dumps([segment._asdict() for segment in segments])
+
+
+def read_source_map(folder: Path) -> List[Segment]:
+    """The segments of a program folder."""
+    text = (folder / SOURCE_MAP).read_text(encoding="utf-8")
+    return [Segment(**fields) for fields in json.loads(text)]
+
+
+def arguments(folder: Path) -> List[str]:
+    """The program's own `sys.argv[1:]`; a folder without the file has none."""
+    try:
+        return [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
+    except FileNotFoundError:
+        return []
+
+
+def run(folder: Path) -> Dict[str, Any]:
+    """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
+    folder = folder.absolute()
+    main = _fresh_main(folder)
+    pieces, flags = read_pieces(folder)
+    interactive.begin()
+    for piece in pieces:
+        for code in interactive.codes(piece.text, piece.label, flags, shows=piece.is_cell):
+            execute(code, vars(main))
+    return vars(main)
+
+
+# -- reading and compiling ------------------------------------------------------------------------
+
+
+def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
+    """The program's code in its order, and the compiler's flags for its `__future__` imports."""
+    main = folder / MAIN
+    lines = main.read_text(encoding="utf-8").split("\n")
+    pieces = _pieces(str(main), lines, read_source_map(folder))
+    _tell_linecache(pieces)
+    tops = [s for piece in pieces for s in ast.parse(piece.text, piece.label).body]
+    return pieces, _flags(tops)
+
+
+def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> List[Piece]:
+    pieces, upcoming = [], 1
+    for segment in segments:
+        between = lines[upcoming - 1 : segment.first - 1]
+        pieces.append(_piece(main, between, upcoming))
+        text = lines[segment.first - 1 : segment.last]
+        pieces.append(_piece(segment.label, text, segment.line, segment.is_cell))
+        upcoming = segment.last + 1
+    pieces.append(_piece(main, lines[upcoming - 1 :], upcoming))
+    return [piece for piece in pieces if piece.text.strip()]
+
+
+def _piece(label: str, lines: Sequence[str], first: int, is_cell: bool = False) -> Piece:
+    return Piece(label, "\n" * (first - 1) + "\n".join(lines), is_cell)
+
+
+def _flags(statements: Iterable[ast.stmt]) -> int:
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    for node in statements:
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            for alias in node.names:
+                flags |= getattr(__future__, alias.name).compiler_flag
+    return flags
+
+
+def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
+    """Run code in a namespace; code that awaits at its top level, in a loop of its own."""
+    if code.co_flags & inspect.CO_COROUTINE:
+        asyncio.run(eval(code, namespace))
+    else:
+        exec(code, namespace)
+
+
+def _tell_linecache(pieces: Iterable[Piece]) -> None:
+    """Make a text for each cell from the pieces that are there, each on its own lines."""
+    texts: Dict[str, List[str]] = {}
+    for piece in pieces:
+        known = texts.setdefault(piece.label, [])
+        for number, line in enumerate(piece.text.split("\n")):
+            if number >= len(known):
+                known.append(line)
+            elif line:
+                known[number] = line
+    for label, lines in texts.items():
+        text = [line + "\n" for line in lines]
+        labels.add(label)
+        linecache.cache[label] = (sum(map(len, text)), None, text, label)
+
+
+def _fresh_main(folder: Path) -> ModuleType:
+    main = ModuleType("__main__")
+    main.__file__ = str(folder / MAIN)
+    main.__spec__ = ModuleSpec(_SPAWNED, None)  # what processes import that the program spawns
+    os.environ[FOLDER_VARIABLE] = str(folder)
+    sys.modules["__main__"] = main
+    sys.argv = [main.__file__, *arguments(folder)]
+    if sys.path[:1] != [str(folder)]:
+        sys.path.insert(0, str(folder))
+    return main
+
+
+if __name__ == "__main__":
+    run(Path(sys.argv[1]))

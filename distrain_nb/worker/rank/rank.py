@@ -1,0 +1,150 @@
+"""One rank: from a bare process to the user's program and its last word."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import io
+import os
+import site
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, Sequence
+
+from distrain_nb.worker.files import marks
+from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.rank import program, tracebacks, values, world
+from distrain_nb.worker.rank.wrapped import ResultWriter
+
+FAILED = 1
+RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon passes it on
+
+
+def run(folder: Path, process: int, results: Sequence[str]) -> int:
+    """Run the program as that process and give its exit status; a failure is written down."""
+    _line_buffered_output()
+    before = world.loaded()
+    try:
+        namespace = program.run(folder / PROGRAM_FOLDER)
+        if results:
+            _save(namespace, results, folder / RESULTS_FOLDER)
+        world.check(folder, process, before)
+    except SystemExit as exit_request:
+        status = _requested_exit(exit_request, folder, process)
+        if not status:
+            world.check(folder, process, before)
+        return status
+    except BaseException as error:
+        return fail(error, folder, process)
+    return 0
+
+
+def leave(status: int) -> None:
+    """End the process as the interpreter would, but without the half second in which it takes
+    PyTorch apart. TensorFlow's and MPI's peers fail without a goodbye, which those two say when
+    they are taken apart; but for a rank that has failed, MPI would wait for the others.
+    """
+    if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
+        ctypes.pythonapi.Py_Exit(status)
+    for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
+        try:
+            if finish is not None:
+                finish()
+        except BaseException:
+            sys.excepthook(*sys.exc_info())
+            status = status or FAILED
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            pass
+    system.flush_c_streams()
+    os._exit(status)
+
+
+def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:
+    missing = [name for name in names if name not in namespace]
+    if missing:
+        raise NameError("--result asks for %s, which was never set" % ", ".join(missing))
+    unsaved = values.dump({name: namespace[name] for name in names}, folder, ResultWriter)
+    for name, reason in unsaved.items():
+        print("--result %s could not be saved: %s" % (name, reason), file=sys.stderr)
+
+
+def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
+    if request.code is None or request.code == 0:
+        return 0
+    if isinstance(request.code, int):
+        status, reason = request.code, ""
+    else:
+        first = str(request.code).splitlines()[:1]
+        status, reason = FAILED, "".join(": " + line for line in first)
+        print(request.code, file=sys.stderr)
+    summary = "exited with status %d%s" % (status, reason)
+    text = tracebacks.format_exception(request)
+    Failure(process, time.time(), summary, text).write(folder)
+    return status
+
+
+def fail(error: BaseException, folder: Path, process: int) -> int:
+    """Write down why that process fails, print it, and give its exit status."""
+    began = time.time()
+    text = tracebacks.format_exception(error)
+    shown = tracebacks.without_native_frames(text)
+    Failure(process, began, tracebacks.headline(error), shown).write(folder)
+    print(text.rstrip(), file=sys.stderr, flush=True)
+    return FAILED
+
+
+def _line_buffered_output() -> None:
+    sys.stdout = _line_buffered(1)
+    sys.stderr = _line_buffered(2)
+    sys.__stdout__, sys.__stderr__ = sys.stdout, sys.stderr  # type: ignore[misc]
+
+
+def _line_buffered(descriptor: int) -> io.TextIOWrapper:
+    raw = open(descriptor, "wb", closefd=False)
+    return io.TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
+
+
+def main(folder: Path) -> None:
+    """A rank that `mpirun` has started: what it is told is in this host's folder of the run."""
+    system.die_with_parent()
+    add_packages()
+    process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
+    marks.begin(folder, process)
+    for number, stream in ((1, "o"), (2, "e")):
+        os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
+    launch = Launch.read(folder)
+    spec = launch.processes[process]
+    if os.environ["OMPI_COMM_WORLD_RANK"] != str(spec.rank):
+        sys.exit(
+            "mpirun placed rank %s where rank %s belongs: leave --map-by and --rank-by out of the "
+            "MPI options" % (os.environ["OMPI_COMM_WORLD_RANK"], spec.rank)
+        )
+    os.environ.update(spec.environment)
+    os.chdir(launch.working_folder)
+    status = run(folder, process, launch.results if process == 0 else ())
+    if status:
+        leave(status)  # finalizing MPI would wait for the ranks that are still at work
+    marks.succeed(folder, process)
+
+
+def add_packages() -> None:
+    """Make the packages importable that an image brings besides its own, which come first."""
+    packages = os.environ.get("DISTRAIN_PACKAGES", "")
+    if os.path.isdir(packages):
+        site.addsitedir(packages)
+
+
+def pipe_of(folder: Path, process: int, stream: str) -> Path:
+    """The named pipe through which a rank that somebody else started reaches the log."""
+    return folder / ("pipe-%d.%s" % (process, stream))
+
+
+if __name__ == "__main__":
+    main(Path(os.environ[RUN_FOLDER_VARIABLE]))

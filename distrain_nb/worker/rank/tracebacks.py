@@ -1,0 +1,79 @@
+"""Exceptions of the program as a user reads them: no frames of ours, the notebook's own names."""
+
+from __future__ import annotations
+
+import os
+import re
+import traceback
+from typing import Any, List, Set
+
+from distrain_nb.worker.rank.program import FOLDER_VARIABLE, labels
+
+_OWN_FRAMES = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_CELL = re.compile(r'^(?P<margin>[ |+-]*)File "(?P<cell>Cell [^"]*)"', re.M)
+_NATIVE_FRAMES = re.compile(r"(?:^[ |]*frame #\d+: .*\n?){2,}", re.M)
+
+
+def format_exception(error: BaseException) -> str:
+    """The traceback with places such as "Cell In[7], line 12, in f" and "models/net.py", line 3.
+
+    As Python has it where the program has left things so that those can't be told.
+    """
+    try:
+        return _tidied(error)
+    except Exception:
+        return "".join(traceback.format_exception(type(error), error, error.__traceback__))
+
+
+def _tidied(error: BaseException) -> str:
+    report = traceback.TracebackException.from_exception(error)
+    _tidy(report, set())
+    return "".join(_CELL.sub(r"\g<margin>\g<cell>", chunk) for chunk in report.format())
+
+
+def headline(error: BaseException) -> str:
+    """The exception's type and the first line of its message."""
+    chunks = list(traceback.TracebackException.from_exception(error).format_exception_only())
+    if isinstance(error, SyntaxError):  # whose place and text come first
+        chunks = [chunk for chunk in chunks if not chunk.startswith(" ")]
+    lines = chunks[0].splitlines() if chunks else []
+    said = [line.strip() for line in lines if line.strip()]
+    if len(said) > 1 and said[0].endswith(":"):  # the message begins with an empty line
+        return " ".join(said[:2])
+    return said[0] if said else repr(error)
+
+
+def without_native_frames(text: str) -> str:
+    """A traceback whose message has a C++ stack, with a line in that stack's place."""
+    return _NATIVE_FRAMES.sub(_count, text)
+
+
+def _count(found: "re.Match[str]") -> str:
+    return "  (%d frames of C++; the log has them)\n" % len(found[0].strip().splitlines())
+
+
+def _tidy(report: Any, seen: Set[int]) -> None:
+    if report is None or id(report) in seen:
+        return
+    seen.add(id(report))
+    report.stack = traceback.StackSummary.from_list(_theirs(report.stack))
+    if getattr(report, "filename", None):  # of a SyntaxError
+        report.filename = _shown(report.filename)
+    for inner in (report.__cause__, report.__context__, *(getattr(report, "exceptions", ()) or ())):
+        _tidy(inner, seen)
+
+
+def _theirs(stack: List[Any]) -> List[Any]:
+    """The frames from the program's first one on, without ours, each file as the user names it."""
+    first = min([n for n, frame in enumerate(stack) if frame.filename in labels], default=0)
+    frames = [f for f in stack[first:] if not f.filename.startswith(_OWN_FRAMES)]
+    for frame in frames:
+        frame.line  # noqa: B018  # read now, from the file that it has been loaded from
+        frame.filename = _shown(frame.filename)
+    return frames
+
+
+def _shown(filename: str) -> str:
+    """A module that travels with the program is named as it is in the notebook's folder."""
+    folder = os.environ.get(FOLDER_VARIABLE, "") + os.sep
+    return filename[len(folder) :] if filename.startswith(folder) else filename

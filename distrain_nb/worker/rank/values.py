@@ -1,0 +1,197 @@
+"""Values in files: what a program carries from the notebook, and what it gives back.
+
+A folder of values holds three files:
+
+- `index.json`: for each name its type, its size in bytes and where its pickle starts; and what
+  could not be saved, with the reason;
+- `objects.pickle`: one pickle a name;
+- `arrays.bin`: the bytes of arrays and tensors (see `pickles`).
+
+Names that were saved together share objects, as they did before, and are read in their order.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from distrain_nb.worker.files.disk import replace
+from distrain_nb.worker.pickles import Reader, Restoring, Writer
+
+INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
+CARRIED = "main.values"  # the folder next to main.py
+_open: Dict[Path, "_Stored"] = {}
+
+
+class Entry(NamedTuple):
+    """One saved value: its type's name, where its pickle starts, its size in bytes."""
+
+    name: str
+    type: str
+    offset: int
+    size: int
+
+
+class Index(NamedTuple):
+    """What a folder of values holds."""
+
+    entries: List[Entry]
+    unsaved: Dict[str, str]  # name: reason
+    together: bool
+
+    def to_json(self) -> str:
+        return json.dumps({**self._asdict(), "entries": [e._asdict() for e in self.entries]})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Index":
+        data = json.loads(text)
+        data["entries"] = [Entry(**entry) for entry in data["entries"]]
+        return cls(**data)
+
+
+def dump(
+    values: Mapping[str, Any],
+    folder: Path,
+    writer: Callable[[BinaryIO, BinaryIO], Writer] = Writer,
+) -> Dict[str, str]:
+    """Save values to a folder, all at once or not at all.
+
+    Tensors on a device are saved as CPU tensors. Gives the names that could not be saved, each
+    with the reason; the others are saved all the same. Raises OSError when the disk does.
+    """
+    part = folder.with_name(folder.name + ".part")
+    shutil.rmtree(str(part), ignore_errors=True)
+    part.mkdir(parents=True)
+    with _created(part / OBJECTS) as objects, _created(part / ARRAYS) as arrays:
+        index = write(values, objects, arrays, writer=writer)
+    with _created(part / INDEX) as file:
+        file.write(index.to_json().encode())
+    shutil.rmtree(str(folder), ignore_errors=True)
+    replace(part, folder)
+    return index.unsaved
+
+
+def _created(path: Path) -> BinaryIO:
+    """A new file that nobody else may write, whatever the umask."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    return os.fdopen(os.open(str(path), flags, 0o644), "wb+")
+
+
+def write(
+    values: Mapping[str, Any],
+    objects: BinaryIO,
+    arrays: BinaryIO,
+    together: bool = False,
+    writer: Callable[[BinaryIO, BinaryIO], Writer] = Writer,
+) -> Index:
+    """Write values to two seekable files. `together` keeps what they share shared."""
+    pickler = writer(objects, arrays)
+    entries: List[Entry] = []
+    unsaved: Dict[str, str] = {}
+    for name, value in values.items():
+        starts = objects.tell(), arrays.tell()
+        memo = pickler.memo.copy() if together else {}
+        pickler.memo = memo
+        try:
+            pickler.dump(value)
+        except OSError:
+            raise
+        except Exception as error:
+            unsaved[name] = reason(error)
+            pickler.memo = memo
+            objects.seek(starts[0])
+            objects.truncate()
+            pickler.forget_from(starts[1])
+        else:
+            size = objects.tell() - starts[0] + arrays.tell() - starts[1]
+            entries.append(Entry(name, type(value).__name__, starts[0], size))
+    return Index(entries, unsaved, together)
+
+
+def reason(error: BaseException) -> str:
+    """An error as the end of a sentence: "cannot pickle '_thread.lock' object"."""
+    return str(error) or type(error).__name__
+
+
+def load(
+    folder: Path,
+    wanted: Optional[Sequence[str]] = None,
+    reader: Callable[[BinaryIO, Restoring], Any] = Reader,
+) -> Dict[str, Any]:
+    """Read values by name, or all that were saved, by what `reader` makes of their pickles.
+
+    Raises KeyError for a name that the folder doesn't have, ValueError for one that could not be
+    saved, with the reason; and whatever reading a value raises.
+    """
+    stored = _Stored(folder, vars(sys.modules["__main__"]), reader)
+    return {name: stored.get(name) for name in (stored.names if wanted is None else wanted)}
+
+
+def index_of(folder: Path) -> Index:
+    """What a folder of values holds, without reading the values."""
+    return Index.from_json((folder / INDEX).read_text(encoding="utf-8"))
+
+
+def names(folder: Path) -> List[str]:
+    """The names that a folder of values holds."""
+    return [entry.name for entry in index_of(folder).entries]
+
+
+def carried(*wanted: str) -> Any:
+    """The values that a program brings along, from the folder next to the calling file.
+
+    One name gives its value, several give a tuple.
+    """
+    namespace = sys._getframe(1).f_globals
+    folder = Path(namespace["__file__"]).parent / CARRIED
+    if folder not in _open:
+        _open[folder] = _Stored(folder, namespace)
+    found = tuple(_open[folder].get(name) for name in wanted)
+    return found if len(wanted) > 1 else found[0]
+
+
+class _Stored:
+    """A folder of values that is being read."""
+
+    def __init__(
+        self,
+        folder: Path,
+        namespace: Mapping[str, Any],
+        reader: Callable[[BinaryIO, Restoring], Any] = Reader,
+    ) -> None:
+        self.index = index_of(folder)
+        self.entries = {entry.name: entry for entry in self.index.entries}
+        self.names = list(self.entries)
+        self.loaded: Dict[str, Any] = {}
+        self.objects = (folder / OBJECTS).open("rb")
+        self.restoring = Restoring(_map(folder / ARRAYS), namespace)
+        self.new_reader = reader
+        self.reader = reader(self.objects, self.restoring)
+
+    def get(self, name: str) -> Any:
+        if name in self.index.unsaved:
+            raise ValueError("%s was not saved: %s" % (name, self.index.unsaved[name]))
+        if name not in self.entries:
+            raise KeyError("no value is named %s; there are: %s" % (name, ", ".join(self.names)))
+        if not self.index.together:
+            return self._read(name)
+        while name not in self.loaded:  # in order: a pickle may refer to one before it
+            upcoming = self.names[len(self.loaded)]
+            self.loaded[upcoming] = self.reader.load()
+        return self.loaded[name]
+
+    def _read(self, name: str) -> Any:
+        self.objects.seek(self.entries[name].offset)
+        return self.new_reader(self.objects, self.restoring).load()
+
+
+def _map(path: Path) -> Any:
+    if not path.stat().st_size:
+        return bytearray()
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)

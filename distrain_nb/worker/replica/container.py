@@ -1,0 +1,107 @@
+"""A container's part of a job, whoever has started it: from a launch to its exit status."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import List, TextIO
+
+from distrain_nb.worker.files.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.files.log import parse
+from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.rank import rank
+from distrain_nb.worker.replica import sagemaker, secret_stores
+from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
+
+EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
+
+# From SIGTERM to SIGKILL for the ranks. SageMaker gives a container 120 seconds.
+GRACE_S, SAGEMAKER_GRACE_S = 10.0, 100.0
+
+CLOUD_STORAGE, MOUNTED = "gs://", "/gcs/"
+FOLDER_VARIABLES = (
+    "AIP_MODEL_DIR",
+    "AIP_CHECKPOINT_DIR",
+    "AIP_TENSORBOARD_LOG_DIR",
+    "DISTRAIN_OUTPUT",
+)
+
+
+def prepare() -> None:
+    """Have everything in its place that the program may ask for; without it the process ends."""
+    rank.add_packages()
+    if sagemaker.told():
+        for name, value in {**sagemaker.folders(), **sagemaker.variables()}.items():
+            os.environ.setdefault(name, value)
+    _mount_folders()
+    try:
+        secret_stores.fetch()
+    except secret_stores.SecretUnavailable as wrong:
+        report(str(wrong))
+        sys.exit(EXIT_STATUS[State.FAILED])
+    for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
+        importlib.import_module(name)
+
+
+def grace() -> float:
+    """Seconds that ranks have to end when they are told to."""
+    return SAGEMAKER_GRACE_S if sagemaker.told() else GRACE_S
+
+
+def run(launch: Launch) -> int:
+    """Run that to its end, its log on stdout and stderr, and give the container's exit status."""
+    folder = Path(tempfile.mkdtemp(prefix="distrain-"))
+    launch.write(folder)
+    (folder / PROGRAM_FOLDER).symlink_to(os.environ["DISTRAIN_PROGRAM"])
+    Status(State.STARTING).enter(State.STARTING).write(folder)
+    labels = [process.label for process in launch.processes]
+    Supervisor(folder, echo=lambda records: _echo(records, labels)).run()
+    status = Status.read(folder)
+    _deliver(folder / RESULTS_FOLDER)
+    if status.error:
+        report(status.error)
+    return EXIT_STATUS[status.state]
+
+
+def report(error: str) -> None:
+    """Say why it failed, also where SageMaker looks for it."""
+    _print(error, sys.stderr)
+    if sagemaker.FAILURE.parent.is_dir():
+        sagemaker.FAILURE.write_bytes(error.encode("utf-8", "backslashreplace"))
+
+
+def _mount_folders() -> None:
+    """Name folders in Cloud Storage as files see them, and have them there."""
+    for name in FOLDER_VARIABLES:
+        told = os.environ.get(name, "")
+        if told.startswith(CLOUD_STORAGE) and os.path.isdir(MOUNTED):
+            os.environ[name] = told = MOUNTED + told[len(CLOUD_STORAGE) :]
+        if told.startswith("/"):
+            os.makedirs(told, exist_ok=True)
+
+
+def _deliver(results: Path) -> None:
+    """Bring what was saved to where it outlives this container."""
+    output = os.environ.get("DISTRAIN_OUTPUT", "")
+    if output and results.is_dir():
+        shutil.copytree(str(results), os.path.join(output, RESULTS_FOLDER), dirs_exist_ok=True)
+
+
+def _echo(records: bytes, labels: List[str]) -> None:
+    """The lines that are whole, each with its rank, on the stream that it came by."""
+    for record in records.split(b"\n")[:-1]:
+        _, process, kind, text = parse(record)
+        if kind.islower():
+            stream = sys.stdout if kind == "o" else sys.stderr
+            label = labels[process] if process < len(labels) else SERVICE.label
+            _print("[%s] %s" % (label, text), stream)
+
+
+def _print(text: str, stream: TextIO) -> None:
+    """Whatever the text is, and whatever the container's locale can say."""
+    stream.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+    stream.flush()

@@ -1,0 +1,53 @@
+"""The command line of `mpirun`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from typing import List, Sequence, Tuple
+
+NCCL_DEBUG = "--NCCL_DEBUG="
+
+
+def mpirun(
+    processes: int, hosts: Sequence[str] = (), options: Sequence[str] = (), interface: str = ""
+) -> Tuple[str, ...]:
+    """Open MPI's command for that many ranks, shared out evenly among the hosts in their order.
+
+    Without hosts, or with one, all ranks are on this machine. `interface` is the network interface
+    by which hosts reach each other; `options` are added as they are.
+    """
+    command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    if len(hosts) > 1:
+        command += _across(hosts, processes // len(hosts), interface)
+    return (*command, *options)
+
+
+def custom_options(text: str) -> List[str]:
+    """Options as SageMaker's containers take them: `--NCCL_DEBUG=INFO` is a variable there.
+
+    Raises ValueError where quotes don't match.
+    """
+    found: List[str] = []
+    for option in shlex.split(text):
+        if option.startswith(NCCL_DEBUG):
+            found += ["-x", "NCCL_DEBUG=" + option[len(NCCL_DEBUG) :]]
+        else:
+            found.append(option)
+    return found
+
+
+def _across(hosts: Sequence[str], slots: int, interface: str) -> List[str]:
+    """Ranks are numbered host by host. Daemons are started by our own agent: see `remote_start`."""
+    agent = "%s -m distrain_nb.worker.replica.remote_start" % sys.executable
+    command = ["--host", ",".join("%s:%d" % (host, slots) for host in hosts), "--map-by", "slot"]
+    command += ["--leave-session-attached", "--mca", "plm_rsh_agent", agent]
+    command += ["--mca", "plm_rsh_no_tree_spawn", "1"]
+    if interface:
+        for name in ("btl_tcp_if_include", "oob_tcp_if_include"):
+            command += ["--mca", name, interface]
+        command += ["-x", "NCCL_SOCKET_IFNAME=" + interface]
+    return command

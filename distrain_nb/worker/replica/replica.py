@@ -1,0 +1,120 @@
+"""A replica's place in its cluster, and what its ranks are told of theirs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+from distrain_nb.worker.files.launch import ProcessSpec
+
+# SageMaker tells an algorithm's container of its hosts here.
+SAGEMAKER_RESOURCES = Path("/opt/ml/input/config/resourceconfig.json")
+# SageMaker's own containers let PyTorch meet on this port.
+SAGEMAKER_PORT = 7777
+
+ROLES = {
+    "workerpool0": "primary",
+    "workerpool1": "workers",
+    "workerpool2": "servers",
+    "workerpool3": "evaluators",
+}
+
+TITLES = {"servers": "ps", "reducers": "reducer", "evaluators": "evaluator"}
+
+# Those whose ranks form the world; the others serve it or watch it.
+TRAINING_ROLES = ("primary", "workers")
+
+
+@dataclass(frozen=True)
+class Replica:
+    """`group` is its number among the training replicas, None for those that don't train.
+
+    `addresses` are those of the training replicas, `host:port`, the primary's first.
+    """
+
+    role: str
+    index: int
+    group: Optional[int]
+    addresses: Tuple[str, ...]
+
+    @property
+    def hosts(self) -> Tuple[str, ...]:
+        """The names of the training replicas' hosts."""
+        return tuple(address.rpartition(":")[0] for address in self.addresses)
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str], resources: Path = SAGEMAKER_RESOURCES) -> Replica:
+        """From `CLUSTER_SPEC`, or from the file with which SageMaker tells of the hosts.
+
+        Without either it is the only replica, on a port that is found.
+        """
+        if "CLUSTER_SPEC" in environment:
+            return cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
+        if resources.exists():
+            return cls._of_hosts(json.loads(resources.read_text(encoding="utf-8")))
+        return cls("primary", 0, 0, ("127.0.0.1:${PORT_0}",))
+
+    @classmethod
+    def _of_hosts(cls, told: Mapping[str, Any]) -> Replica:
+        """Every host trains; the first by name is the primary."""
+        hosts = sorted(told["hosts"])
+        number = hosts.index(told["current_host"])
+        role, index = ("workers", number - 1) if number else ("primary", 0)
+        return cls(role, index, number, tuple("%s:%d" % (h, SAGEMAKER_PORT) for h in hosts))
+
+    @classmethod
+    def _of_cluster_spec(cls, spec: Mapping[str, Any]) -> Replica:
+        cluster, pool, index = spec["cluster"], spec["task"]["type"], int(spec["task"]["index"])
+        groups = {"workerpool0": index, "workerpool1": 1 + index}
+        addresses = (*cluster["workerpool0"], *cluster.get("workerpool1", ()))
+        return cls(ROLES[pool], index, groups.get(pool), addresses)
+
+    def processes(self, per_replica: int, run_id: str) -> Tuple[ProcessSpec, ...]:
+        """Its ranks: `per_replica` of them where it trains, else one process without a rank."""
+        if self.group is None:
+            name = label(self.role, self.index, None)
+            return (ProcessSpec(name, self.role, self.index, None, {}),)
+        told = rendezvous(self.addresses[0], run_id)
+        ranks = []
+        for local in range(per_replica):
+            own = place(local, per_replica, self.group, len(self.addresses))
+            rank = int(own["RANK"])
+            name = label(self.role, self.index, rank)
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **told}))
+        return tuple(ranks)
+
+
+def label(role: str, index: int, rank: Optional[int]) -> str:
+    """What a process is called in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
+    return "rank %d" % rank if rank is not None else "%s %d" % (TITLES[role], index)
+
+
+def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, str]:
+    """The variables that number a rank, as torchrun sets them."""
+    rank, world = group * per_replica + local, groups * per_replica
+    numbers = {
+        "RANK": rank,
+        "LOCAL_RANK": local,
+        "WORLD_SIZE": world,
+        "LOCAL_WORLD_SIZE": per_replica,
+        "GROUP_RANK": group,
+        "GROUP_WORLD_SIZE": groups,
+        "ROLE_RANK": rank,
+        "ROLE_WORLD_SIZE": world,
+    }
+    return {name: str(number) for name, number in numbers.items()}
+
+
+def rendezvous(primary: str, run_id: str) -> Dict[str, str]:
+    """The variables with which ranks find each other, as torchrun sets them."""
+    host, _, port = primary.rpartition(":")
+    return {
+        "MASTER_ADDR": host,
+        "MASTER_PORT": port,
+        "ROLE_NAME": "default",
+        "TORCHELASTIC_RUN_ID": run_id,
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+    }

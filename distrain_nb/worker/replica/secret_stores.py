@@ -1,0 +1,109 @@
+"""Secrets that a job's variables name: fetched in the replica, with the job's own account.
+
+`DISTRAIN_SECRETS` is JSON: by the variable's name the secret's, in Google Cloud's Secret Manager
+(`projects/P/secrets/S/versions/V`), or in a training job of SageMaker's in AWS Secrets Manager
+(its name or ARN, and after `#` a key, where the secret is a JSON object).
+
+Source of Google's calls: the metadata server's documentation, and the discovery document of the
+Secret Manager API, v1. `GCE_METADATA_HOST` and
+`CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER` lead elsewhere, as with Google's own tools.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from typing import Any, Dict
+
+from distrain_nb.worker.replica import sagemaker
+
+SECRETS_VARIABLE = "DISTRAIN_SECRETS"
+_METADATA = "metadata.google.internal"
+_SECRET_MANAGER = "https://secretmanager.googleapis.com/"
+_TOKEN = "/computeMetadata/v1/instance/service-accounts/default/token"
+_TIMEOUT_S, _ATTEMPTS, _PAUSE_S = 30, 5, 1.0
+
+
+class SecretUnavailable(Exception):
+    """A secret can't be had: which one, and why."""
+
+
+def fetch() -> None:
+    """Put every secret that the job names into its variable. Raises SecretUnavailable."""
+    named: Dict[str, str] = json.loads(os.environ.get(SECRETS_VARIABLE) or "{}")
+    read = _amazons if sagemaker.told() else _googles
+    for variable, secret in named.items():
+        try:
+            os.environ[variable] = read(secret)
+        except SecretUnavailable as wrong:
+            raise SecretUnavailable("no %s: the secret %s %s" % (variable, secret, wrong)) from None
+
+
+def _googles(secret: str) -> str:
+    metadata = os.environ.get("GCE_METADATA_HOST", _METADATA)
+    answer = _ask("http://" + metadata + _TOKEN, {"Metadata-Flavor": "Google"})
+    store = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", _SECRET_MANAGER)
+    url = "%s/v1/%s:access" % (store.rstrip("/"), secret)
+    found = _ask(url, {"Authorization": "Bearer " + answer["access_token"]})
+    return base64.b64decode(found["payload"]["data"]).decode()
+
+
+def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
+    """The JSON that is answered; a server that is busy or out of reach is asked again."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            request = urllib.request.Request(url, headers=headers)
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+                found: Dict[str, Any] = json.loads(answer.read())
+                return found
+        except urllib.error.HTTPError as wrong:
+            if wrong.code not in (429, 500, 502, 503, 504) or not left:
+                raise SecretUnavailable(_refusal(wrong)) from None
+        except OSError as wrong:
+            if not left:
+                raise SecretUnavailable("is out of reach: %s" % wrong) from None
+        time.sleep(_PAUSE_S)
+    raise AssertionError("unreachable")
+
+
+def _refusal(wrong: urllib.error.HTTPError) -> str:
+    """The service's words, and the role that is missing where one is."""
+    try:
+        said = json.loads(wrong.read())["error"]["message"]
+    except (ValueError, LookupError, TypeError):
+        said = wrong.reason
+    hint = ""
+    if wrong.code == 403:
+        hint = ". The job's service account needs roles/secretmanager.secretAccessor on it"
+    return "can't be read: %d %s%s" % (wrong.code, said, hint)
+
+
+def _amazons(secret: str) -> str:
+    name, _, key = secret.partition("#")
+    try:
+        boto3 = importlib.import_module("boto3")
+    except ImportError:
+        raise SecretUnavailable("needs boto3, which this image does not have") from None
+    region = name.split(":")[3] if name.startswith("arn:") else os.environ.get("AWS_REGION")
+    try:
+        client = boto3.client("secretsmanager", region_name=region)
+        found = client.get_secret_value(SecretId=name)
+    except Exception as wrong:  # botocore's, which may not be imported by name here
+        hint = ""
+        if "AccessDenied" in str(wrong):
+            hint = ". The job's role needs secretsmanager:GetSecretValue on it"
+        raise SecretUnavailable("can't be read: %s%s" % (wrong, hint)) from None
+    text = found.get("SecretString") or found["SecretBinary"].decode()
+    return _value(text, key) if key else str(text)
+
+
+def _value(text: str, key: str) -> str:
+    try:
+        return str(json.loads(text)[key])
+    except (ValueError, LookupError, TypeError):
+        raise SecretUnavailable("is no JSON object with the key %r" % key) from None

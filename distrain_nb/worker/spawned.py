@@ -1,5 +1,0 @@
-"""The main module of processes that a program spawns."""
-
-from distrain_nb.worker.child import become, program_folder
-
-become(program_folder(), globals())

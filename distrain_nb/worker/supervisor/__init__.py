@@ -1,0 +1,1 @@
+"""What starts the ranks of a run on this machine, keeps their log and decides how it ended."""

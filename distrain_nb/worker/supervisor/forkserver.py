@@ -1,0 +1,266 @@
+"""A warm process that has the frameworks imported and forks each run from itself.
+
+It never runs user code, never touches CUDA and is nobody's kernel, so that what it forks is as
+clean as a new interpreter.
+`python -m distrain_nb.worker.supervisor.forkserver SOCKET IDLE FOLDER ANSWER` serves the run in
+FOLDER, whose client reads the pipe ANSWER, and then those that are sent to SOCKET, until it has been
+idle for IDLE seconds. With `SOCKET IDLE --warm PID STARTED MODULE…` it imports the modules and waits
+for a run as long as that kernel lives.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import gc
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from dataclasses import replace
+from pathlib import Path
+from typing import Dict, Iterable, List, Optional, Set
+
+from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
+from distrain_nb.worker.files.status import CANCEL_FILE, Owner, State, Status
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.supervisor.supervisor import Supervisor, exit_status
+
+TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
+SUPERVISOR_LOG = "supervisor.log"
+
+
+class ForkServer:
+    """Listens at `address` and forks a supervisor for each run that it is sent."""
+
+    def __init__(self, address: Path, idle: float) -> None:
+        self._address = address
+        self._idle = idle
+        self._imported: Set[str] = set()
+        self._warming: Optional[threading.Thread] = None
+        self._kernels: List[Owner] = []
+        self._has_had_a_run = False
+        self._runs: Dict[int, Path] = {}
+        self._listener = listen(address)
+        self._place = os.stat(str(address)).st_ino
+
+    def serve(self, first: Asked) -> None:
+        """Serve until nothing has run and nobody has asked for a while.
+
+        Raises OSError when a run has ended and that can't be written down: readers take a run
+        whose server has ended for failed.
+        """
+        self._answer(first)
+        idle_since = time.monotonic()
+        while time.monotonic() - idle_since < self._idle and self._in_place() and self._wanted():
+            asked = self._turn()
+            if asked or self._reap():
+                idle_since = time.monotonic()
+
+    def close(self) -> None:
+        """Whoever has asked meanwhile finds that nobody answers, and starts another."""
+        if self._in_place():
+            self._address.unlink()
+        self._listener.close()
+
+    def _in_place(self) -> bool:
+        try:
+            return os.stat(str(self._address)).st_ino == self._place
+        except FileNotFoundError:
+            return False
+
+    def _wanted(self) -> bool:
+        """Whether a run has come, or still may from a kernel for which this was started."""
+        return self._has_had_a_run or any(kernel.alive for kernel in self._kernels)
+
+    def _turn(self) -> bool:
+        self._listener.settimeout(TURN_WITH_RUNS_S if self._runs else TURN_S)
+        try:
+            asked = receive(self._listener)
+        except socket.timeout:
+            return False
+        if asked is not None:
+            self._answer(asked)
+        return asked is not None
+
+    def _answer(self, asked: Asked) -> None:
+        if isinstance(asked, Warming):
+            self._warm(asked)
+        else:
+            self._has_had_a_run = True
+            self._take(asked)
+
+    def _reap(self) -> bool:
+        """Say whether a run is still alive."""
+        for pid, folder in list(self._runs.items()):
+            ended, wait_status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self._runs[pid]
+                _see_to_its_end(folder, pid, wait_status)
+        return bool(self._runs)
+
+    def _take(self, request: Request) -> None:
+        folder = request.folder
+        try:
+            status = Status.read(folder)
+            replace(status, supervisor=Owner.of(os.getpid())).write(folder)
+        except Exception as error:
+            request.reply(str(error))
+            return
+        request.reply(TAKEN)
+        try:
+            self._preload(folder)
+            self._runs[self._fork(folder)] = folder
+        except Exception as error:
+            _give_up(folder, _in_words(error))
+
+    def _warm(self, asked: Warming) -> None:
+        """Import in a thread that gives way to others: what is forked later does not."""
+        self._end_warming()
+        self._kernels.append(asked.kernel)
+        missing = self._missing(asked.modules)
+        if missing:
+            self._warming = threading.Thread(target=self._import_gently, args=(missing,))
+            self._warming.start()
+
+    def _import_gently(self, names: Iterable[str]) -> None:
+        system.lower_thread()
+        for name in names:
+            self._import(name)
+
+    def _end_warming(self) -> None:
+        """Nothing is forked while a thread is at work."""
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
+            _settle()
+
+    def _preload(self, folder: Path) -> None:
+        if self._warming is not None and self._warming.is_alive():
+            _say_importing(folder, "frameworks")
+        self._end_warming()
+        missing = self._missing(Launch.read(folder).preload)
+        for name in missing:
+            if (folder / CANCEL_FILE).exists():
+                return
+            _say_importing(folder, name)
+            self._import(name)
+        if missing:
+            _settle()
+
+    def _missing(self, names: Iterable[str]) -> List[str]:
+        return [name for name in names if name not in self._imported]
+
+    def _import(self, name: str) -> None:
+        try:
+            importlib.import_module(name)
+        except BaseException:  # the rank's own import will say what is wrong
+            pass
+        self._imported.add(name)
+
+    def _fork(self, folder: Path) -> int:
+        pid = os.fork()
+        if pid == 0:
+            self._listener.close()
+            supervise(folder)
+        return pid
+
+
+def _say_importing(folder: Path, what: str) -> None:
+    Status.read(folder).enter(State.STARTING, "importing %s" % what).write(folder)
+
+
+def _settle() -> None:
+    """Keep what was imported out of the collector's way, so that forks go on sharing it."""
+    gc.collect()
+    gc.freeze()
+
+
+def supervise(folder: Path) -> None:
+    """Be the supervisor of that run: does not return."""
+    try:
+        os.setsid()
+        system.give_way()
+        system.name_process("distrain run")
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        _redirect_to(folder / SUPERVISOR_LOG)
+        Supervisor(folder).run()
+    except BaseException as error:
+        traceback.print_exc()
+        os.closerange(3, 4096)  # there may be no descriptor left to say it with
+        _give_up(folder, _in_words(error))
+    finally:
+        os._exit(0)
+
+
+def _in_words(error: BaseException) -> str:
+    if not isinstance(error, OSError):
+        return "failed:\n%s" % traceback.format_exc()
+    way_out = "; `ulimit -n` says how many there may be" if error.errno == errno.EMFILE else ""
+    return "could not go on: %s%s" % (error, way_out)
+
+
+def _redirect_to(path: Path) -> None:
+    log = os.open(str(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+
+
+def _see_to_its_end(folder: Path, pid: int, wait_status: int) -> None:
+    """A supervisor has ended: if it could not say how the run did, say that."""
+    try:
+        if Status.read(folder).state.final:
+            return
+    except Exception:  # deleted, or broken: then there is nothing to say, or more
+        pass
+    system.kill_session(pid)
+    _give_up(folder, failure.describe_exit(exit_status(wait_status)))
+
+
+def _give_up(folder: Path, why: str) -> None:
+    try:
+        status = Status.read(folder)
+    except (ValueError, KeyError, TypeError):
+        status = Status(State.STARTING)
+    except FileNotFoundError:
+        return
+    try:
+        failed = status.enter(State.FAILED, "failed", error="the run's supervisor %s" % why)
+        failed.write(folder)
+    except FileNotFoundError:  # the run has been deleted meanwhile
+        pass
+
+
+def main(address: Path, idle: float, asked: Asked) -> None:
+    """Serve at `address`, unless another server does: then ask that one."""
+    if not getattr(sys.flags, "safe_path", False):
+        del sys.path[0]  # the current folder, whose modules are no frameworks
+    with open(str(address) + ".lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks: at worst there are two servers
+            pass
+        if send(address, asked):
+            return
+        server = ForkServer(address, idle)
+    try:
+        server.serve(asked)
+    finally:
+        server.close()
+
+
+def _asked(words: List[str]) -> Asked:
+    if words[0] == "--warm":
+        return Warming.of(words[1:])
+    return Request(Path(words[0]), int(words[1]))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), float(sys.argv[2]), _asked(sys.argv[3:]))

@@ -1,0 +1,85 @@
+"""Brings what all processes of a run print into its log."""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from pathlib import Path
+from typing import Callable, Dict, Optional
+
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
+
+READ_AT_MOST = 1 << 18
+HELD_RETRIES_S = 5.0
+
+
+class Output:
+    """The open streams of the processes, and the log that they end in.
+
+    `echo` is given the same records as the log.
+    """
+
+    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
+        self._log = LogWriter(folder)
+        self._echo = echo
+        self._selector = selectors.DefaultSelector()
+        self._splitters: Dict[int, LineSplitter] = {}
+
+    @property
+    def trouble(self) -> str:
+        """Why the log can't be written just now; empty when it can."""
+        return self._log.trouble
+
+    def add(self, descriptor: int, process: int, stream: str) -> None:
+        self._splitters[descriptor] = LineSplitter(process, stream)
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def wake_by(self, descriptor: int) -> None:
+        """End the wait of `turn` also when something can be read here."""
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def turn(self, wait: float) -> None:
+        """Log what comes within `wait` seconds. Raises LogLost when the log can't hold it."""
+        for key, _ in self._selector.select(wait):
+            self._read(key.fd)
+        moving = [splitter.moving() for splitter in self._splitters.values()]
+        self._write(b"".join(moving))
+
+    def say(self, process: int, text: str) -> None:
+        """A line that no process has printed."""
+        self._write(LineSplitter(process, "e").feed(text.encode("utf-8", "replace") + b"\n"))
+
+    def drain(self, wait: float) -> None:
+        """Log what is left in the streams, for `wait` seconds at most."""
+        end = time.monotonic() + wait
+        while self._splitters and time.monotonic() < end:
+            self.turn(0.05)
+
+    def close(self) -> int:
+        """End the log; the bytes of it that could not be written."""
+        end = time.monotonic() + HELD_RETRIES_S
+        for splitter in self._splitters.values():
+            self._write(splitter.finish())
+        while not self._log.flush() and time.monotonic() < end:
+            time.sleep(0.25)
+        return self._log.close()
+
+    def _read(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, READ_AT_MOST)
+        except BlockingIOError:
+            return
+        splitter = self._splitters.get(descriptor)
+        if splitter is None:
+            return
+        self._write(splitter.feed(data) if data else splitter.finish())
+        if not data:
+            self._selector.unregister(descriptor)
+            os.close(descriptor)
+            del self._splitters[descriptor]
+
+    def _write(self, records: bytes) -> None:
+        if self._echo is not None and records:
+            self._echo(records)
+        self._log.write(records)

@@ -1,0 +1,193 @@
+"""Starting the processes of a run: forked from here, or by `mpirun`, here or on another host."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Dict, List, Sequence
+
+from distrain_nb.worker.files import failure, marks
+from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
+from distrain_nb.worker.machine import system, threads
+from distrain_nb.worker.rank import rank
+from distrain_nb.worker.supervisor import parameter_server
+from distrain_nb.worker.supervisor.output import Output
+
+PIPE_BYTES = 1 << 20
+_F_SETPIPE_SZ = 1031
+
+
+class Child:
+    """A process that was started here."""
+
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec]) -> None:
+        self.pid = pid
+        self.specs = specs
+        self.alive = True
+        self.signalled = False
+
+    @property
+    def roles(self) -> "set[str]":
+        return {spec.role for spec in self.specs.values()}
+
+    def signal(self, number: signal.Signals) -> None:
+        """Signal the process and its group."""
+        self.signalled = True
+        _signal_group(self.pid, number)
+
+
+# What `mpirun` has started ends a moment after it.
+WORD_WITHIN_S = 2.0
+
+
+class Launcher(Child):
+    """`mpirun`, or what waits for that of another host: it stands for all ranks of this host."""
+
+    def __init__(self, pid: int, specs: Dict[int, ProcessSpec], folder: Path) -> None:
+        super().__init__(pid, specs)
+        self._folder = folder
+
+    def signal(self, number: signal.Signals) -> None:
+        """SIGTERM is for the ranks: Open MPI would give them a second to end."""
+        ranks = list(marks.living(self._folder)) if number == signal.SIGTERM else []
+        if not ranks:
+            super().signal(number)
+        self.signalled = True
+        for pid in ranks:
+            _signal_group(pid, number)
+
+    def failed(self, status: int) -> Failure:
+        """Its failure, after it has ended: what another host says, where one does in time."""
+        end = time.monotonic() + WORD_WITHIN_S
+        while time.monotonic() < end:
+            word = failure.read(self._folder, failure.LAUNCHER)
+            if word is not None:
+                return word
+            if not system.descendants(os.getpid()):
+                break
+            time.sleep(0.05)
+        return failure.of_launcher(status)
+
+
+def _signal_group(leader: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(leader, number)
+    except ProcessLookupError:
+        pass
+
+
+def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
+    """Start everything; what it prints goes to `output`."""
+    told = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
+    launch = replace(launch, processes=tuple(told))
+    if launch.mpirun:
+        ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
+        return [_start_launcher([*launch.mpirun, *ranks], folder, launch, output)]
+    if launch.awaits:
+        waiting = [
+            sys.executable,
+            "-m",
+            "distrain_nb.worker.replica.remote_start",
+            "--wait",
+            str(folder),
+        ]
+        return [_start_launcher(waiting, folder, launch, output)]
+    return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
+
+
+def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:
+    pipes = [os.pipe(), os.pipe()]
+    supervisor = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _become_rank(folder, launch, index, [write for _, write in pipes], supervisor)
+    for (read, write), stream in zip(pipes, "oe"):
+        os.close(write)
+        _listen(read, index, stream, output)
+    return Child(pid, {index: launch.processes[index]})
+
+
+def _become_rank(
+    folder: Path, launch: Launch, index: int, outputs: List[int], supervisor: int
+) -> None:
+    """In the forked child; does not return."""
+    status = rank.FAILED
+    try:
+        _lead_group(supervisor)
+        system.name_process(launch.processes[index].label)
+        for number, target in zip(outputs, (1, 2)):
+            os.dup2(number, target)
+        signal.set_wakeup_fd(-1)
+        os.closerange(3, 4096)
+        for number in (signal.SIGTERM, signal.SIGCHLD, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        os.environ.update(launch.processes[index].environment)
+        os.chdir(launch.working_folder)
+        if threads.VARIABLE in launch.processes[index].environment:
+            threads.limit(int(os.environ[threads.VARIABLE]))
+        _reseed()
+        if launch.processes[index].serves:
+            parameter_server.serve()
+        status = rank.run(folder, index, launch.results if index == 0 else ())
+    except BaseException as error:
+        status = rank.fail(error, folder, index)
+    finally:
+        rank.leave(status)
+
+
+def _lead_group(supervisor: int) -> None:
+    """A group for signals, in the run's session: Linux shares CPUs out among sessions, and the
+    notebook should have as much as all ranks together where they take all there is."""
+    os.setpgid(0, 0)
+    system.die_with_parent(supervisor)
+
+
+def _reseed() -> None:
+    """Forked ranks would draw the same numbers from generators that were seeded before the fork."""
+    random.seed()
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed()
+
+
+def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output: Output) -> Child:
+    """Start what starts the ranks, each of which reaches the log by named pipes."""
+    launch.write(folder)
+    specs = dict(enumerate(launch.processes))
+    for index in specs:
+        for stream in "oe":
+            name = rank.pipe_of(folder, index, stream)
+            os.mkfifo(str(name))
+            _listen(os.open(str(name), os.O_RDONLY | os.O_NONBLOCK), index, stream, output)
+    pipes = [os.pipe(), os.pipe()]
+    process = subprocess.Popen(
+        command,
+        cwd=launch.working_folder,
+        env={**os.environ, rank.RUN_FOLDER_VARIABLE: str(folder)},
+        stdin=subprocess.DEVNULL,
+        stdout=pipes[0][1],
+        stderr=pipes[1][1],
+        preexec_fn=partial(_lead_group, os.getpid()),
+    )
+    for (read, write), stream in zip(pipes, "oe"):
+        os.close(write)
+        _listen(read, 0, stream, output)
+    return Launcher(process.pid, specs, folder)
+
+
+def _listen(descriptor: int, index: int, stream: str, output: Output) -> None:
+    try:
+        fcntl.fcntl(descriptor, _F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:  # an unprivileged user's limit: the pipe is smaller, and all still arrives
+        pass
+    os.set_blocking(descriptor, False)
+    output.add(descriptor, index, stream)

@@ -1,0 +1,292 @@
+"""Starts the processes of a run on this machine, keeps their log, decides how the run ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
+
+from distrain_nb.worker.files import disk, failure
+from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.files.log import LogLost
+from distrain_nb.worker.files.status import CANCEL_FILE, Owner, Process, State, Status
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.metrics.resources import Sampler, Watched
+from distrain_nb.worker.rank import world
+from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
+from distrain_nb.worker.supervisor.heartbeat import is_looked_at
+from distrain_nb.worker.supervisor.output import Output
+from distrain_nb.worker.supervisor.primary import Primary
+from distrain_nb.worker.supervisor.start import Child, Launcher, start
+
+OTHERS_FAIL_WITHIN_S = 0.3
+# A worker fails when the primary ends, which is success, and a while before that can be seen.
+PRIMARY_ENDS_WITHIN_S = 5.0
+TURN_S = 0.1
+DRAIN_S = 1.0
+LOOK_EVERY_S = 0.5
+LAST_STATUS_WITHIN_S = 5.0
+NEVER = float("inf")
+
+# Files that are given up one by one when the disk is full, for room to say so.
+RESERVE_FILES = 8
+RESERVE_BYTES = 32 << 10
+
+# The job is over when the primary ends, and these don't end by themselves.
+SERVING_ROLES = frozenset(["servers", "reducers"])
+
+# Who says in the log what no process of the run can: as services do in theirs.
+SERVICE = Process(-1, "service 0", "service", 0)
+
+
+class Supervisor:
+    """One run, from its launch file to its last status; `echo` is given the log's records."""
+
+    def __init__(self, folder: Path, echo: Optional[Callable[[bytes], None]] = None) -> None:
+        self._folder = folder
+        self._echo = echo
+        self._launch = Launch.read(folder)
+        self._status = Status.read(folder)
+        self._saved: Optional[Status] = None
+        self._children: List[Child] = []
+        self._failures: List[Failure] = []
+        self._cut: List[str] = []
+        self._ending: Optional[Tuple[State, str]] = None
+        self._judge_at = self._terminate_at = self._kill_at = NEVER
+        self._deadline = time.monotonic() + (self._launch.timeout or NEVER)
+        self._memory_kills = system.out_of_memory_kills()
+        self._cancel = False
+        self._gives_way = False
+        self._look_at = 0.0
+        self._ports: List[system.HeldPort] = []
+        self._charts: Optional[StrayCharts] = None
+        self._primary = Primary(self._launch.follows) if self._launch.follows else None
+        self._held = system.listen(self._launch.holds) if self._launch.holds else None
+
+    def run(self) -> None:
+        """Start the processes and see them, and all that they have started, to their end."""
+        system.adopt_orphans()
+        wakeup = self._listen_for_signals()
+        disk.reserve(self._folder, RESERVE_FILES, RESERVE_BYTES)
+        self._save(supervisor=Owner.of(os.getpid()))
+        output = Output(self._folder, self._echo)
+        output.wake_by(wakeup)
+        if self._cancel_requested():
+            self._ending = (State.CANCELLED, "")
+        else:
+            self._start(output)
+            self._watch(output)
+        self._end(output)
+
+    def _listen_for_signals(self) -> int:
+        read, write = os.pipe()
+        for end in (read, write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        return read
+
+    def _on_terminate(self, *_: Any) -> None:
+        self._cancel = True
+
+    def _cancel_requested(self) -> bool:
+        return self._cancel or (self._folder / CANCEL_FILE).exists()
+
+    def _start(self, output: Output) -> None:
+        self._ports = [system.HeldPort() for _ in range(self._launch.ports)]
+        numbers = [port.number for port in self._ports]
+        self._children = start(self._folder, self._launch, numbers, output)
+        processes = tuple(
+            Process(index, spec.label, spec.role, spec.replica, spec.rank, child.pid)
+            for child in self._children
+            for index, spec in child.specs.items()
+        )
+        self._enter(State.RUNNING, "running", processes=processes)
+        Sampler(self._folder, [w for child in self._children for w in _watched(child)]).start()
+        self._charts = stray_charts(self._launch, self._children)
+
+    def _watch(self, output: Output) -> None:
+        while any(child.alive for child in self._children):
+            try:
+                output.turn(TURN_S)
+            except LogLost as lost:
+                self._decide(State.FAILED, str(lost))
+            self._reap()
+            self._keep_time()
+            self._give_way()
+            self._save(note=output.trouble)
+        self._ports.clear()
+        for pid in system.descendants(os.getpid()):
+            system.kill(pid)
+        output.drain(DRAIN_S)
+        if self._cut:
+            self._say_what_was_cut(output)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, wait_status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for child in self._children:
+                if child.pid == pid:
+                    child.alive = False
+                    self._judge_exit(child, exit_status(wait_status))
+
+    def _judge_exit(self, child: Child, status: int) -> None:
+        if status == 0:
+            outcome = "succeeded"
+        elif self._ending and child.signalled:
+            outcome = "stopped"
+            if self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
+                self._cut += [spec.label for spec in child.specs.values()]
+        else:
+            outcome = self._note_failure(child, status)
+        self._set_outcome(child, outcome)
+        if not self._ending and not self._failures and self._primary_has_ended():
+            self._let_others_finish()
+
+    def _note_failure(self, child: Child, status: int) -> str:
+        for_memory = system.out_of_memory_kills() > self._memory_kills
+        words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
+        if not words and isinstance(child, Launcher):
+            words = [child.failed(status)]
+        words = words or [failure.of_exit(min(child.specs), status, for_memory)]
+        self._failures += words
+        patience = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
+        self._judge_at = min(self._judge_at, time.monotonic() + patience)
+        return "stopped" if isinstance(child, Launcher) else words[0].summary
+
+    def _endless_roles(self) -> Set[str]:
+        """Of those that don't end by themselves; workers that have servers wait for work."""
+        roles = {spec.role for spec in self._launch.processes}
+        return {*SERVING_ROLES, "workers"} if "servers" in roles else set(SERVING_ROLES)
+
+    def _say_what_was_cut(self, output: Output) -> None:
+        index = len(self._status.processes)
+        self._save(processes=(*self._status.processes, replace(SERVICE, index=index)))
+        for label in self._cut:
+            output.say(
+                index,
+                "%s was still at work %g s after the primary had ended, and was stopped: what it "
+                "had not printed or saved is lost" % (label, self._launch.grace),
+            )
+
+    def _set_outcome(self, child: Child, outcome: str) -> None:
+        def judged(process: Process) -> Process:
+            if process.index not in child.specs:
+                return process
+            word = failure.read(self._folder, process.index)
+            return replace(process, outcome=word.summary if word else outcome)
+
+        self._save(processes=tuple(judged(p) for p in self._status.processes))
+
+    def _primary_has_ended(self) -> bool:
+        """Or, where the primary runs elsewhere, all that run here."""
+        leading = [child for child in self._children if "primary" in child.roles]
+        return not any(child.alive for child in leading or self._children)
+
+    def _let_others_finish(self) -> None:
+        """The primary has succeeded: workers get the grace period, servers are told at once."""
+        self._ending = (State.SUCCEEDED, "")
+        living = [child for child in self._children if child.alive]
+        if living:
+            self._enter(State.STOPPING, "the primary has ended: the others may finish")
+        for child in living:
+            if child.roles <= SERVING_ROLES:
+                child.signal(signal.SIGTERM)
+        self._terminate_at = time.monotonic() + self._launch.grace
+
+    def _decide(self, state: State, reason: str) -> None:
+        """Stop everything; the first decision stands."""
+        if self._ending is None:
+            self._ending = (state, reason)
+            self._enter(State.STOPPING, "stopping")
+            self._terminate_at = time.monotonic()
+
+    def _keep_time(self) -> None:
+        now = time.monotonic()
+        if self._cancel_requested():
+            self._decide(State.CANCELLED, "")
+        if self._launch.kernel and not self._launch.kernel.alive:
+            self._decide(State.CANCELLED, "the kernel that waited for it has ended")
+        if self._launch.timeout and now >= self._deadline:
+            self._decide(State.FAILED, "it ran longer than --timeout %g" % self._launch.timeout)
+        if self._primary and self._primary.has_ended():
+            self._decide(State.SUCCEEDED, "")
+        if now >= self._judge_at:
+            self._decide(State.FAILED, "")
+        if now >= self._terminate_at:
+            self._signal_living(signal.SIGTERM)
+            self._terminate_at, self._kill_at = NEVER, now + self._launch.grace
+        if now >= self._kill_at:
+            self._signal_living(signal.SIGKILL)
+
+    def _give_way(self) -> None:
+        """To a page that shows the run, for as long as it does, and to nobody else."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_EVERY_S
+            looked_at = is_looked_at(self._folder)
+            if looked_at != self._gives_way and system.weigh_session(half=looked_at):
+                self._gives_way = looked_at
+
+    def _signal_living(self, number: signal.Signals) -> None:
+        for child in self._children:
+            if child.alive:
+                child.signal(number)
+
+    def _end(self, output: Output) -> None:
+        state, error = self._ending or (State.FAILED, "")
+        if self._charts:
+            self._charts.finish()
+        lost = output.close()
+        alone = world.note(self._folder, len(self._launch.processes))
+        note = alone if state is State.SUCCEEDED else ""
+        if lost:
+            note = "the last %d bytes of the log were lost: %s" % (lost, output.trouble)
+        self._save(note=note)
+        if self._failures and state is State.FAILED:
+            error = failure.report(self._failures, self._status.processes)
+        self._enter(state, str(state), error=error)
+        give_up_at = time.monotonic() + LAST_STATUS_WITHIN_S
+        while self._status != self._saved and time.monotonic() < give_up_at:
+            time.sleep(TURN_S)
+            self._save()
+        disk.give_up_reserve(self._folder)
+
+    def _enter(self, state: State, phase: str, **changes: Any) -> None:
+        self._status = self._status.enter(state, phase, **changes)
+        self._save()
+
+    def _save(self, **changes: Any) -> None:
+        """Write the status if it has changed; if the disk won't have it, try again next turn."""
+        self._status = replace(self._status, **changes)
+        if self._status != self._saved:
+            try:
+                self._status.write(self._folder)
+            except OSError:
+                return
+            self._saved = self._status
+
+
+def _watched(child: Child) -> Iterator[Watched]:
+    for spec in child.specs.values():
+        environment = {**os.environ, **spec.environment}
+        mpi_rank = spec.rank if isinstance(child, Launcher) else None
+        yield Watched(spec.label, child.pid, environment, mpi_rank)
+
+
+def exit_status(wait_status: int) -> int:
+    """As in subprocess: negative for a signal."""
+    if os.WIFSIGNALED(wait_status):
+        return -os.WTERMSIG(wait_status)
+    return os.WEXITSTATUS(wait_status)
