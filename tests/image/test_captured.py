@@ -38,7 +38,7 @@ def test_a_cell_runs_in_a_container_with_what_it_needs(
     assert [layer.purpose for layer in image.layers] == ["base", "worker", "packages", "program"]
     code = (
         "import site; site.addsitedir('/opt/distrain/packages'); from pathlib import Path; "
-        "from distrain_nb.worker import program; program.run(Path('/opt/distrain/program'))"
+        "from distrain_nb.worker.rank import program; program.run(Path('/opt/distrain/program'))"
     )
     said = docker(
         *("run", "--rm", "--network=none", "--entrypoint=python3", image.uri, "-c", code),

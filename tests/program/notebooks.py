@@ -65,7 +65,7 @@ class Place:
         program.write(home)
         script = (
             "import sys\nfrom pathlib import Path\n"
-            "from distrain_nb.worker import program, tracebacks\n"
+            "from distrain_nb.worker.rank import program, tracebacks\n"
             "try:\n    program.run(Path(sys.argv[1]))\n"
             "except BaseException as error:\n"
             "    print(tracebacks.format_exception(error), file=sys.stderr)\n    sys.exit(1)\n"

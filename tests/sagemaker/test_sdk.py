@@ -78,5 +78,7 @@ def test_parameter_servers_are_asked_for(sent: Path) -> None:
         "mpi_options": "",
         "launcher": "parameter-server",
     }
-    assert (drivers / "distributed_drivers/distrain_nb/worker/parameter_server.py").exists()
+    assert (
+        drivers / "distributed_drivers/distrain_nb/worker/supervisor/parameter_server.py"
+    ).exists()
     assert "distributed_drivers/distrain_driver.py" in (drivers / "sm_train.sh").read_text()

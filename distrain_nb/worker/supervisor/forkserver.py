@@ -3,9 +3,9 @@
 It never runs user code, never touches CUDA and is nobody's kernel, so that what it forks is as
 clean as a new interpreter.
 `python -m distrain_nb.worker.supervisor.forkserver SOCKET IDLE FOLDER ANSWER` serves the run in
-FOLDER, whose client reads the pipe ANSWER, and then those that are sent to SOCKET, until it has been
-idle for IDLE seconds. With `SOCKET IDLE --warm PID STARTED MODULE…` it imports the modules and waits
-for a run as long as that kernel lives.
+FOLDER, whose client reads the pipe ANSWER, and then those that are sent to SOCKET, until it has
+been idle for IDLE seconds. With `SOCKET IDLE --warm PID STARTED MODULE…` it imports the modules and
+waits for a run as long as that kernel lives.
 """
 
 from __future__ import annotations
