@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars
-from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics.writer import _varint, event, record
 
 FILE = "events.out.tfevents.1"
 WRITERS = ("torch", "tensorboardX", "tensorflow", "log_metrics")
@@ -34,8 +34,8 @@ def written(writer: str) -> bytes:
                     for tag in "abc":
                         tf.summary.scalar(tag, step / 2, step=step)
         elif writer == "log_metrics":
-            made = [writer.event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
-            (Path(folder) / FILE).write_bytes(b"".join(map(writer.record, made)))
+            made = [event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
+            (Path(folder) / FILE).write_bytes(b"".join(map(record, made)))
         else:
             kind: Any = {"torch": SummaryWriter, "tensorboardX": tensorboardX.SummaryWriter}[writer]
             with kind(folder) as summary:
@@ -203,7 +203,7 @@ def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Pa
 def test_a_million_tags(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    begin, end = writer.event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
+    begin, end = event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
     with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
         for number in range(1_000_000):
             file.write(b"%b%07d%b" % (begin, number, end))
@@ -216,14 +216,14 @@ def test_a_million_tags(tmp_path: Path) -> None:
 def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None:
     import tensorflow as tf
 
-    picture = b"\x22" + writer._varint(1 << 20) + bytes(1 << 20)  # field 4 of an image's summary
-    value = b"\x0a\x01p\x22" + writer._varint(len(picture)) + picture
-    summary = b"\x0a" + writer._varint(len(value)) + value
-    event = b"\x10\x01\x2a" + writer._varint(len(summary)) + summary
+    picture = b"\x22" + _varint(1 << 20) + bytes(1 << 20)  # field 4 of an image's summary
+    value = b"\x0a\x01p\x22" + _varint(len(picture)) + picture
+    summary = b"\x0a" + _varint(len(value)) + value
+    event = b"\x10\x01\x2a" + _varint(len(summary)) + summary
     with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
         for step in range(64):
             file.write(event)
-            file.write(writer.event(1.0, step, {"loss": 0.5}))
+            file.write(event(1.0, step, {"loss": 0.5}))
     folder = EventFolder(tmp_path)
     tracemalloc.start()
     folder.read()
