@@ -13,9 +13,9 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from distrain_nb.backends.remote.log_ordering import Patience
 from distrain_nb.backends.remote.service import Entry
-from distrain_nb.backends.remote.settling import Patience
-from distrain_nb.backends.sagemaker.calls import client
+from distrain_nb.backends.sagemaker.client import client
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
 from distrain_nb.backends.sagemaker.metrics import Metrics
 

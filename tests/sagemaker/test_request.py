@@ -287,7 +287,7 @@ def test_a_shell_sends_the_same(tmp_path: Path) -> None:
     assert got == ["sagemaker", "create-training-job", "--region", "us-west-2", "--cli-input-json"]
     sent = json.loads(body)
     values = {RUN: sent["TrainingJobName"], ACCOUNT: "123456789012"}
-    image = filled(f"{plan.place.repository}:{RUN}", values)
+    image = filled(f"{plan.settings.repository}:{RUN}", values)
     assert sent == filled(plan.request, {**values, IMAGE: image})
     assert sent["RoleArn"] == ROLE
     assert sent["TrainingJobName"].startswith("my-run-")

@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.service import Stored
-from distrain_nb.backends.sagemaker.calls import client
+from distrain_nb.backends.sagemaker.client import client
 from distrain_nb.backends.sagemaker.making import make_repository
 from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.service import SageMakerService

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.backends.remote.code import Laid
-from distrain_nb.backends.sagemaker.code import write_archive
+from distrain_nb.backends.remote.delivery import Laid
+from distrain_nb.backends.sagemaker.delivery import write_archive
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.replica import tf_config
 from tests.sagemaker.cells import PARAMETER_SERVERS

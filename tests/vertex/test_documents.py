@@ -103,7 +103,7 @@ def test_a_package_and_its_module_are_where_the_document_s_command_has_them() ->
     plan = on_vertex(documents.SUBMIT, python_package=True)
     spec = plan.request["jobSpec"]
     folder = f"gs://my-bucket/distrain/{RUN}"
-    assert plan.place.region == "us-central1"
+    assert plan.settings.region == "us-central1"
     assert spec["baseOutputDirectory"] == {"outputUriPrefix": folder}
     for each in spec["workerPoolSpecs"]:
         package = each["pythonPackageSpec"]

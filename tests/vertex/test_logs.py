@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.backends.remote.service import Entry
-from distrain_nb.backends.vertex.calls import logging_client
+from distrain_nb.backends.vertex.client import logging_client
 from distrain_nb.backends.vertex.logs import Patience, read
 from tests.vertex.cloud_logging import NS, START, CloudLogging, fill, serving
 
@@ -24,7 +24,7 @@ PATIENCE = Patience(settle=5.0, late=10.0, busy=30.0)
 
 ANOTHER_PROCESS = """
 import json, sys
-from distrain_nb.backends.vertex.calls import logging_client
+from distrain_nb.backends.vertex.client import logging_client
 from distrain_nb.backends.vertex.logs import Patience, read
 address, cursor = sys.argv[1], json.load(sys.stdin)
 patience = Patience(settle=5.0, late=10.0, busy=30.0)

@@ -11,10 +11,10 @@ from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingP
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from distrain_nb.backends.local import LocalBackend
-from distrain_nb.backends.vertex.checks import ELSEWHERE
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
 from distrain_nb.backends.vertex.service import VertexService
+from distrain_nb.backends.vertex.validation import ELSEWHERE
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout

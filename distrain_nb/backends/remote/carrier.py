@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, Pace, brief
-from distrain_nb.backends.remote.fetching import Fetching, kinds
+from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.lock import NoLock, alone
 from distrain_nb.backends.remote.report import warning, with_report
 from distrain_nb.backends.remote.sending import Cancelled, send
@@ -95,10 +95,10 @@ class Carrier:
         run.take(self._submission.processes)
         send(run, self._service)
         forget(run.folder)
-        with closing(Fetching(run, self._service)) as fetching:
-            observed = self._follow(fetching)
+        with closing(Collector(run, self._service)) as collector:
+            observed = self._follow(collector)
             succeeded = observed.state is State.SUCCEEDED
-            missing = fetching.all_of(kinds(results=succeeded), run.pace.fetch)
+            missing = collector.all_of(kinds(results=succeeded), run.pace.fetch)
         run.keep(missing=missing)
         error = with_report(run, observed.state, observed.error)
         run.end(observed.state, error, self._note(observed.state, missing))
@@ -106,8 +106,8 @@ class Carrier:
     def fetch_again(self) -> None:
         """What was missing when the run had ended, if the service gives it now."""
         run = self._run
-        with closing(Fetching(run, self._service)) as fetching:
-            missing = fetching.all_of(tuple(run.journal.missing), 0.0)
+        with closing(Collector(run, self._service)) as collector:
+            missing = collector.all_of(tuple(run.journal.missing), 0.0)
         run.keep(missing=missing)
         error = with_report(run, run.status.state, run.status.error)
         note = self._note(run.status.state, missing)
@@ -126,7 +126,7 @@ class Carrier:
         out = lost if self._submission.rehearse is not None else again
         return f"some of what the job left could not be fetched; {out}. Missing are {why}"
 
-    def _follow(self, fetching: Fetching) -> Observed:
+    def _follow(self, collector: Collector) -> Observed:
         """Until the service says that the job has ended; a service that can't be reached is asked
         again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
@@ -138,7 +138,7 @@ class Carrier:
             else:
                 if observed.state.final:
                     return observed
-                trouble = self._do_what_can_be_done(fetching)
+                trouble = self._do_what_can_be_done(collector)
                 self._see(observed, trouble)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
             run.note(trouble)
@@ -153,14 +153,14 @@ class Carrier:
             stopped = self._asked or self._run.stop_wanted()
             return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
 
-    def _do_what_can_be_done(self, fetching: Fetching) -> str:
+    def _do_what_can_be_done(self, collector: Collector) -> str:
         """Each step by itself; what went wrong in the first that did."""
         trouble = ""
         for doing, step in (
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
-            ("fetch the job's lines", lambda: fetching.allowed(fetching.lines)),
-            ("fetch event files", lambda: fetching.allowed(fetching.events)),
+            ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
+            ("fetch event files", lambda: collector.allowed(collector.events)),
         ):
             try:
                 step()

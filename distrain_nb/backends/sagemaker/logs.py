@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from distrain_nb.backends.remote.log_ordering import NS, Line, Patience, settle, since
 from distrain_nb.backends.remote.service import Entry
-from distrain_nb.backends.remote.settling import NS, Line, Patience, settle, since
-from distrain_nb.backends.sagemaker.calls import THROTTLED, code_of
+from distrain_nb.backends.sagemaker.client import THROTTLED, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

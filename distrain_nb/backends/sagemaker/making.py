@@ -6,7 +6,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+from distrain_nb.backends.sagemaker.client import code_of, plain_words
 
 # The one region that has no name where buckets are made.
 _UNNAMED = "us-east-1"

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from distrain_nb.backends.remote.service import Stored
-from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+from distrain_nb.backends.sagemaker.client import code_of, plain_words
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.variables import NOTE, plain
-from distrain_nb.backends.sagemaker import given
-from distrain_nb.backends.sagemaker.checks import findings
+from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import (
     BARE,
     container_of,
@@ -21,8 +20,9 @@ from distrain_nb.backends.sagemaker.containers import (
 )
 from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
-from distrain_nb.backends.sagemaker.place import place_of, wrong
 from distrain_nb.backends.sagemaker.request import Start, Way, request_of
+from distrain_nb.backends.sagemaker.settings import settings_of, wrong
+from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import HIDDEN
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.backends.base import Job
-    from distrain_nb.backends.sagemaker.place import Place
+    from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
 
@@ -48,7 +48,7 @@ class SageMakerPlan:
     """
 
     job: Job
-    place: Place
+    settings: Settings
     start: Start
     base: str
     request: Mapping[str, Any] = field(repr=False)
@@ -67,9 +67,9 @@ class SageMakerPlan:
         run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"
         return {
             "run": run,
-            "region": self.place.region,
-            "bucket": self.place.bucket,
-            "repository": self.place.repository,
+            "region": self.settings.region,
+            "bucket": self.settings.bucket,
+            "repository": self.settings.repository,
             "way": self.start.way.name,
             "builder": self.job.builder,
             "base": self.base,
@@ -86,7 +86,7 @@ class SageMakerPlan:
         return [*needed, *(["boto3"] if fetches and not any(map(_is_boto3, needed)) else [])]
 
     def _values(self) -> dict[str, str]:
-        return plain(given.variables(self.job.backend_options.get("env", ())))
+        return plain(options.variables(self.job.backend_options.get("env", ())))
 
     def _without_values(self) -> dict[str, Any]:
         """The request as it is shown and kept."""
@@ -103,7 +103,7 @@ class SageMakerPlan:
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
         lines += [
-            f"aws sagemaker create-training-job --region {self.place.region or 'REGION'} \\",
+            f"aws sagemaker create-training-job --region {self.settings.region or 'REGION'} \\",
             '--cli-input-json "$(cat <<END',
             _in_shell(body),
             "END",
@@ -112,7 +112,7 @@ class SageMakerPlan:
         return "\n".join(lines) + "\n"
 
     def _target(self) -> str:
-        return f"{self.place.repository or 'REPOSITORY'}:{RUN}"
+        return f"{self.settings.repository or 'REPOSITORY'}:{RUN}"
 
     def _notes(self) -> Iterator[str]:
         if self._values():
@@ -133,18 +133,18 @@ def _is_boto3(requirement: str) -> bool:
 
 def plan(job: Job) -> SageMakerPlan:
     """Pure but for the environment and AWS's files, which say where. Raises OptionError."""
-    place = place_of(job)
+    settings = settings_of(job)
     job = replace(job, layout=replace(_with_primary(job.layout), launcher=_launcher(job)))
-    base = _base(job, place)
+    base = _base(job, settings)
     start = _start(job, base)
-    request = request_of(job, place, start)
+    request = request_of(job, settings, start)
     found = (
-        *wrong(place, rehearsed=job.rehearse is not None),
+        *wrong(settings, rehearsed=job.rehearse is not None),
         *findings(job, start, base),
         *about_processes(job.program, job.layout, start.ranks, devices(job.layout)),
         *beyond(request),
     )
-    return SageMakerPlan(job, place, start, base, request, found)
+    return SageMakerPlan(job, settings, start, base, request, found)
 
 
 def _with_primary(layout: Layout) -> Layout:
@@ -172,14 +172,14 @@ def _start(job: Job, base: str) -> Start:
     return Start(way, image or IMAGE, job.layout.launcher, _ranks(job))
 
 
-def _base(job: Job, place: Place) -> str:
+def _base(job: Job, settings: Settings) -> str:
     """The base image: as chosen, else the framework's container, else Python's own image in this
     notebook's version, which a rehearsal, too, gets without being logged in to AWS. Script mode has
     its framework's container, or none (empty)."""
     chosen = job.backend_options.get("base") or job.config.base_image
     if chosen:
         return str(chosen)
-    found = container_of(job, place.region) or ""
+    found = container_of(job, settings.region) or ""
     if job.backend_options.get("python_package"):
         return found
     if job.rehearse is None and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:

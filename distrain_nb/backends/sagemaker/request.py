@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.variables import plain, secrets
-from distrain_nb.backends.sagemaker import given, script
+from distrain_nb.backends.sagemaker import options, script
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.containers import framework_of
 from distrain_nb.backends.sagemaker.names import (
@@ -32,7 +32,7 @@ from distrain_nb.layout.formats.sagemaker import hosts, training_job
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Job
-    from distrain_nb.backends.sagemaker.place import Place
+    from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.layout import Layout
 
 # A spot job that names no time to wait gets this much beyond the time that it may run.
@@ -60,57 +60,57 @@ class Start:
     ranks: int
 
 
-def request_of(job: Job, place: Place, start: Start) -> dict[str, Any]:
+def request_of(job: Job, settings: Settings, start: Start) -> dict[str, Any]:
     """The whole request, with stand-ins for what only the submission can tell.
 
     Raises OptionError for options that can't be read.
     """
-    options = job.backend_options
+    given = job.backend_options
     said = training_job(job.layout)
     return present(
         TrainingJobName=RUN,
-        HyperParameters=_hyperparameters(job, place, start),
+        HyperParameters=_hyperparameters(job, settings, start),
         AlgorithmSpecification=_algorithm(job, start),
-        RoleArn=place.role or None,
-        InputDataConfig=[channel.config() for channel in _channels(job, place, start)],
-        OutputDataConfig=present(KmsKeyId=options.get("kms_key"), S3OutputPath=place.folder),
+        RoleArn=settings.role or None,
+        InputDataConfig=[channel.config() for channel in _channels(job, settings, start)],
+        OutputDataConfig=present(KmsKeyId=given.get("kms_key"), S3OutputPath=settings.folder),
         ResourceConfig={**said["ResourceConfig"], **_resources(job)},
         VpcConfig=present(
-            SecurityGroupIds=list(options.get("security_group", ())),
-            Subnets=list(options.get("subnet", ())),
+            SecurityGroupIds=list(given.get("security_group", ())),
+            Subnets=list(given.get("subnet", ())),
         ),
         StoppingCondition={**said.get("StoppingCondition", {}), **_times(job.layout)},
         Tags=_tags(job),
-        EnableNetworkIsolation=options.get("isolate"),
-        EnableInterContainerTrafficEncryption=options.get("encrypt"),
+        EnableNetworkIsolation=given.get("isolate"),
+        EnableInterContainerTrafficEncryption=given.get("encrypt"),
         EnableManagedSpotTraining=job.layout.spot or None,
         CheckpointConfig={
-            "S3Uri": job.layout.checkpoint or f"{place.folder}/{RUN}/checkpoints",
+            "S3Uri": job.layout.checkpoint or f"{settings.folder}/{RUN}/checkpoints",
             "LocalPath": CHECKPOINTS,
         },
-        TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": place.folder},
+        TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": settings.folder},
         Environment=_environment(job, start),
-        RetryStrategy=present(MaximumRetryAttempts=given.attempts(options.get("attempts", ""))),
-        RemoteDebugConfig=present(EnableRemoteDebug=options.get("web_access")),
+        RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.get("attempts", ""))),
+        RemoteDebugConfig=present(EnableRemoteDebug=given.get("web_access")),
     )
 
 
-def _hyperparameters(job: Job, place: Place, start: Start) -> dict[str, str]:
+def _hyperparameters(job: Job, settings: Settings, start: Start) -> dict[str, str]:
     """The user's, and in script mode the container's."""
-    own = given.hyperparameters(job.backend_options.get("hyperparameter", ()))
+    own = options.hyperparameters(job.backend_options.get("hyperparameter", ()))
     if start.way is not Way.SCRIPT:
-        return given.encoded(own)
+        return options.encoded(own)
     framework = job.layout.framework_name or framework_of(job)
-    archive = f"{place.folder}/{RUN}/{SOURCE}"
+    archive = f"{settings.folder}/{RUN}/{SOURCE}"
     if job.backend_options.get("isolate"):
         archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
-    theirs = script.hyperparameters(job.layout, start.ranks, place, framework)
+    theirs = script.hyperparameters(job.layout, start.ranks, settings, framework)
     theirs["sagemaker_submit_directory"] = archive
-    return given.encoded({**theirs, **own})
+    return options.encoded({**theirs, **own})
 
 
 def _algorithm(job: Job, start: Start) -> dict[str, Any]:
-    metrics = given.metrics(job.backend_options.get("metric", ()))
+    metrics = options.metrics(job.backend_options.get("metric", ()))
     commands = {Way.IMAGE: list(ENTRYPOINT), Way.FILES: ["sh", "-c", _START], Way.SCRIPT: None}
     return present(
         TrainingImage=start.image,
@@ -121,27 +121,27 @@ def _algorithm(job: Job, start: Start) -> dict[str, Any]:
     )
 
 
-def _channels(job: Job, place: Place, start: Start) -> tuple[Channel, ...]:
-    own = given.channels(job)
+def _channels(job: Job, settings: Settings, start: Start) -> tuple[Channel, ...]:
+    own = options.channels(job)
     if start.way is Way.FILES:
-        return (*own, Channel(CODE_CHANNEL, "s3", f"{place.folder}/{RUN}/{CODE}/"))
+        return (*own, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
     if start.way is Way.SCRIPT and job.backend_options.get("isolate"):
-        return (*own, Channel(SOURCE_CHANNEL, "s3", f"{place.folder}/{RUN}/{SOURCE}"))
+        return (*own, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
     return own
 
 
 def _resources(job: Job) -> dict[str, Any]:
     """What the layout doesn't say of the machines. Those with storage of their own encrypt it
     themselves, and take no key."""
-    options, pool = job.backend_options, hosts(job.layout)
+    given, pool = job.backend_options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
     family = (pool.machine or "").rpartition(".")[0]
     own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
     return present(
         VolumeSizeInGB=pool.disk_gb or default,
-        VolumeKmsKeyId=None if own_storage else options.get("kms_key"),
-        TrainingPlanArn=options.get("reservation"),
-        KeepAlivePeriodInSeconds=given.keep_alive(options.get("keep_alive", "")),
+        VolumeKmsKeyId=None if own_storage else given.get("kms_key"),
+        TrainingPlanArn=given.get("reservation"),
+        KeepAlivePeriodInSeconds=options.keep_alive(given.get("keep_alive", "")),
     )
 
 
@@ -153,7 +153,7 @@ def _times(layout: Layout) -> dict[str, int]:
 
 
 def _tags(job: Job) -> list[dict[str, str]]:
-    tags = given.tags(job.backend_options.get("label", ()))
+    tags = options.tags(job.backend_options.get("label", ()))
     experiment = {EXPERIMENT_TAG: job.experiment} if job.experiment else {}
     found = {**tags, **experiment, RUN_TAG: RUN}
     return [{"Key": key, "Value": value} for key, value in found.items()]
@@ -175,5 +175,5 @@ def _environment(job: Job, start: Start) -> dict[str, str]:
     if start.way is Way.FILES:
         told["PYTHONUNBUFFERED"] = "1"
         told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
-    variables = given.variables(job.backend_options.get("env", ()))
-    return {**told, **plain(variables), **secrets(variables, given.secret)}
+    variables = options.variables(job.backend_options.get("env", ()))
+    return {**told, **plain(variables), **secrets(variables, options.secret)}

@@ -10,7 +10,7 @@ from distrain_nb.layout.formats.hyperparameters import hyperparameters as of_dis
 from distrain_nb.layout.formats.sagemaker import distribution_argument, hosts
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.sagemaker.place import Place
+    from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.layout import Layout
 
 ENTRY = "distrain_program.py"
@@ -20,7 +20,7 @@ _MODEL_DIR = "/opt/ml/model"
 
 
 def hyperparameters(
-    layout: Layout, ranks: int, place: Place, framework: str | None
+    layout: Layout, ranks: int, settings: Settings, framework: str | None
 ) -> dict[str, Any]:
     """The containers' own but for where the archive is, with values that are yet to be encoded.
 
@@ -31,10 +31,10 @@ def hyperparameters(
         "sagemaker_program": ENTRY,
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
-        "sagemaker_region": place.region,
+        "sagemaker_region": settings.region,
         **of_distribution(argument, hosts(layout).machine),
     }
     if framework == "tensorflow":
         on_disk = argument.keys() & {"mpi", "smdistributed"}
-        found["model_dir"] = _MODEL_DIR if on_disk else f"{place.folder}/{RUN}/model"
+        found["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
     return found

@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import variables
-from distrain_nb.backends.remote.code import Laid, loose_files
-from distrain_nb.backends.remote.settling import Patience
-from distrain_nb.backends.sagemaker.calls import client, plain_words
-from distrain_nb.backends.sagemaker.code import write_archive
+from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.log_ordering import Patience
+from distrain_nb.backends.sagemaker.client import client, plain_words
+from distrain_nb.backends.sagemaker.delivery import write_archive
+from distrain_nb.backends.sagemaker.jobs import TrainingJobs
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
 from distrain_nb.backends.sagemaker.making import make_bucket, make_repository
 from distrain_nb.backends.sagemaker.metrics import Metrics
 from distrain_nb.backends.sagemaker.names import ACCOUNT, CODE, IMAGE, SOURCE, filled
 from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.request import Way
-from distrain_nb.backends.sagemaker.training import TrainingJobs
 from distrain_nb.image import Progress, Recipe, build
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from google.api_core import exceptions
 
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
-from distrain_nb.backends.vertex import calls
+from distrain_nb.backends.vertex import client
 from distrain_nb.backends.vertex.request import RUN_LABEL
 from distrain_nb.worker.files.status import State
 
@@ -48,7 +48,7 @@ class Jobs(ABC):
     def create(self, request: Mapping[str, Any]) -> str:
         """Send a request and give the job's name. Raises DistrainError, Unanswered if the job may
         be there all the same."""
-        with calls.plain_words("submit the job"):
+        with client.plain_words("submit the job"):
             try:
                 return self._send(request)
             except LOST as wrong:
@@ -56,12 +56,12 @@ class Jobs(ABC):
 
     def find(self, run: str) -> str:
         """The job whose label names the run; empty if there is none. Raises DistrainError."""
-        with calls.plain_words("look for the job"):
+        with client.plain_words("look for the job"):
             return self._find(f'labels.{RUN_LABEL}="{run}"')
 
     def observe(self, job: str) -> Observed:
         """State and phase, and why the job failed. Raises DistrainError, Gone if it was deleted."""
-        with calls.plain_words("ask how the job is doing"):
+        with client.plain_words("ask how the job is doing"):
             try:
                 found = self._get(job)
             except exceptions.NotFound as wrong:
@@ -74,7 +74,7 @@ class Jobs(ABC):
 
     def cancel(self, job: str) -> None:
         """Ask for it; a job that has ended stays as it is. Raises DistrainError."""
-        with calls.plain_words("cancel the job"):
+        with client.plain_words("cancel the job"):
             try:
                 self._cancel(job)
             except exceptions.FailedPrecondition:
@@ -102,14 +102,14 @@ class CustomJobs(Jobs):
 
     @cached_property
     def _client(self) -> Any:
-        return calls.job_client(self._region, self._endpoints)
+        return client.job_client(self._region, self._endpoints)
 
     def custom_job(self, job: str) -> str:
         return job
 
     def _find(self, where: str) -> str:
         asked = {"parent": self._parent, "filter": where}
-        found = self._client.list_custom_jobs(asked, retry=calls.patience(), timeout=calls.CALL_S)
+        found = self._client.list_custom_jobs(asked, retry=client.patience(), timeout=client.CALL_S)
         return next((job.name for job in found), "")
 
     def _send(self, request: Mapping[str, Any]) -> str:
@@ -118,15 +118,15 @@ class CustomJobs(Jobs):
 
         job = CustomJob.wrap(ParseDict(dict(request), CustomJob.pb(CustomJob())))
         sent = self._client.create_custom_job(
-            parent=self._parent, custom_job=job, retry=None, timeout=calls.CALL_S
+            parent=self._parent, custom_job=job, retry=None, timeout=client.CALL_S
         )
         return str(sent.name)
 
     def _get(self, job: str) -> Any:
-        return self._client.get_custom_job(name=job, retry=calls.patience(), timeout=calls.CALL_S)
+        return self._client.get_custom_job(name=job, retry=client.patience(), timeout=client.CALL_S)
 
     def _cancel(self, job: str) -> None:
-        self._client.cancel_custom_job(name=job, retry=calls.patience(), timeout=calls.CALL_S)
+        self._client.cancel_custom_job(name=job, retry=client.patience(), timeout=client.CALL_S)
 
 
 class Pipelines(Jobs):
@@ -134,17 +134,17 @@ class Pipelines(Jobs):
 
     @cached_property
     def _client(self) -> Any:
-        return calls.pipeline_client(self._region, self._endpoints)
+        return client.pipeline_client(self._region, self._endpoints)
 
     def custom_job(self, job: str) -> str:
-        with calls.plain_words("ask which job the pipeline runs"):
+        with client.plain_words("ask which job the pipeline runs"):
             told = self._get(job).training_task_metadata
         return str((told or {}).get("backingCustomJob", ""))
 
     def _find(self, where: str) -> str:
         asked = {"parent": self._parent, "filter": where}
         found = self._client.list_training_pipelines(
-            asked, retry=calls.patience(), timeout=calls.CALL_S
+            asked, retry=client.patience(), timeout=client.CALL_S
         )
         return next((job.name for job in found), "")
 
@@ -156,18 +156,18 @@ class Pipelines(Jobs):
             ParseDict(dict(request), TrainingPipeline.pb(TrainingPipeline()))
         )
         sent = self._client.create_training_pipeline(
-            parent=self._parent, training_pipeline=pipeline, retry=None, timeout=calls.CALL_S
+            parent=self._parent, training_pipeline=pipeline, retry=None, timeout=client.CALL_S
         )
         return str(sent.name)
 
     def _get(self, job: str) -> Any:
         return self._client.get_training_pipeline(
-            name=job, retry=calls.patience(), timeout=calls.CALL_S
+            name=job, retry=client.patience(), timeout=client.CALL_S
         )
 
     def _cancel(self, job: str) -> None:
         self._client.cancel_training_pipeline(
-            name=job, retry=calls.patience(), timeout=calls.CALL_S
+            name=job, retry=client.patience(), timeout=client.CALL_S
         )
 
 

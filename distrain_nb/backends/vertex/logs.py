@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from google.api_core import exceptions, retry
 
-from distrain_nb.backends.remote import settling
+from distrain_nb.backends.remote import log_ordering
+from distrain_nb.backends.remote.log_ordering import NS, Line
 from distrain_nb.backends.remote.service import Entry
-from distrain_nb.backends.remote.settling import NS, Line
-from distrain_nb.backends.vertex.calls import CALL_S, MAY_PASS
+from distrain_nb.backends.vertex.client import CALL_S, MAY_PASS
 from distrain_nb.backends.vertex.jobs import readable
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _ERROR = 500  # the severity that stderr gets
 
 
 @dataclass(frozen=True)
-class Patience(settling.Patience):
+class Patience(log_ordering.Patience):
     """Seconds, besides those for lines: how long Cloud Logging may be too busy before a call ends
     with what it has."""
 
@@ -53,7 +53,7 @@ def read(
     now = time.time()
     entries = _entries(client, project, job, cursor, patience, last=last)
     found = filter(None, (_line(entry, now) for entry in entries))
-    settled, after = settling.settle(found, cursor, now, patience, last=last)
+    settled, after = log_ordering.settle(found, cursor, now, patience, last=last)
     return [_entry(line) for line in settled], after
 
 
@@ -71,8 +71,8 @@ def _entries(
 
     clauses = ['resource.type="ml_job"', f'resource.labels.job_id="{job}"']
     spans = {
-        "timestamp": settling.since(cursor),
-        "receiveTimestamp": settling.received_since(cursor),
+        "timestamp": log_ordering.since(cursor),
+        "receiveTimestamp": log_ordering.received_since(cursor),
     }
     if all(spans.values()):
         asked = " OR ".join(f'{field}>="{_rfc3339(low)}"' for field, low in spans.items())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.service import Stored
-from distrain_nb.backends.vertex.calls import plain_words
+from distrain_nb.backends.vertex.client import plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.variables import NOTE, plain
-from distrain_nb.backends.vertex import mounts, request
-from distrain_nb.backends.vertex.base import base_of
-from distrain_nb.backends.vertex.checks import findings, launcher_of
-from distrain_nb.backends.vertex.place import missing, place_of
+from distrain_nb.backends.vertex import options, request
+from distrain_nb.backends.vertex.containers import base_of
+from distrain_nb.backends.vertex.settings import missing, settings_of
+from distrain_nb.backends.vertex.validation import findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.backends.base import Job
-    from distrain_nb.backends.vertex.place import Place
+    from distrain_nb.backends.vertex.settings import Settings
     from distrain_nb.findings import Finding
 
 # Names of runs stand in labels (63 characters) and tags, in lower case.
@@ -37,7 +37,7 @@ class VertexPlan:
     """
 
     job: Job
-    place: Place
+    settings: Settings
     base: str
     ranks_per_replica: int
     gpus: int
@@ -61,10 +61,10 @@ class VertexPlan:
         sent = request.training_pipeline(shown) if self.pipeline else shown
         return {
             "run": run,
-            "project": self.place.project,
-            "region": self.place.region,
-            "bucket": self.place.bucket,
-            "repository": self.place.repository,
+            "project": self.settings.project,
+            "region": self.settings.region,
+            "bucket": self.settings.bucket,
+            "repository": self.settings.repository,
             "pipeline": self.pipeline,
             "builder": self.job.builder,
             "base": self.base,
@@ -74,7 +74,7 @@ class VertexPlan:
         }
 
     def _values(self) -> dict[str, str]:
-        return plain(mounts.variables(self.job.backend_options.get("env", ())))
+        return plain(options.variables(self.job.backend_options.get("env", ())))
 
     def _without_values(self) -> Mapping[str, Any]:
         """The request as it is shown and kept."""
@@ -88,8 +88,8 @@ class VertexPlan:
         """What `gcloud ai custom-jobs create --config` takes, and its command line."""
         head = [
             "gcloud ai custom-jobs create --config=FILE",
-            f"--project={self.place.project or 'PROJECT'}",
-            f"--region={self.place.region or 'LOCATION'}",
+            f"--project={self.settings.project or 'PROJECT'}",
+            f"--region={self.settings.region or 'LOCATION'}",
             f"--display-name={shlex.quote(self.request['displayName'])}",
             f"--labels={','.join(f'{n}={v}' for n, v in self.request['labels'].items())}",
         ]
@@ -104,8 +104,8 @@ class VertexPlan:
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def _target(self) -> str:
-        place = self.place
-        repository = place.repository.replace("//", f"/{place.project or 'PROJECT'}/")
+        settings = self.settings
+        repository = settings.repository.replace("//", f"/{settings.project or 'PROJECT'}/")
         if repository.startswith("-docker"):
             repository = f"LOCATION{repository}"
         return f"{repository}/{_short(self.job.name or 'run')}:{request.RUN}"
@@ -121,17 +121,17 @@ class VertexPlan:
 
 def plan(job: Job) -> VertexPlan:
     """Pure but for the environment and gcloud's files, which say where. Raises OptionError."""
-    place, base = place_of(job), base_of(job)
+    settings, base = settings_of(job), base_of(job)
     gpus = _gpus(job)
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
     found = (
-        *missing(place),
-        *findings(job, place, base),
+        *missing(settings),
+        *findings(job, settings, base),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
     return VertexPlan(
-        job, place, base, ranks, gpus, request.custom_job(job, place, ranks, base), found
+        job, settings, base, ranks, gpus, request.custom_job(job, settings, ranks, base), found
     )
 
 

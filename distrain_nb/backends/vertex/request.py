@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.variables import plain, secrets
-from distrain_nb.backends.vertex import mounts
-from distrain_nb.backends.vertex.checks import launcher_of
+from distrain_nb.backends.vertex import options
+from distrain_nb.backends.vertex.validation import launcher_of
 from distrain_nb.layout import Role
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.layout.formats.vertex import IMAGE, custom_job_spec, image_of
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from distrain_nb.backends.base import Job
-    from distrain_nb.backends.vertex.place import Place
+    from distrain_nb.backends.vertex.settings import Settings
 
 # What only the moment of submission can tell: the run's own name in the cloud.
 RUN = "${RUN}"
@@ -31,17 +31,17 @@ SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 
 
-def custom_job(job: Job, place: Place, ranks: int, base: str) -> dict[str, Any]:
+def custom_job(job: Job, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
     """The `CustomJob`, with `RUN` where the run's name belongs.
 
     Where an image has yet to be built, its name is `IMAGE`. `base` is the container that runs a
     source distribution.
     """
-    labels = mounts.labels(job.backend_options.get("label", ()))
+    labels = options.labels(job.backend_options.get("label", ()))
     return {
         "displayName": job.name or "distrain",
         "labels": {**labels, RUN_LABEL: RUN},
-        "jobSpec": _job_spec(job, place, ranks, base),
+        "jobSpec": _job_spec(job, settings, ranks, base),
         **present(encryptionSpec=present(kmsKeyName=job.backend_options.get("kms_key"))),
     }
 
@@ -57,17 +57,17 @@ def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def output_folder(place: Place) -> str:
+def output_folder(settings: Settings) -> str:
     """Where all that a run leaves behind is kept, as `gs://…`."""
-    return f"gs://{place.bucket or 'BUCKET'}/distrain/{RUN}"
+    return f"gs://{settings.bucket or 'BUCKET'}/distrain/{RUN}"
 
 
-def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
+def environment(job: Job, settings: Settings, ranks: int) -> dict[str, str]:
     """What our worker is told, and what the user adds."""
     told = {
         "DISTRAIN_RUN": RUN,
         "DISTRAIN_RANKS": str(ranks),
-        "DISTRAIN_OUTPUT": output_folder(place),
+        "DISTRAIN_OUTPUT": output_folder(settings),
     }
     if job.results:
         told["DISTRAIN_RESULTS"] = ",".join(job.results)
@@ -77,8 +77,8 @@ def environment(job: Job, place: Place, ranks: int) -> dict[str, str]:
             told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
         told |= SHOW_TRANSPORT
-    given = mounts.variables(job.backend_options.get("env", ()))
-    stored = secrets(given, lambda name, text: mounts.secret(name, text, place.project))
+    given = options.variables(job.backend_options.get("env", ()))
+    stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
     return {**told, **plain(given), **stored}
 
 
@@ -114,27 +114,27 @@ def with_image(request: Any, image: str) -> Any:
     return image if request == IMAGE else request
 
 
-def _job_spec(job: Job, place: Place, ranks: int, base: str) -> dict[str, Any]:
-    options = job.backend_options
+def _job_spec(job: Job, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
+    given = job.backend_options
     spec = custom_job_spec(job.layout)
     pools = spec["workerPoolSpecs"]
     scheduling = spec.get("scheduling", {})
-    if options.get("restart"):
+    if given.get("restart"):
         scheduling["restartJobOnWorkerRestart"] = True
-    variables = environment(job, place, ranks)
+    variables = environment(job, settings, ranks)
     for position, container in _containers(job, variables, base):
         del pools[position]["containerSpec"]
         pools[position] |= container | _on_machines(job, position, pools[position])
     return present(
-        persistentResourceId=options.get("persistent_resource") or None,
+        persistentResourceId=given.get("persistent_resource") or None,
         workerPoolSpecs=pools,
         scheduling=scheduling,
-        serviceAccount=place.service_account or None,
-        network=place.network or None,
-        baseOutputDirectory={"outputUriPrefix": output_folder(place)},
-        tensorboard=_resource(place, "tensorboards", place.tensorboard),
-        enableWebAccess=options.get("web_access") or None,
-        **_experiment(job, place),
+        serviceAccount=settings.service_account or None,
+        network=settings.network or None,
+        baseOutputDirectory={"outputUriPrefix": output_folder(settings)},
+        tensorboard=_resource(settings, "tensorboards", settings.tensorboard),
+        enableWebAccess=given.get("web_access") or None,
+        **_experiment(job, settings),
     )
 
 
@@ -177,31 +177,31 @@ def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
 
 def _on_machines(job: Job, position: int, pool: dict[str, Any]) -> dict[str, Any]:
     """Mounts, and for those that train the reservation that machines are taken from."""
-    options = job.backend_options
+    given = job.backend_options
     trains = position in (Role.PRIMARY.position, Role.WORKERS.position)
-    affinity = mounts.reservation(options.get("reservation", "")) if trains else None
+    affinity = options.reservation(given.get("reservation", "")) if trains else None
     return present(
         machineSpec={**pool["machineSpec"], **present(reservationAffinity=affinity)},
-        nfsMounts=mounts.nfs_mounts(options.get("nfs", ())),
-        lustreMounts=mounts.lustre_mounts(options.get("lustre", "")),
+        nfsMounts=options.nfs_mounts(given.get("nfs", ())),
+        lustreMounts=options.lustre_mounts(given.get("lustre", "")),
     )
 
 
-def _experiment(job: Job, place: Place) -> dict[str, str]:
+def _experiment(job: Job, settings: Settings) -> dict[str, str]:
     """The experiment that the job is filed under; Vertex AI adds a run to it if none is named."""
     name, _, run = job.experiment.partition("/")
-    contexts = f"{place.parent}/metadataStores/default/contexts"
+    contexts = f"{settings.parent}/metadataStores/default/contexts"
     return present(
         experiment=f"{contexts}/{name}" if name else None,
         experimentRun=f"{contexts}/{name}-{run}" if run else None,
     )
 
 
-def _resource(place: Place, collection: str, name: str) -> str | None:
+def _resource(settings: Settings, collection: str, name: str) -> str | None:
     """A resource's full name, from that or from its number."""
     if not name:
         return None
-    return name if "/" in name else f"{place.parent}/{collection}/{name}"
+    return name if "/" in name else f"{settings.parent}/{collection}/{name}"
 
 
 def _listed(variables: Mapping[str, str]) -> list[dict[str, str]]:

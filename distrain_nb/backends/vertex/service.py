@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.code import Laid, loose_files
+from distrain_nb.backends.remote.delivery import Laid, loose_files
 from distrain_nb.backends.remote.variables import filled
-from distrain_nb.backends.vertex import calls, code, request
+from distrain_nb.backends.vertex import client, delivery, request
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import Patience, read
 from distrain_nb.backends.vertex.output import BucketOutput
@@ -51,8 +51,8 @@ class VertexService:
         text = str(sent)
         if request.PACKAGE_MODULE in text:
             tell(Progress("sending the package"))
-            package = code.source_distribution(laid, self.told["base"])
-            self._put(f"{request.PACKAGE}/{code.PACKAGE_FILE}", package)
+            package = delivery.source_distribution(laid, self.told["base"])
+            self._put(f"{request.PACKAGE}/{delivery.PACKAGE_FILE}", package)
         if f"/{request.CODE}/program" in text:
             tell(Progress("sending the code"))
             for name, path in loose_files(laid):
@@ -82,7 +82,7 @@ class VertexService:
             return (), cursor
         late = self.endpoints.get("late")
         patience = Patience.of_rehearsal(float(late)) if late else Patience()
-        with calls.plain_words("read the job's log"):
+        with client.plain_words("read the job's log"):
             return read(self._logging, self.told["project"], number, cursor, patience, last=last)
 
     def cancel(self, job: str) -> None:
@@ -112,7 +112,7 @@ class VertexService:
 
     def _put(self, name: str, data: bytes) -> None:
         blob = self._storage.bucket(self.told["bucket"]).blob(self._folder + name)
-        with calls.plain_words(f"write gs://{self.told['bucket']}/{blob.name}"):
+        with client.plain_words(f"write gs://{self.told['bucket']}/{blob.name}"):
             blob.upload_from_string(data, content_type="application/octet-stream")
 
     def _image(self, program: Laid, tell: Listener) -> str:
@@ -140,10 +140,10 @@ class VertexService:
 
     @cached_property
     def _storage(self) -> Any:
-        with calls.plain_words("log in to Cloud Storage"):
-            return calls.storage_client(self.told["project"], self.endpoints)
+        with client.plain_words("log in to Cloud Storage"):
+            return client.storage_client(self.told["project"], self.endpoints)
 
     @cached_property
     def _logging(self) -> Any:
-        with calls.plain_words("log in to Cloud Logging"):
-            return calls.logging_client(self.endpoints)
+        with client.plain_words("log in to Cloud Logging"):
+            return client.logging_client(self.endpoints)

@@ -42,7 +42,7 @@ REHEARSED = {"project": "rehearsal", "region": "us-central1", "bucket": "rehears
 
 
 @dataclass(frozen=True)
-class Place:
+class Settings:
     """Settings of a job; an empty text is one that nobody has made.
 
     `bucket` is a name without `gs://`; `repository` is where images are pushed to.
@@ -58,14 +58,14 @@ class Place:
 
     @property
     def parent(self) -> str:
-        """What the API calls the place."""
+        """What the API calls the location."""
         return f"projects/{self.project}/locations/{self.region}"
 
 
-def place_of(job: Job) -> Place:
+def settings_of(job: Job) -> Settings:
     """The settings that hold for a job. Reads the environment and the files of `gcloud`."""
     project, region = _setting(job, "project"), _setting(job, "region")
-    return Place(
+    return Settings(
         project=project,
         region=region,
         bucket=_setting(job, "bucket").removeprefix("gs://").strip("/"),
@@ -76,14 +76,14 @@ def place_of(job: Job) -> Place:
     )
 
 
-def missing(place: Place) -> Iterator[Finding]:
+def missing(settings: Settings) -> Iterator[Finding]:
     """An error for each setting that a job can't do without, with the ways to make it."""
     for name, example in (
         ("project", "my-project"),
         ("region", "us-central1"),
         ("bucket", "my-bucket"),
     ):
-        if not getattr(place, name):
+        if not getattr(settings, name):
             yield Finding(
                 f"vertex.no-{name}",
                 Severity.ERROR,

@@ -6,14 +6,14 @@ import io
 import tarfile
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.code import files_of_worker, unpinned
+from distrain_nb.backends.remote.delivery import files_of_worker, unpinned
 from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
 from distrain_nb.backends.sagemaker.script import ENTRY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from distrain_nb.backends.remote.code import Laid
+    from distrain_nb.backends.remote.delivery import Laid
 
 _ENTRY_SCRIPT = """\
 import os

@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.service import Observed
-from distrain_nb.backends.sagemaker import calls
-from distrain_nb.backends.sagemaker.training import observed
+from distrain_nb.backends.sagemaker import client
+from distrain_nb.backends.sagemaker.jobs import observed
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
@@ -108,7 +108,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("code", "message", "said"), REFUSED.values(), ids=REFUSED)
 def test_a_refusal_in_our_words(code: str, message: str, said: str) -> None:
-    with pytest.raises(DistrainError) as plain, calls.plain_words("do it"):
+    with pytest.raises(DistrainError) as plain, client.plain_words("do it"):
         raise ClientError({"Error": {"Code": code, "Message": message}}, "PutObject")
     assert str(plain.value).startswith("Can't do it: ")
     assert said in str(plain.value)
@@ -125,8 +125,8 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ask() -> None:
-    with calls.plain_words("ask AWS for the account"):
-        calls.client("sts", "us-east-1", {}).get_caller_identity()
+    with client.plain_words("ask AWS for the account"):
+        client.client("sts", "us-east-1", {}).get_caller_identity()
 
 
 @pytest.mark.usefixtures("nobody")
@@ -139,7 +139,7 @@ def test_who_is_not_logged_in_is_told_how(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_service_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "ATTEMPTS", 1)
-    nowhere = calls.client("sts", "us-east-1", {"sts": "http://127.0.0.1:9"})
-    with pytest.raises(DistrainError, match="AWS doesn't answer"), calls.plain_words("ask"):
+    monkeypatch.setattr(client, "ATTEMPTS", 1)
+    nowhere = client.client("sts", "us-east-1", {"sts": "http://127.0.0.1:9"})
+    with pytest.raises(DistrainError, match="AWS doesn't answer"), client.plain_words("ask"):
         nowhere.get_caller_identity()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.base import Job
-    from distrain_nb.backends.vertex.place import Place
+    from distrain_nb.backends.vertex.settings import Settings
 
 _CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
@@ -27,11 +27,11 @@ def launcher_of(job: Job) -> str:
     return chosen if chosen != "auto" else choose(job.program)[0]
 
 
-def findings(job: Job, place: Place, base: str) -> Iterator[Finding]:
+def findings(job: Job, settings: Settings, base: str) -> Iterator[Finding]:
     """All that the rules of layouts don't look at."""
     yield from _of_other_clouds(job)
     yield from _of_launcher(job)
-    yield from _of_tracking(job, place)
+    yield from _of_tracking(job, settings)
     image = job.layout.image or base
     if job.backend_options.get("python_package") and prebuilt(current(), image) is None:
         message = (
@@ -68,12 +68,12 @@ def _of_launcher(job: Job) -> Iterator[Finding]:
         yield _error("launcher", "launcher", message)
 
 
-def _of_tracking(job: Job, place: Place) -> Iterator[Finding]:
-    for name, value in (("tensorboard", place.tensorboard), ("experiment", job.experiment)):
-        if value and not place.service_account:
+def _of_tracking(job: Job, settings: Settings) -> Iterator[Finding]:
+    for name, value in (("tensorboard", settings.tensorboard), ("experiment", job.experiment)):
+        if value and not settings.service_account:
             message = f"--{name} needs a service account that writes to it: add --service-account"
             yield _error("no-service-account", name, message)
-    if place.tensorboard and job.experiment:
+    if settings.tensorboard and job.experiment:
         message = "--tensorboard and --experiment don't go together: an experiment brings its own"
         yield _error("two-trackers", "experiment", message)
     if not all(map(_CONTEXT.fullmatch, filter(None, job.experiment.split("/", 1)))):

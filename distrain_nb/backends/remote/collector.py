@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote import bring
+from distrain_nb.backends.remote import fetch
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.service import Denied, Entry
 from distrain_nb.image import Progress, at_most_every
@@ -21,14 +21,14 @@ LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
 TELL_EVERY_S = 0.3
 
 
-class Fetching:
+class Collector:
     """Lines, event files and results of one run."""
 
     def __init__(self, run: Carried, service: Service) -> None:
         self._run = run
         self._service = service
-        self._log = bring.Log(run.folder, run.journal)
-        self._points = bring.Points(run.folder)
+        self._log = fetch.Log(run.folder, run.journal)
+        self._points = fetch.Points(run.folder)
 
     def close(self) -> None:
         self._log.close()
@@ -43,14 +43,14 @@ class Fetching:
 
     def events(self) -> None:
         """What event files have grown by."""
-        bring.events(self._service.output, self._run.folder)
+        fetch.events(self._service.output, self._run.folder)
 
     def allowed(self, what: Callable[[], object]) -> None:
         """Do it; that a permission is missing, or an object refused, is told once, in the log, and
         done without."""
         try:
             what()
-        except (Denied, bring.Outside) as wrong:
+        except (Denied, fetch.Outside) as wrong:
             self._tell_once(str(wrong))
 
     def all_of(self, kinds: Sequence[str], patience: float) -> dict[str, str]:
@@ -66,7 +66,7 @@ class Fetching:
         while True:
             try:
                 step()
-            except bring.Outside as wrong:
+            except fetch.Outside as wrong:
                 self._tell_once(str(wrong))
                 return ""  # it will never be fetched
             except Denied as wrong:
@@ -93,7 +93,7 @@ class Fetching:
 
     def _results(self) -> None:
         tell = at_most_every(TELL_EVERY_S, self._run.show)
-        bring.results(self._service.output, self._run.folder, tell)
+        fetch.results(self._service.output, self._run.folder, tell)
 
     def _tell_once(self, text: str) -> None:
         if text not in self._run.journal.denied:

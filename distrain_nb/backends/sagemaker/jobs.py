@@ -10,7 +10,7 @@ from botocore import exceptions
 from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.service import Gone, Observed, Unanswered
-from distrain_nb.backends.sagemaker.calls import code_of, plain_words
+from distrain_nb.backends.sagemaker.client import code_of, plain_words
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 

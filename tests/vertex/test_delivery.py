@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from distrain_nb.api import program
-from distrain_nb.backends.remote.code import Laid
-from distrain_nb.backends.vertex.code import PACKAGE_FILE, needed, source_distribution
+from distrain_nb.backends.remote.delivery import Laid
+from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, needed, source_distribution
 
 SOURCE = """
 import os

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.remote.code import Laid
-from distrain_nb.backends.sagemaker.code import needed, write_archive
+from distrain_nb.backends.remote.delivery import Laid
 from distrain_nb.backends.sagemaker.containers import container_of, python_of
+from distrain_nb.backends.sagemaker.delivery import needed, write_archive
 from distrain_nb.layout import Layout
 from tests.sagemaker.jobs import job, laid
 

@@ -37,7 +37,7 @@ REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.amazo
 
 
 @dataclass(frozen=True)
-class Place:
+class Settings:
     """Settings of a job; an empty text is one that nobody has made.
 
     `bucket` is a name without `s3://`, `role` an ARN, `repository` where images are pushed to. The
@@ -55,7 +55,7 @@ class Place:
         return f"s3://{self.bucket or 'BUCKET'}/distrain"
 
 
-def place_of(job: Job) -> Place:
+def settings_of(job: Job) -> Settings:
     """The settings that hold for a job. Reads the environment, and AWS's and Studio's files."""
     studio = _studio()
     region = _region(job, studio)
@@ -63,7 +63,7 @@ def place_of(job: Job) -> Place:
     home = f"{ACCOUNT}.dkr.ecr.{region}.{domain}/distrain" if region else ""
     bucket = _setting(job, "bucket") or (f"sagemaker-{region}-{ACCOUNT}" if region else "")
     role = _setting(job, "role", studio.get("ExecutionRoleArn", ""))
-    return Place(
+    return Settings(
         region=region,
         bucket=bucket.removeprefix("s3://").strip("/"),
         role=f"arn:{partition}:iam::{ACCOUNT}:role/{role}" if role and ":" not in role else role,
@@ -71,22 +71,22 @@ def place_of(job: Job) -> Place:
     )
 
 
-def wrong(place: Place, *, rehearsed: bool) -> Iterator[Finding]:
+def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     """An error for each setting that is missing, with the ways to make it, or is no setting of
     AWS's."""
-    if not place.region:
+    if not settings.region:
         yield _error("no-region", "region", "no region is set: " + _ways("region", "us-east-1"))
-    elif not REGION_FORM.fullmatch(place.region):
-        message = f"{place.region!r} is no region of AWS; write one such as --region us-east-1"
+    elif not REGION_FORM.fullmatch(settings.region):
+        message = f"{settings.region!r} is no region of AWS; write one such as --region us-east-1"
         yield _error("region", "region", message)
-    if not place.role:
+    if not settings.role:
         yield _error("no-role", "role", "no role is set: " + _ways("role", "my-training-role"))
-    if "/" in place.bucket:
-        message = f"{place.bucket!r} is no bucket of S3: write its name alone, without a path"
+    if "/" in settings.bucket:
+        message = f"{settings.bucket!r} is no bucket of S3: write its name alone, without a path"
         yield _error("bucket", "bucket", message)
-    if place.repository and not rehearsed and not REPOSITORY_FORM.match(place.repository):
+    if settings.repository and not rehearsed and not REPOSITORY_FORM.match(settings.repository):
         message = (
-            f"SageMaker takes images from Amazon ECR only, and {place.repository} is elsewhere: "
+            f"SageMaker takes images from Amazon ECR only, and {settings.repository} is elsewhere: "
             "write --repository ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME, or leave it out"
         )
         yield _error("repository", "repository", message)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.sagemaker import given
-from distrain_nb.backends.sagemaker.code import needed
+from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
+from distrain_nb.backends.sagemaker.delivery import needed
 from distrain_nb.backends.sagemaker.elsewhere import ELSEWHERE
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
@@ -45,7 +45,7 @@ def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
 
 
 def _names_secrets(job: Job) -> bool:
-    told = given.variables(job.backend_options.get("env", ()))
+    told = options.variables(job.backend_options.get("env", ()))
     return any(value.startswith(STORED) for value in told.values())
 
 
@@ -61,13 +61,13 @@ def _of_other_clouds(job: Job) -> Iterator[Finding]:
 
 
 def _of_network(job: Job) -> Iterator[Finding]:
-    options = job.backend_options
-    subnets, groups = options.get("subnet"), options.get("security_group")
+    given = job.backend_options
+    subnets, groups = given.get("subnet"), given.get("security_group")
     if bool(subnets) != bool(groups):
         missing = "security_group" if subnets else "subnet"
         message = "--subnet and --security-group go together: a VPC is named by both"
         yield _error("vpc", missing, message)
-    for channel in given.channels(job):
+    for channel in options.channels(job):
         if channel.needs_vpc and not (subnets and groups):
             yield _error(
                 "file-system-vpc",
@@ -77,7 +77,7 @@ def _of_network(job: Job) -> Iterator[Finding]:
         if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
             message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
-    if options.get("encrypt") and hosts(job.layout).replicas == 1:
+    if given.get("encrypt") and hosts(job.layout).replicas == 1:
         message = "there is one host, so no traffic between hosts to encrypt"
         yield _warning("encrypt", "encrypt", message)
 

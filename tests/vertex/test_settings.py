@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.vertex.place import VARIABLES, missing, place_of
+from distrain_nb.backends.vertex.settings import VARIABLES, missing, settings_of
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from tests.vertex.jobs import job, planned
@@ -34,22 +34,22 @@ def test_each_source_yields_to_the_one_before(
 ) -> None:
     asked = replace(job(NOWHERE), backend_options={})
     write(gcloud, "default", "[core]\nproject = of-gcloud\n[compute]\nregion = us-east1\n")
-    assert place_of(asked).parent == "projects/of-gcloud/locations/us-east1"
+    assert settings_of(asked).parent == "projects/of-gcloud/locations/us-east1"
     write(
         gcloud, "default", "[core]\nproject = p%\n[compute]\nregion = a\n[ai]\nregion = us-west1\n"
     )
-    assert place_of(asked).parent == "projects/p%/locations/us-west1"
+    assert settings_of(asked).parent == "projects/p%/locations/us-west1"
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "of-env")
     monkeypatch.setenv("CLOUD_ML_REGION", "us-east4")
-    assert place_of(asked).parent == "projects/of-env/locations/us-east4"
+    assert settings_of(asked).parent == "projects/of-env/locations/us-east4"
     asked = replace(asked, config=Config(project="of-config", region="us-south1"))
-    assert place_of(asked).parent == "projects/of-config/locations/us-south1"
+    assert settings_of(asked).parent == "projects/of-config/locations/us-south1"
     asked = replace(
         asked,
         backend_options={"project": "of-option"},
         layout=replace(NOWHERE, region="europe-west4"),
     )
-    assert place_of(asked).parent == "projects/of-option/locations/europe-west4"
+    assert settings_of(asked).parent == "projects/of-option/locations/europe-west4"
 
 
 def test_the_active_configuration_of_gcloud_is_read(
@@ -60,16 +60,16 @@ def test_the_active_configuration_of_gcloud_is_read(
     write(gcloud, "work", "[core]\nproject = second\n")
     write(gcloud, "broken", "no section\n")
     (gcloud / "active_config").write_text("work\n", encoding="utf-8")
-    assert place_of(asked).project == "second"
+    assert settings_of(asked).project == "second"
     monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "default")
-    assert place_of(asked).project == "first"
+    assert settings_of(asked).project == "first"
     monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "broken")
-    assert place_of(asked).project == ""
+    assert settings_of(asked).project == ""
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     found = {
-        f.code: f.message for f in missing(place_of(replace(job(NOWHERE), backend_options={})))
+        f.code: f.message for f in missing(settings_of(replace(job(NOWHERE), backend_options={})))
     }
     assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
     for way in (
@@ -86,8 +86,8 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
 def test_a_rehearsal_needs_no_account() -> None:
     plan = planned(NOWHERE, rehearse="", options={"project": "", "bucket": ""})
     assert not plan.findings
-    assert plan.place.parent == "projects/rehearsal/locations/us-central1"
+    assert plan.settings.parent == "projects/rehearsal/locations/us-central1"
 
 
 def test_a_bucket_may_be_written_as_a_uri() -> None:
-    assert place_of(job(options={"bucket": "gs://mine/"})).bucket == "mine"
+    assert settings_of(job(options={"bucket": "gs://mine/"})).bucket == "mine"

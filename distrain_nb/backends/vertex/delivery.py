@@ -6,8 +6,8 @@ import io
 import tarfile
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.remote.code import Laid, files_of_worker, unpinned
-from distrain_nb.backends.vertex.base import IMPORTED_AS
+from distrain_nb.backends.remote.delivery import Laid, files_of_worker, unpinned
+from distrain_nb.backends.vertex.containers import IMPORTED_AS
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 

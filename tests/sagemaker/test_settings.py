@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.sagemaker import place
-from distrain_nb.backends.sagemaker.place import VARIABLES, place_of, wrong
+from distrain_nb.backends.sagemaker import settings
+from distrain_nb.backends.sagemaker.settings import VARIABLES, settings_of, wrong
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from tests.sagemaker.jobs import codes, job, planned
@@ -30,26 +30,26 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*VARIABLES, "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setattr(place, "STUDIO_FILE", tmp_path / "studio.json")
+    monkeypatch.setattr(settings, "STUDIO_FILE", tmp_path / "studio.json")
     return tmp_path
 
 
 def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = replace(job(NOWHERE), backend_options={})
     (files / "studio.json").write_text(json.dumps(STUDIO), encoding="utf-8")
-    found = place_of(asked)
+    found = settings_of(asked)
     assert found.region == "eu-north-1"
     assert found.role == STUDIO["ExecutionRoleArn"]
     assert found.bucket == "sagemaker-eu-north-1-${ACCOUNT}"
     assert found.repository == "${ACCOUNT}.dkr.ecr.eu-north-1.amazonaws.com/distrain"
     (files / "config").write_text("[default]\nregion = us-east-2\n", encoding="utf-8")
-    assert place_of(asked).region == "us-east-2"
+    assert settings_of(asked).region == "us-east-2"
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-1")
-    assert place_of(asked).region == "us-west-1"
+    assert settings_of(asked).region == "us-west-1"
     monkeypatch.setenv("AWS_REGION", "us-west-2")
-    assert place_of(asked).region == "us-west-2"
+    assert settings_of(asked).region == "us-west-2"
     asked = replace(asked, config=Config(region="ca-central-1", bucket="kept", role="of-config"))
-    found = place_of(asked)
+    found = settings_of(asked)
     assert (found.region, found.bucket) == ("ca-central-1", "kept")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/of-config"
     asked = replace(
@@ -57,7 +57,7 @@ def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.M
         backend_options={"bucket": "s3://mine/", "role": "service-role/of-option"},
         layout=replace(NOWHERE, region="eu-west-1"),
     )
-    found = place_of(asked)
+    found = settings_of(asked)
     assert (found.region, found.bucket) == ("eu-west-1", "mine")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/service-role/of-option"
 
@@ -66,25 +66,25 @@ def test_the_active_profile_of_aws_is_read(files: Path, monkeypatch: pytest.Monk
     asked = replace(job(NOWHERE), backend_options={})
     text = "[default]\noutput = json\n[profile work]\nregion = eu-west-3\ns3 =\n  a = b%\n"
     (files / "config").write_text(text, encoding="utf-8")
-    assert place_of(asked).region == ""
+    assert settings_of(asked).region == ""
     monkeypatch.setenv("AWS_PROFILE", "work")
-    assert place_of(asked).region == "eu-west-3"
+    assert settings_of(asked).region == "eu-west-3"
     (files / "config").write_text("no section\n", encoding="utf-8")
-    assert place_of(asked).region == ""
+    assert settings_of(asked).region == ""
     (files / "studio.json").write_text("{", encoding="utf-8")
-    assert place_of(asked).role == ""
+    assert settings_of(asked).role == ""
 
 
 def test_other_partitions_have_other_names() -> None:
-    china = place_of(replace(job(replace(NOWHERE, region="cn-north-1"), options={"role": "r"})))
+    china = settings_of(replace(job(replace(NOWHERE, region="cn-north-1"), options={"role": "r"})))
     assert china.role.startswith("arn:aws-cn:iam::")
     assert china.repository.endswith(".dkr.ecr.cn-north-1.amazonaws.com.cn/distrain")
-    gov = place_of(replace(job(replace(NOWHERE, region="us-gov-west-1"), options={"role": "r"})))
+    gov = settings_of(replace(job(replace(NOWHERE, region="us-gov-west-1"), options={"role": "r"})))
     assert gov.role.startswith("arn:aws-us-gov:iam::")
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
-    nowhere = place_of(replace(job(NOWHERE), backend_options={}))
+    nowhere = settings_of(replace(job(NOWHERE), backend_options={}))
     found = {finding.code: finding.message for finding in wrong(nowhere, rehearsed=False)}
     assert set(found) == {"sagemaker.no-region", "sagemaker.no-role"}
     for way in (
@@ -107,12 +107,12 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
 )
 def test_settings_of_another_cloud_are_no_settings_here(config: Config, code: str) -> None:
     asked = replace(job(NOWHERE), config=config, backend_options={"role": "training"})
-    found = [each.code for each in wrong(place_of(asked), rehearsed=False)]
+    found = [each.code for each in wrong(settings_of(asked), rehearsed=False)]
     assert code in found
 
 
 def test_a_rehearsal_needs_no_account() -> None:
     plan = planned(NOWHERE, rehearse="", options={"role": "", "bucket": ""})
     assert codes(plan) == []
-    assert (plan.place.region, plan.place.bucket) == ("us-east-1", "rehearsal")
+    assert (plan.settings.region, plan.settings.bucket) == ("us-east-1", "rehearsal")
     assert "${ACCOUNT}" not in plan.told()["request"]["RoleArn"]
