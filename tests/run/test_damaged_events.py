@@ -219,10 +219,10 @@ def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None
     picture = b"\x22" + _varint(1 << 20) + bytes(1 << 20)  # field 4 of an image's summary
     value = b"\x0a\x01p\x22" + _varint(len(picture)) + picture
     summary = b"\x0a" + _varint(len(value)) + value
-    event = b"\x10\x01\x2a" + _varint(len(summary)) + summary
+    large = b"\x10\x01\x2a" + _varint(len(summary)) + summary
     with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
         for step in range(64):
-            file.write(event)
+            file.write(large)
             file.write(event(1.0, step, {"loss": 0.5}))
     folder = EventFolder(tmp_path)
     tracemalloc.start()
