@@ -8,6 +8,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
+from distrain_nb.run import still
 
 SHOWS = """
 import pandas as pd
@@ -88,7 +89,8 @@ def test_a_notebooks_progress_bar_is_one_of_text(home: Path) -> None:
 
 
 def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
-    lines = [line.text for line in api.submit(SPAWNS, wait=True).lines() if line.stream == "o"]
+    run = api.submit(SPAWNS, wait=True)
+    lines = [line.text for line in still(run.lines()) if line.stream == "o"]
     shown, refused = lines
     assert shown == "'in a child'"
     assert "has nobody to ask in a run" in refused
