@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
-from distrain_nb.layout.layout import LAUNCHERS, PLACES
+from distrain_nb.layout.options import LAUNCHERS, PLACES
 from distrain_nb.layout.placed import job_of
 from distrain_nb.layout.rules.machines import machines_of
 from distrain_nb.layout.rules.positions import ROLES

@@ -6,14 +6,15 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import files
+from distrain_nb.layout.options import changed, line, split, texts
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-PLACES = ("local", "vertex", "sagemaker", "ai-platform")
-LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
 
 _FRAMEWORK = re.compile(r"(?P<name>.+?)(?:-(?P<version>\d[\w.]*))?")
 
@@ -65,39 +66,48 @@ class Layout:
         `spot=True` is short for `scheduling="SPOT"`. Raises OptionError naming the option, the
         value and the allowed form.
         """
-        from distrain_nb.layout.options import changed
-
         return changed(cls(), {"on": on, **options})
 
     @classmethod
     def from_line(cls, line: str) -> Layout:
         """Reads what `str` of a layout gives. Raises OptionError as `of` does."""
-        from distrain_nb.layout.options import changed, split
-
         return changed(cls(), split(line))
 
     @classmethod
     def from_yaml(cls, text: str) -> Layout:
-        """Reads what `to_yaml` gives. Raises OptionError as `of` does."""
-        from distrain_nb.layout.files import read
+        """Reads what `to_yaml` gives; options may also be written with dashes.
 
-        return read(text)
+        Raises OptionError as `of` does.
+        """
+        options = yaml_texts(text)
+        if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
+            raise OptionError("a layout is a mapping of options to values, such as `on: vertex`")
+        return changed(cls(), options)
+
+    @classmethod
+    def load(cls, name: str, folder: Path | str = files.FOLDER) -> Layout:
+        """The layout of that name, or of that file if `name` ends in `.yaml` or `.yml`.
+
+        Raises OptionError naming the file, and the saved layouts if there is no such file.
+        """
+        path, text = files.read(name, folder)
+        try:
+            return cls.from_yaml(text)
+        except OptionError as wrong:
+            raise OptionError(f"{path}: {wrong}") from None
 
     def to_yaml(self) -> str:
         """The options by name, as a YAML mapping."""
-        from distrain_nb.layout.files import written
+        return plain_yaml(texts(self))
 
-        return written(self)
+    def save(self, name: str, folder: Path | str = files.FOLDER) -> Path:
+        """Writes `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path.
 
-    def save(self, name: str, folder: Path | str = "layouts") -> Path:
-        """Writes `FOLDER/NAME.yaml`, for use as `--layout NAME`; gives its path."""
-        from distrain_nb.layout.files import save
-
-        return save(self, name, folder)
+        Raises OptionError for an unusable name.
+        """
+        return files.write(self.to_yaml(), name, folder)
 
     def __str__(self) -> str:
-        from distrain_nb.layout.options import line
-
         return line(self)
 
     def pool(self, role: Role) -> Pool | None:

@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout.layout import LAUNCHERS, PLACES, Layout
 from distrain_nb.layout.pool import POOL_FORM, Pool
+from distrain_nb.layout.sizing import sized_reducers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from distrain_nb.layout.layout import Layout
+
+PLACES = ("local", "vertex", "sagemaker", "ai-platform")
+LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
@@ -111,7 +116,7 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
     if automatic:
         del given["reducers"]
     layout = replace(layout, **{name: _value(name, given[name]) for name in given})
-    return _with_reducers(layout) if automatic else layout
+    return replace(layout, reducers=sized_reducers(layout)) if automatic else layout
 
 
 def split(text: str) -> dict[str, object]:
@@ -143,12 +148,9 @@ def texts(layout: Layout) -> dict[str, str]:
     return {
         option.field: option.write(getattr(layout, option.field))
         for option in OPTIONS
-        if option.field == "on" or getattr(layout, option.field) != _default(option.field)
+        if option.field == "on"
+        or getattr(layout, option.field) != getattr(type(layout), option.field)
     }
-
-
-def _default(field: str) -> object:
-    return getattr(Layout, field)
 
 
 def _printed(layout: Layout) -> Iterator[str]:
@@ -189,9 +191,3 @@ def _value(field: str, value: object) -> Any:
         raise OptionError(f"{option.name}: {wrong}") from None
     except ValueError:
         raise OptionError(f"{option.name} can't be {shown(value)}; write {option.form}") from None
-
-
-def _with_reducers(layout: Layout) -> Layout:
-    from distrain_nb.layout.sizing import sized_reducers
-
-    return replace(layout, reducers=sized_reducers(layout))

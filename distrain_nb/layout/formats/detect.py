@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.files import read
 from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.gcloud import from_command
 from distrain_nb.layout.formats.pieces import Imported
@@ -76,5 +75,5 @@ def _from_mapping(value: Any, text: str) -> Imported:
         if not value.keys().isdisjoint(("ResourceConfig", "AlgorithmSpecification")):
             return from_training_job(value)
         if "on" in value:
-            return Imported("layout", read(text))
+            return Imported("layout", Layout.from_yaml(text))
     raise OptionError(f"this is not a layout in a form that can be read; paste {FORMS}")

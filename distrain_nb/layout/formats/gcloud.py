@@ -12,8 +12,14 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.ai_platform import from_training_input, training_input
 from distrain_nb.layout.formats.pieces import Imported, chosen, unchosen, whole
-from distrain_nb.layout.formats.vertex import custom_job_spec, from_specs, worker_pool_specs
+from distrain_nb.layout.formats.vertex import (
+    custom_job_spec,
+    from_specs,
+    shared_image,
+    worker_pool_specs,
+)
 from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.sizing import reduction_image
 from distrain_nb.layout.yamls import data_yaml, yaml_texts
 
 if TYPE_CHECKING:
@@ -232,8 +238,6 @@ def _from_custom_job(words: Sequence[str], config: object) -> Imported:
 
 
 def _near_image(layout: Layout) -> Layout:
-    from distrain_nb.layout.sizing import reduction_image
-
     pool = layout.reducers
     if pool and pool.image is None:
         pool = replace(pool, image=reduction_image(current(), None))
@@ -272,8 +276,6 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
         else:
             left += _left(name, value, has_file=config is not None)
-    from distrain_nb.layout.formats.vertex import shared_image
-
     return Imported(AI_PLATFORM, shared_image(layout), tuple(left))
 
 

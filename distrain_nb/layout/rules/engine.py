@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.layout import PLACES, Layout
+from distrain_nb.layout.options import PLACES
 from distrain_nb.layout.placed import Job, job_of
 from distrain_nb.layout.rules.change import Change, change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.pool import Role
 
 MOST_FIXES = 4
