@@ -20,7 +20,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
-from distrain_nb.worker.rank import interactive
+from distrain_nb.worker.rank import interactive, process_groups
 
 MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
@@ -74,6 +74,7 @@ def run(folder: Path) -> Dict[str, Any]:
     main = _fresh_main(folder)
     pieces, flags = read_pieces(folder)
     interactive.begin()
+    process_groups.keep()
     for piece in pieces:
         for code in interactive.codes(piece.text, piece.label, flags, shows=piece.is_cell):
             execute(code, vars(main))

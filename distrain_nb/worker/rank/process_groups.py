@@ -1,0 +1,37 @@
+"""Process groups of gloo that a program has destroyed stay in memory as long as their rank.
+
+PyTorch takes a group apart when its last reference goes, which a DDP module may hold: in the thread
+that holds the interpreter's lock it joins the group's own thread, and that one may be waiting for
+the lock to free a tensor (pytorch/pytorch#56297). A function whose model is its own ended so, now
+and then. The process ends soon after, and frees all.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, List
+
+from distrain_nb.worker.rank.on_import import on_import
+
+_kept: List[Any] = []
+
+
+def keep() -> None:
+    """Keep what is destroyed from now on."""
+    on_import({"torch.distributed.distributed_c10d": _change})
+
+
+def _change(module: Any) -> None:
+    destroy = module.destroy_process_group
+
+    @functools.wraps(destroy)
+    def destroy_process_group(group: Any = None) -> None:
+        known = module._world.pg_map
+        _kept.extend(pg for pg, (backend, _) in known.items() if "gloo" in str(backend))
+        destroy(group)
+
+    module.destroy_process_group = destroy_process_group
+    package = sys.modules.get("torch.distributed")
+    if hasattr(package, destroy.__name__):  # it was imported before
+        setattr(package, destroy.__name__, destroy_process_group)

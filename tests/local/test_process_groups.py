@@ -1,0 +1,35 @@
+"""A program may let go of what it trained with, whatever its threads are doing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import api
+
+# The thread of a group ends when the group is taken apart.
+TRAINS = """
+import pathlib, torch, torch.distributed as dist
+{earlier}
+
+def train():
+    dist.init_process_group("gloo")
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    model(torch.ones(1, 2)).sum().backward()
+    dist.destroy_process_group()
+
+train()
+names = [(task / "comm").read_text().strip() for task in pathlib.Path("/proc/self/task").iterdir()]
+left = "pt_gloo_runloop" in names
+"""
+
+
+@pytest.mark.parametrize("earlier", ["", "from torch.distributed import *"])
+def test_a_destroyed_group_is_not_taken_apart_while_its_rank_works(
+    home: Path, earlier: str
+) -> None:
+    run = api.submit(
+        TRAINS.format(earlier=earlier), ranks_per_replica=2, result=("left",), wait=True
+    )
+    assert run.result["left"]
