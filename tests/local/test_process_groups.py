@@ -10,16 +10,16 @@ from distrain_nb import api
 
 # The thread of a group ends when the group is taken apart.
 TRAINS = """
-import pathlib, torch, torch.distributed as dist
+import gc, pathlib, torch, torch.distributed as dist
 {earlier}
 
 def train():
     dist.init_process_group("gloo")
-    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
-    model(torch.ones(1, 2)).sum().backward()
+    dist.all_reduce(torch.ones(1))
     dist.destroy_process_group()
 
 train()
+gc.collect()
 names = [(task / "comm").read_text().strip() for task in pathlib.Path("/proc/self/task").iterdir()]
 left = "pt_gloo_runloop" in names
 """
