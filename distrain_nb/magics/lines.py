@@ -57,9 +57,10 @@ def _logs(options: argparse.Namespace) -> None:
 def _follow(run: Run, rank: int | None) -> None:
     """Print lines as they come, once each, until the run has ended."""
     reader, over = LogReader(run.folder), False
+    process = None if rank is None else run.process_of(rank)
     while not over:
         over = run.state.final
-        lines = [line for line in reader if rank is None or line.process == rank]
+        lines = [line for line in reader if process in (None, line.process)]
         labels = {p.index: p.label for p in run.status.processes}
         for line in still(lines):
             if not line.moving:
@@ -85,7 +86,7 @@ def _cancel(options: argparse.Namespace) -> None:
 
 def _result(options: argparse.Namespace) -> Any:
     run = api.attach(options.run)
-    result = run.result.trusted if options.trust else run.result
+    result = run.results.trusted if options.trust else run.results
     if not options.into:
         return result
     values = dict(result)

@@ -15,6 +15,7 @@ from distrain_nb.worker.rank import values
 if TYPE_CHECKING:
     from pathlib import Path
 
+RETURNED = "result"  # what a function returned that was submitted
 _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _BY_OTHERS = 0o022
 
@@ -38,10 +39,15 @@ class Results(Mapping[str, Any]):
         """The same, for those who trust whoever could write them: it runs the code they name."""
         return Results(self._folder, self._run, trusts=True)
 
-    def __getitem__(self, name: str) -> Any:
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All names that were to come back, those that could not be saved too."""
         index = self._index()
-        if name not in (*self._names(index), *index.unsaved):
-            there = ", ".join(self._names(index)) or "nothing"
+        return (*self._names(index), *index.unsaved)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.named:
+            there = ", ".join(self) or "nothing"
             raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
         reader = Reader if self._trusts else PlainReader
         try:
@@ -51,7 +57,7 @@ class Results(Mapping[str, Any]):
                 f"result {name!r} of run {self._run} is more than plain data: to read it runs code "
                 f"that its file names ({wrong}), and others than you may have written that file, "
                 "such as whoever can write to the job's bucket. If you trust them: "
-                f"`run.result.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
+                f"`run.results.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
             ) from None
         except AttributeError as wrong:
             raise AttributeError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 import warnings
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote.submission import read_links
@@ -19,7 +20,7 @@ from distrain_nb.errors import (
     RunUnreadable,
 )
 from distrain_nb.run.log.reader import Line, LogReader, still
-from distrain_nb.run.results import Results, is_ours
+from distrain_nb.run.results import RETURNED, Results, is_ours
 from distrain_nb.run.store import OPTIONS_FILE
 from distrain_nb.run.summary import UNREADABLE
 from distrain_nb.worker.files.launch import RESULTS_FOLDER
@@ -27,7 +28,8 @@ from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics.resources import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
+    from concurrent.futures import Future
     from pathlib import Path
 
     import pandas as pd
@@ -154,11 +156,32 @@ class Run:
             raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
 
     def lines(self, rank: int | None = None) -> Iterator[Line]:
-        """The log as it is on disk now, of all processes or of one."""
-        return (line for line in LogReader(self.folder) if rank is None or line.process == rank)
+        """The log as it is on disk now, of all processes or of the one that has this rank.
+
+        Raises ValueError for a rank that the run doesn't have.
+        """
+        process = None if rank is None else self.process_of(rank)
+        return (line for line in LogReader(self.folder) if process in (None, line.process))
+
+    def process_of(self, rank: int) -> int:
+        """The index in the log of the process that has this rank in the world.
+
+        Parameter servers, reducers and evaluators have no rank. Raises ValueError for a rank
+        that the run doesn't have.
+        """
+        ranks = {p.rank: p.index for p in self.status.processes if p.rank is not None}
+        if rank not in ranks:
+            there = f"0 to {max(ranks)}" if ranks else "none, as its processes are not known yet"
+            raise ValueError(f"run {self.id} has no rank {rank}; its ranks are {there}")
+        return ranks[rank]
 
     def logs(self, rank: int | None = None) -> str:
-        """The log as text, each line with its process, progress bars as they were left."""
+        """The log as text, each line after its process's label, as in `[rank 3] …`; progress bars
+        as they were left.
+
+        With `rank`, the lines of that rank of the world alone: Raises ValueError for one that
+        the run doesn't have.
+        """
         labels = {p.index: p.label for p in self.status.processes}
         return "\n".join(
             f"[{labels.get(line.process, line.process)}] {line.text}"
@@ -194,10 +217,47 @@ class Run:
         with self._readable():
             return self._backend.fetch(dict(self.record.handle), self.folder)
 
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way. Raises RunUnreadable."""
+        return self.state.final
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Wait for its end, `timeout` seconds at most, and give what the function returned on
+        rank 0; for a cell, `results`.
+
+        Raises RunFailed with the report, RunCancelled, TimeoutError, ValueError for what could
+        not be saved, ResultUntrusted for what is more than plain data and came from a bucket
+        (`results.trusted["result"]` reads it), and what `results` raises.
+        """
+        self.wait(timeout)
+        return self.results[RETURNED] if RETURNED in self.results.named else self.results
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """Wait for its end, `timeout` seconds at most; RunFailed or RunCancelled if it has ended
+        so, else None. Raises TimeoutError."""
+        try:
+            self.wait(timeout)
+        except (RunFailed, RunCancelled) as wrong:
+            return wrong
+        return None
+
+    def future(self) -> Future[Any]:
+        """A future that has `result()` when the run has ended, for
+        `concurrent.futures.as_completed` and `wait`. To cancel it leaves the run alone."""
+        from distrain_nb.run.future import future_of
+
+        return future_of(self)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """`await run` gives `result()` and leaves the event loop free; to cancel the task that
+        awaits leaves the run alone."""
+        return asyncio.wrap_future(self.future()).__await__()
+
     @property
-    def result(self) -> Results:
+    def results(self) -> Results:
         """What `--result` named, by name: plain data alone where others may have written it. It is
-        asked for again if it could not be fetched.
+        asked for again if it could not be fetched. A function's run has `result` in it, what the
+        function returned on rank 0.
 
         Raises RunNotReady before the run has ended, and where the results can't be fetched.
         """

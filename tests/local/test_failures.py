@@ -259,7 +259,7 @@ except OSError:
 served = socket.create_server(address).getsockname()[1] == address[1]
 """
     run = api.submit(code, wait=True, result="kept,served")
-    assert dict(run.result) == {"kept": True, "served": True}
+    assert dict(run.results) == {"kept": True, "served": True}
 
 
 def test_no_line_of_a_flood_is_lost(nb: Kernel) -> None:

@@ -140,7 +140,7 @@ def test_a_long_folder_for_temporary_files_and_none_of_the_system(
             monkeypatch.delenv("XDG_RUNTIME_DIR")
         else:
             monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
-        assert api.submit("x = 1", wait=True, result="x").result["x"] == 1
+        assert api.submit("x = 1", wait=True, result="x").results["x"] == 1
     assert (long / f"distrain-{os.getuid()}").is_dir()
 
 

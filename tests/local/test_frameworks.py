@@ -92,7 +92,7 @@ def test_each_replica_is_told_its_role(home: Path, tmp_path: Path) -> None:
 def test_multi_worker_mirrored_strategy(nb: Kernel) -> None:
     assert not nb.run(MULTI_WORKER, 240).error
     run = api.attach()
-    assert run.result["reduced"] == 2.0
+    assert run.results["reduced"] == 2.0
     assert not run.status.note  # its ranks did not work alone
 
 
@@ -137,7 +137,7 @@ def test_parameter_server_strategy(nb: Kernel) -> None:
     outcome = nb.run(PARAMETER_SERVER, 240)
     assert not outcome.error, outcome.traceback
     run = api.attach()
-    assert run.result["total"] == 20.0
+    assert run.results["total"] == 20.0
     assert not run.status.note
     assert {p.label: p.outcome for p in run.status.processes} == {
         "rank 0": "succeeded", "rank 1": "stopped", "rank 2": "stopped", "ps 0": "stopped",
@@ -149,7 +149,7 @@ def test_mpirun(nb: Kernel) -> None:
     outcome = nb.run(MPI)
     assert not outcome.error, outcome.traceback
     run = api.attach()
-    assert run.result["total"] == 6
+    assert run.results["total"] == 6
     assert not run.status.note
     assert sorted(line.process for line in run.lines() if line.text == "hello of 3") == [0, 1, 2]
 
@@ -177,5 +177,5 @@ def test_a_cluster_of_pytorch_replicas(home: Path) -> None:
     code = "import torch, torch.distributed as dist, os\ndist.init_process_group('gloo')\n" \
            "t = torch.ones(1); dist.all_reduce(t); total = t.item()\n"  # fmt: skip
     run = api.submit(code, wait=True, workers="1", ranks_per_replica=2, result="total")
-    assert run.result["total"] == 4.0
+    assert run.results["total"] == 4.0
     assert os.environ.get("RANK") is None

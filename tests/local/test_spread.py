@@ -38,8 +38,8 @@ def test_what_the_kernel_prepared_alone_is_prepared_in_every_rank(nb: Kernel) ->
     outcome = nb.run(TRAINED, 240)
     assert not outcome.error, outcome.traceback
     run = api.attach()
-    assert run.result["told"][:4] == [2, 0.25, 2, 4]
-    assert str(run.result["told"][4]) == weights.strip()
+    assert run.results["told"][:4] == [2, 0.25, 2, 4]
+    assert str(run.results["told"][4]) == weights.strip()
     assert not run.status.note
 
 

@@ -50,9 +50,9 @@ def test_nothing_is_left_of_the_run_before(
 ) -> None:
     (notebook_folder / "mine.py").write_text("value = 1\n")
     monkeypatch.chdir(notebook_folder)
-    before = api.submit(LOOK, wait=True, result="state").result["state"]
+    before = api.submit(LOOK, wait=True, result="state").results["state"]
     api.submit(SPOIL, wait=True)
-    after = api.submit(LOOK, wait=True, result="state").result["state"]
+    after = api.submit(LOOK, wait=True, result="state").results["state"]
     assert after["folder"] == before["folder"] == str(notebook_folder)
     assert after["own modules"] == []
     assert "SPOILT" not in after["environment"]
@@ -124,7 +124,7 @@ def test_a_changed_local_module_is_seen(
     for value in (1, 2):
         (notebook_folder / "mine.py").write_text(f"value = {value}\n")
         run = api.submit("import mine\nvalue = mine.value", wait=True, result="value")
-        assert run.result["value"] == value
+        assert run.results["value"] == value
 
 
 def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

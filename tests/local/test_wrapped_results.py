@@ -36,7 +36,7 @@ model = nn.Linear(4, 2)
 )
 def test_the_module_in_a_wrapper_comes_back(home: Path, wrap: str) -> None:
     code = f"{START}model = {wrap}\nboth = {{'models': [model]}}\nw = model.module.weight{END}"
-    result = api.submit(code, wait=True, result="model,both,w").result
+    result = api.submit(code, wait=True, result="model,both,w").results
     assert type(result["model"]) is torch.nn.Linear
     assert torch.equal(result["model"].weight, result["w"])
     assert type(result["both"]["models"][0]) is torch.nn.Linear
@@ -57,16 +57,16 @@ weights = get_model_state_dict(model, options=options)
 """
     code = f"{START}{SHARD}{gather}{END}"
     run = api.submit(code, wait=True, result="weights", ranks_per_replica=2)
-    assert run.result["weights"]["weight"].shape == (2, 4)
+    assert run.results["weights"]["weight"].shape == (2, 4)
 
 
 def test_what_is_still_sharded_says_what_to_write(home: Path) -> None:
     code = f"{START}{SHARD}dense = [fully_shard(m) or m for m in [model]][0]\np = dense.weight{END}"
     run = api.submit(code, wait=True, result="dense,p", ranks_per_replica=2)
     with pytest.raises(ValueError, match="get_model_state_dict"):
-        run.result["dense"]
+        run.results["dense"]
     with pytest.raises(ValueError, match=r"\.full_tensor\(\)"):
-        run.result["p"]
+        run.results["p"]
 
 
 @pytest.fixture
@@ -78,4 +78,4 @@ def main_without_net() -> Iterator[None]:
 def test_a_class_of_the_cell_alone_says_what_to_do(home: Path, main_without_net: None) -> None:
     code = "class Net:\n    pass\nnet = Net()"
     with pytest.raises(AttributeError, match="run its definition in a cell of its own first"):
-        api.submit(code, wait=True, result="net").result["net"]
+        api.submit(code, wait=True, result="net").results["net"]

@@ -36,7 +36,7 @@ def test_a_result_comes_into_the_namespace(nb: Kernel) -> None:
     assert nb.run("%distrain result mine --into").text.startswith("from run 1 (mine): total, table")
     assert nb.run("print(total, table)").text == "42 {'a': [1, 2]}\n"
     assert (
-        nb.run("import distrain_nb; print(distrain_nb.attach('mine').result['total'])").text
+        nb.run("import distrain_nb; print(distrain_nb.attach('mine').results['total'])").text
         == "42\n"
     )
 
@@ -44,12 +44,12 @@ def test_a_result_comes_into_the_namespace(nb: Kernel) -> None:
 def test_a_result_that_cannot_be_saved_says_why(home: Path) -> None:
     code = "import threading\ngood, lock = 1, threading.Lock()"
     run = api.submit(code, wait=True, result="good,lock")
-    assert run.result["good"] == 1
+    assert run.results["good"] == 1
     assert "--result lock could not be saved" in run.logs()
     with pytest.raises(ValueError, match="lock was not saved"):
-        run.result["lock"]
+        run.results["lock"]
     with pytest.raises(KeyError, match="brought back good"):
-        run.result["other"]
+        run.results["other"]
 
 
 def test_a_cell_gets_arguments_as_a_script_does(nb: Kernel) -> None:

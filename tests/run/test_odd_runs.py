@@ -88,7 +88,7 @@ def test_it_is_a_row_that_says_so_and_can_be_deleted(
     rows = table.rows(store)["runs"]
     assert [each["id"] for each in rows][-1] == whole.id
     found = api.attach(odd.id)
-    for deed in (lambda: found.state, lambda: found.result, found.wait):
+    for deed in (lambda: found.state, lambda: found.results, found.wait):
         with pytest.raises(RunUnreadable, match=rf"run {odd.id} .* `%distrain delete {odd.id}`"):
             deed()
     api.delete(found)
@@ -136,8 +136,8 @@ def test_what_else_is_damaged_says_so_where_it_is_asked_for(store: Store) -> Non
     for deed in (
         lambda: run.options,
         lambda: run.links,
-        lambda: list(run.result),
-        lambda: run.result["x"],
+        lambda: list(run.results),
+        lambda: run.results["x"],
         lambda: api.compare(run, stored_run(store)),
     ):
         with pytest.raises(RunUnreadable, match=f"run {run.id} "):

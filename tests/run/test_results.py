@@ -170,10 +170,10 @@ def test_a_local_run_s_own_file_is_read_whole(home: Path) -> None:
         run.wait(60)
     finally:
         os.umask(before)
-    assert run.result["net"]["a"] == 1
+    assert run.results["net"]["a"] == 1
     objects = run.folder / "results" / values.OBJECTS
     assert objects.stat().st_mode & 0o022 == 0
     objects.chmod(0o664)  # as an earlier version left it where the umask was 002
     with pytest.raises(ResultUntrusted, match=r"collections\.UserDict"):
-        run.result["net"]
-    assert run.result.trusted["net"]["a"] == 1
+        run.results["net"]
+    assert run.results.trusted["net"]["a"] == 1

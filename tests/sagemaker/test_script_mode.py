@@ -80,7 +80,7 @@ def test_two_hosts_of_a_framework_container(images: str) -> None:
     )  # fmt: skip
     for rank in (0, 1):
         assert f"[rank {rank}] host algo-{rank + 1} of 2" in run.logs(rank).splitlines()
-    assert run.result["total"] == 60
+    assert run.results["total"] == 60
     values = run.metrics()
     assert list(values["loss"]) == [0.5]
     assert list(values["accuracy"]) == [0.75]

@@ -76,7 +76,7 @@ def test_two_hosts_and_their_data(base: str, data: None) -> None:
         channel="sharded=s3://my-data/train,sharded",
         data="piped=s3://my-data/train,mode=Pipe",
     )
-    assert run.result["total"] == 12
+    assert run.results["total"] == 12
     found = [run.logs(rank).splitlines() for rank in (0, 1)]
     assert found[0][0] == "[rank 0] host algo-1 of 2 has ['0.txt', '2.txt']"
     assert found[1][0] == "[rank 1] host algo-2 of 2 has ['1.txt']"
@@ -94,7 +94,7 @@ def test_interrupted_and_resumed_from_a_checkpoint(base: str) -> None:
     )
     said = run.logs(0).splitlines()
     assert said == ["[rank 0] from step 0", "[rank 0] saved", "[rank 0] from step 7"]
-    assert run.result["total"] == 7
+    assert run.results["total"] == 7
 
 
 def test_a_host_that_fails(base: str) -> None:
@@ -117,6 +117,6 @@ found = os.environ["MINE"], os.environ["HF_TOKEN"]
 def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
     env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
     run = rehearsed(SECRETS, base, result="found", env=env, workers="ml.m5.xlarge")
-    assert run.result["found"] == ("correct-horse-battery", "rehearsal of hf")
+    assert run.results["found"] == ("correct-horse-battery", "rehearsal of hf")
     files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
     assert not [path for path in files if b"correct-horse" in path.read_bytes()]

@@ -68,7 +68,7 @@ def test_two_pools(base: str, with_pip: str, package: bool) -> None:
     base = with_pip if package else base
     pools = {"workers": "2*n1-standard-4", "python_package": package}
     run = rehearsed(HELLO, base, result="total", **pools)
-    assert run.result["total"] == 43
+    assert run.results["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
         assert run.logs(rank) == f"[rank {rank}] hello of {place}"
 
@@ -86,8 +86,8 @@ def with_mpi(images: str, tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_mpirun_on_two_replicas_of_an_own_image(with_mpi: str) -> None:
     ranks = {"workers": "n1-standard-4", "ranks_per_replica": 2}
     run = rehearsed(MPI, with_mpi, image=with_mpi, result="hosts,total", **ranks)
-    assert run.result["total"] == 4
-    assert [host.rpartition("workerpool")[2][0] for host in run.result["hosts"]] == ["0", "1"]
+    assert run.results["total"] == 4
+    assert [host.rpartition("workerpool")[2][0] for host in run.results["hosts"]] == ["0", "1"]
 
 
 def test_a_replica_that_fails(base: str) -> None:
@@ -106,7 +106,7 @@ def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> Non
     steps = [f"step {number}" for number in range(6)]
     expected = ["from step 0", *steps[:4], "from step 4", *steps[4:]]
     assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
-    assert run.result["total"] == 4
+    assert run.results["total"] == 4
     said = run.logs().splitlines()
     assert any("[service 0] This is a rehearsal on one machine." in line for line in said)
     assert "[service 0] Replica primary 0 was preempted." in said
@@ -122,6 +122,6 @@ found = os.environ["MINE"], os.environ["HF_TOKEN"]
 def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
     env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
     run = rehearsed(SECRETS, base, result="found", env=env)
-    assert run.result["found"] == ("correct-horse-battery", "rehearsal of hf")
+    assert run.results["found"] == ("correct-horse-battery", "rehearsal of hf")
     files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
     assert not [path for path in files if b"correct-horse" in path.read_bytes()]

@@ -138,7 +138,7 @@ def _outcome(run: Run, each: Summary) -> dict[str, str]:
     judged = (
         {f"best {each.best.tag} ({each.best.kind})": f"{each.best.value:.6g}"} if each.best else {}
     )
-    results = {"results": ", ".join(run.result)} if each.facts.final else {}
+    results = {"results": ", ".join(run.results)} if each.facts.final else {}
     return {
         "state": each.facts.state,
         "duration": duration(each.facts.elapsed(time.time())),
