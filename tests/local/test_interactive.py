@@ -69,7 +69,7 @@ def test_the_last_expression_is_said_by_the_first_rank(
 ) -> None:
     each = "print" in cell
     run = api.submit(cell, wait=True, ranks_per_replica=2)
-    assert [line.text for line in run.lines()] == lines * (2 if each else 1)
+    assert [line.text for line in still(run.lines())] == lines * (2 if each else 1)
 
 
 def test_a_figure_that_is_shown_is_told_where_to_go(
@@ -77,7 +77,7 @@ def test_a_figure_that_is_shown_is_told_where_to_go(
 ) -> None:
     monkeypatch.setenv("DISPLAY", ":99")  # with which matplotlib itself would warn, obscurely
     run = api.submit(PLOTS, wait=True, ranks_per_replica=2)
-    (said,) = run.lines()
+    (said,) = still(run.lines())
     assert (said.process, said.stream) == (0, "e")
     assert "figure.savefig('name.png') writes a file" in said.text
 
