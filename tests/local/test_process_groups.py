@@ -32,4 +32,4 @@ def test_a_destroyed_group_is_not_taken_apart_while_its_rank_works(
     run = api.submit(
         TRAINS.format(earlier=earlier), ranks_per_replica=2, result=("left",), wait=True
     )
-    assert run.result["left"]
+    assert run.results["left"]
