@@ -4,21 +4,26 @@ This module travels with the worker into containers, so it is standard library o
 Python 3.8, and imports a name's module when the name is first used.
 """
 
+import os
 from typing import Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Executor": "distrain_nb.api.executor",
     "attach": "distrain_nb.api",
     "check": "distrain_nb.api",
     "compare": "distrain_nb.api",
     "doctor": "distrain_nb.health",
     "plan": "distrain_nb.api",
+    "remote": "distrain_nb.api.executor",
     "runs": "distrain_nb.api",
     "submit": "distrain_nb.api",
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",
 }
+# Where ranks run, and what they spawn, a function is the function itself.
+_IN_A_RUN = {"DISTRAIN_PROGRAM", "DISTRAIN_RUN_FOLDER"}
 
 __all__ = ["__version__", *sorted(_HOMES)]
 
@@ -28,7 +33,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
-    return getattr(importlib.import_module(_HOMES[name]), name)
+    at_rank = name == "remote" and _IN_A_RUN & os.environ.keys()
+    home = "distrain_nb.worker.rank.remote" if at_rank else _HOMES[name]
+    return getattr(importlib.import_module(home), name)
 
 
 def __dir__() -> "list[str]":

@@ -13,6 +13,10 @@ from distrain_nb.health.check import Check, State, packages
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from typing_extensions import Unpack
+
+    from distrain_nb.api.keywords import Options
+
 VERTEX_PACKAGES = ("google-cloud-aiplatform", "google-cloud-logging", "google-cloud-storage")
 
 
@@ -23,14 +27,14 @@ def vertex() -> Iterator[Check]:
         _google_login(),
         "run gcloud auth application-default login; on Workbench the machine's account serves",
     )
-    yield _settings("vertex", primary="n1-standard-4")
+    yield _settings(on="vertex", primary="n1-standard-4")
 
 
 def sagemaker() -> Iterator[Check]:
     """SageMaker's."""
     yield packages("packages", ("boto3",), "sagemaker")
     yield _login(_aws_login(), "run aws configure or aws sso login; in Studio its role serves")
-    yield _settings("sagemaker", workers="ml.m5.xlarge")
+    yield _settings(on="sagemaker", workers="ml.m5.xlarge")
 
 
 def _login(found: str, remedy: str) -> Check:
@@ -59,9 +63,9 @@ def _aws_login() -> str:
     return str(kept) if kept.exists() else ""
 
 
-def _settings(place: str, **layout: str) -> Check:
-    """What a small job of that place would be refused for: what has not been set."""
-    wrong = errors(api.check("pass", on=place, **layout))
+def _settings(**job: Unpack[Options]) -> Check:
+    """What a small job would be refused for: what has not been set."""
+    wrong = errors(api.check("pass", **job))
     if not wrong:
         return Check("settings", State.GOOD, "complete: %distrain config shows and changes them")
     names = [finding.where for finding in wrong]

@@ -11,8 +11,8 @@ from distrain_nb import api
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.advice import Advice, Case, advise, case_of
-from distrain_nb.magics.cell import notebook
 from distrain_nb.program.advice import findings, findings_in
+from distrain_nb.program.notebook.shell import notebook_of
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +68,7 @@ def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[
     """What was read, and what was found there."""
     if script and not script.isdecimal():
         return script, findings(_text(Path(script)), script)
-    here = notebook(shell)
+    here = notebook_of(shell)
     cells = {cell.label: cell for cell in here.cells}
     if script:
         cell = cells.get(f"Cell In[{script}]")

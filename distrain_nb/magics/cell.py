@@ -12,7 +12,8 @@ from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
-from distrain_nb.program import Cell, Notebook, working_folder
+from distrain_nb.program import Cell
+from distrain_nb.program.notebook.shell import label, notebook_of
 from distrain_nb.program.progress import heard_by
 
 if TYPE_CHECKING:
@@ -69,9 +70,8 @@ def _long_work_shown() -> Iterator[None]:
 
 def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
     """The cell that is running, in its notebook."""
-    api.current_notebook = lambda: notebook(shell)
-    label = _label(len(shell.history_manager.input_hist_raw) - 1)
-    return api.Source(Cell(label, f"%%distrain {line}\n{cell}"), notebook(shell), first_line=2)
+    name = label(len(shell.history_manager.input_hist_raw) - 1)
+    return api.Source(Cell(name, f"%%distrain {line}\n{cell}"), notebook_of(shell), first_line=2)
 
 
 def watch(run: Run, waits: bool) -> None:
@@ -105,20 +105,6 @@ def _wait(run: Run, monitor: Monitor) -> None:
     while not run.state.final:
         seen = seen and _succeeds(monitor.refresh)
         time.sleep(REFRESH_EVERY_S)
-
-
-def notebook(shell: InteractiveShell) -> Notebook:
-    """The notebook as capture sees it: the names, and the cells that have been executed."""
-    sources = shell.history_manager.input_hist_raw
-    cells = [Cell(_label(n), source) for n, source in enumerate(sources) if source]
-    hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
-    names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
-    return Notebook(names, cells, working_folder())
-
-
-def _label(number: int) -> str:
-    """What IPython calls a cell in tracebacks."""
-    return f"Cell In[{number}]"
 
 
 def _raise_outcome(run: Run, shown: bool) -> None:

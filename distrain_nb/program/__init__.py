@@ -3,6 +3,7 @@
 from distrain_nb.program.capture import capture
 from distrain_nb.program.notebook.cells import Cell, Notebook, working_folder
 from distrain_nb.program.notebook.function import of_function
+from distrain_nb.program.notebook.shell import current_notebook
 from distrain_nb.program.program import CarriedSource, CarriedValue, Program
 from distrain_nb.worker.rank.program import Segment
 
@@ -14,6 +15,7 @@ __all__ = [
     "Program",
     "Segment",
     "capture",
+    "current_notebook",
     "of_function",
     "working_folder",
 ]

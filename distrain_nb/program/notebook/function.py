@@ -1,38 +1,70 @@
-"""A plain Python function as a cell, so that it can be submitted from a script."""
+"""A plain Python function as a cell, so that it can be submitted with its arguments."""
 
 from __future__ import annotations
 
 import inspect
 import linecache
+import sys
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.program.notebook.cells import Cell, Notebook
+from distrain_nb.program.notebook.shell import current_notebook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 
 def of_function(function: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Cell, Notebook]:
     """The cell that calls a function, and its module as the notebook that it needs.
 
-    The cell is `result = train(*args, **kwargs)`. A function of the main script travels as
-    source; one of an imported module is imported. Raises OptionError for what has no name at
-    the top level of a module: lambdas, methods, functions inside functions.
+    The cell is `result = train(*train_args, **train_kwargs)`, whose arguments are given values. A
+    function of the notebook or main script travels as source, with its decorators; one of an
+    imported module is imported. Raises OptionError for what has no name at the top level of a
+    module: lambdas, methods, functions inside functions, and those whose name means another one.
     """
-    if not isinstance(function, FunctionType) or "<" in function.__qualname__:
-        name = getattr(function, "__qualname__", repr(function))
-        raise OptionError(
-            f"{name} can't be submitted: give a function that `def` makes at the top level of a"
-            " module or notebook"
-        )
-    name, main = function.__name__, function.__module__ == "__main__"
-    given = {"args": args, "kwargs": kwargs} if args or kwargs else {}
-    own = function.__globals__ if main else {"__name__": "__main__", name: function}
+    plain = inspect.unwrap(function)
+    if not isinstance(plain, FunctionType) or "<" in plain.__qualname__:
+        raise _refused(function)
+    name, main = plain.__name__, plain.__module__ == "__main__"
+    named = plain.__globals__.get(name)
+    if named is not function and (not callable(named) or inspect.unwrap(named) is not plain):
+        raise _refused(function)
+    own = plain.__globals__ if main else {"__name__": "__main__", name: named}
+    given = {
+        _free(f"{name}_{kind}", own): (stars, values)
+        for kind, stars, values in (("args", "*", args), ("kwargs", "**", kwargs))
+        if values
+    }
+    call = ", ".join(f"{stars}{each}" for each, (stars, _) in given.items())
+    values = {each: value for each, (_, value) in given.items()}
+    return Cell(f"{name}()", f"result = {name}({call})"), _around(plain, own, values, main=main)
+
+
+def _around(
+    function: FunctionType, own: Mapping[str, Any], given: Mapping[str, Any], *, main: bool
+) -> Notebook:
+    """What the cell finds: the running notebook's names and cells, or those of the script."""
+    here = current_notebook() if own is vars(sys.modules["__main__"]) else None
+    if here is not None:
+        return Notebook(here.namespace, here.cells, here.folder, given)
     path = Path(inspect.getsourcefile(function) or function.__code__.co_filename)
     cells = [Cell(str(path), "".join(linecache.getlines(str(path))))] if main else []
-    call = "*args, **kwargs" if given else ""
-    cell = Cell(f"{name}()", f"result = {name}({call})")
-    return cell, Notebook(own, cells, path.absolute().parent, given)
+    return Notebook(own, cells, path.absolute().parent, given)
+
+
+def _free(name: str, namespace: Mapping[str, Any]) -> str:
+    """The name, or one like it that the function's module doesn't have."""
+    while name in namespace:
+        name += "_"
+    return name
+
+
+def _refused(function: object) -> OptionError:
+    name = getattr(function, "__qualname__", repr(function))
+    return OptionError(
+        f"{name} can't be submitted: give a function that `def` makes at the top level of a"
+        " module or notebook, by the name that it has there"
+    )

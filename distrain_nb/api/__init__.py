@@ -5,23 +5,36 @@ from __future__ import annotations
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from distrain_nb.api.keywords import with_options
 from distrain_nb.backends.base import Backend, Job, Plan, find
 from distrain_nb.cluster import framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, RunNotReady, StoreError
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError, RunNotReady, StoreError
 from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import Cell, Notebook, Program, capture, of_function, working_folder
+from distrain_nb.program import (
+    Cell,
+    Notebook,
+    Program,
+    capture,
+    current_notebook,
+    of_function,
+    working_folder,
+)
 from distrain_nb.program.advice import findings_in
 from distrain_nb.run import Run, Store
+from distrain_nb.run.results import RETURNED
 from distrain_nb.secrets import HIDDEN, is_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from typing_extensions import Unpack
+
+    from distrain_nb.api.keywords import Options
     from distrain_nb.findings import Finding
     from distrain_nb.run.pages.compare import Comparison
     from distrain_nb.run.pages.listing import RunList
@@ -31,15 +44,16 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Source:
-    """A cell to run, from `first_line` (1-based) on, and the notebook that it stands in."""
+    """A cell to run, from `first_line` (1-based) on, the notebook that it stands in, and the names
+    that come back without being asked for."""
 
     cell: Cell
     notebook: Notebook
     first_line: int = 1
+    returns: tuple[str, ...] = ()
 
 
-# Gives the notebook that Python runs in, where there is one: set by the IPython extension.
-current_notebook: Callable[[], Notebook] | None = None
+Code: TypeAlias = "str | Callable[..., Any] | Source"
 
 
 @dataclass(frozen=True)
@@ -56,17 +70,28 @@ class Prepared:
     def waits(self) -> bool:
         return self.job.waits
 
+    def refuse(self) -> None:
+        """Raises CaptureError or CheckFailed if it can't run."""
+        broken = errors(self.job.program.findings)
+        if broken:
+            raise CaptureError(broken)
+        if errors(self.findings):
+            raise CheckFailed(errors(self.findings))
+
     def __str__(self) -> str:
         other = [str(f) for f in self.findings if f not in self.job.program.findings]
         return "\n".join([*other, self.job.program.describe(), str(self.plan)])
 
 
-def prepare(code: Any, **options: Any) -> Prepared:
+@with_options
+def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Everything up to the submission, which it leaves undone. Raises OptionError."""
     layout, job_options = read(options)
+    source = _source(code)
+    job_options = replace(job_options, result=(*job_options.result, *source.returns))
     backend = find(layout.on)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
-    program = _program(_source(code), job_options, backend)
+    program = _program(source, job_options, backend)
     job = Job(
         program=program,
         layout=layout,
@@ -94,17 +119,30 @@ def prepare(code: Any, **options: Any) -> Prepared:
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
 
 
-def submit(code: Any, **options: Any) -> Run:
+@with_options
+def submit(code: Code, **options: Unpack[Options]) -> Run:
     """Start a job; gives its run at once, or with `wait=True` when it has ended.
 
-    `code` is source text, a function without arguments, or a `Source`; `options` are those of
-    `%%distrain` in Python's spelling: `submit(train, on="local", ranks_per_replica=2)`.
-    Raises OptionError, CaptureError or CheckFailed before anything is started, and with
-    `wait=True` what `Run.wait` raises.
+    `code` is source text, which finds the names of the running notebook as a cell does; a function
+    without arguments (`Executor.submit` takes them), whose value `Run.result` gives; or a `Source`.
+    `options` are those of `%%distrain` in Python's spelling, as in
+    `submit(train, on="local", ranks_per_replica=2)`; options that may be given more than once take
+    a text or a sequence of them.
+
+    Raises OptionError, CaptureError or CheckFailed before anything is started, StoreError where no
+    run can be kept, and with `wait=True` what `Run.wait` raises.
     """
+    if options.get("dry_run"):
+        raise OptionError("dry_run: `distrain_nb.plan` gives the request, `check` the findings")
     options["wait"] = bool(options.get("wait"))
     run = start(prepare(code, **options))
     return run.wait() if options["wait"] else run
+
+
+def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Source:
+    """The call of a function with arguments, which travel as the notebook's values do, as code for
+    `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
+    return Source(*of_function(function, *args, **kwargs), returns=(RETURNED,))
 
 
 def start(prepared: Prepared) -> Run:
@@ -113,11 +151,7 @@ def start(prepared: Prepared) -> Run:
 
     It is on the list before anything is sent, so that whatever runs can be found and stopped.
     """
-    broken = errors(prepared.job.program.findings)
-    if broken:
-        raise CaptureError(broken)
-    if errors(prepared.findings):
-        raise CheckFailed(errors(prepared.findings))
+    prepared.refuse()
     options, backend, store = prepared.options, prepared.backend, Store()
     record = store.add(
         options.name,
@@ -139,18 +173,20 @@ def start(prepared: Prepared) -> Run:
     return Run(record)
 
 
-def program(code: Any, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
+def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
     """The program that a cell or function becomes; what is wrong is among its findings."""
     options = JobOptions(include=tuple(include), require=tuple(require))
     return _program(_source(code), options, find("local"))
 
 
-def plan(code: Any, **options: Any) -> Plan:
+@with_options
+def plan(code: Code, **options: Unpack[Options]) -> Plan:
     """The exact request that `submit` would send. Raises OptionError."""
     return prepare(code, **options).plan
 
 
-def check(code: Any, **options: Any) -> tuple[Finding, ...]:
+@with_options
+def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
     """Everything that is wrong or worth knowing, without submitting. Raises OptionError."""
     return prepare(code, **options).findings
 
@@ -196,17 +232,18 @@ def _without_secret(text: str) -> str:
     return f"{name}={HIDDEN}" if is_secret(name.strip("-").replace("-", "_"), value) else text
 
 
-def _source(code: Any) -> Source:
+def _source(code: Code) -> Source:
     if isinstance(code, Source):
         return code
     if callable(code):
-        return Source(*of_function(code))
-    here = current_notebook() if current_notebook else Notebook({}, (), working_folder())
-    return Source(Cell("submit()", str(code)), here)
+        return call(code)
+    here = current_notebook() or Notebook({}, (), working_folder())
+    return Source(Cell("submit()", code), here)
 
 
 def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
-    given, optional = options.given(backend.data), options.brought(backend.brings)
+    given = {**source.notebook.given, **options.given(backend.data)}
+    optional = options.brought(backend.brings)
     program = capture(
         source.cell,
         source.first_line,

@@ -1,0 +1,41 @@
+"""Keyword arguments as editors see them, against the declarations of the options."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from typing import get_args, get_type_hints
+
+import distrain_nb
+from distrain_nb import api
+from distrain_nb.api.executor import Executor
+from distrain_nb.api.keywords import Options, Texts
+from distrain_nb.layout import OPTIONS, Pool
+from distrain_nb.options import JobOptions
+
+KINDS = get_type_hints(Options)
+
+
+def test_every_declared_option_is_a_keyword_and_no_other() -> None:
+    declared = {f.name for f in fields(JobOptions)} | {option.field for option in OPTIONS}
+    assert set(KINDS) == declared | {"spot"}
+
+
+def test_keywords_have_the_types_that_are_declared() -> None:
+    for option in fields(JobOptions):
+        kind = KINDS[option.name]
+        if isinstance(option.default, bool):
+            assert kind is bool, option.name
+        elif option.default == ():
+            assert set(get_args(Texts)) < set(get_args(kind)), option.name
+        elif option.name != "wait":
+            assert str in get_args(kind), option.name
+    for option in OPTIONS:
+        kinds = get_args(KINDS[option.field])
+        assert (Pool in kinds) == (option.read == Pool.parse), option.field
+        assert (int in kinds) or option.read is not int, option.field
+
+
+def test_notebooks_complete_them() -> None:
+    for function in (distrain_nb.submit, api.plan, api.check, Executor, distrain_nb.remote):
+        assert {"workers", "ranks_per_replica"} < set(inspect.signature(function).parameters)
