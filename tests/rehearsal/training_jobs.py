@@ -85,11 +85,14 @@ class Aws:
         return told
 
     def said(self, name: str, host: str = "algo-") -> list[str]:
+        return [event["message"] for event in self.events(name, host)]
+
+    def events(self, name: str, host: str = "algo-") -> list[dict[str, Any]]:
         pages = self.client("logs").get_paginator("filter_log_events")
         found = pages.paginate(logGroupName=GROUP, logStreamNamePrefix=f"{name}/{host}")
         events = (event for page in found for event in page["events"])
         # moto gives those of other streams too
-        return [x["message"] for x in events if x["logStreamName"].startswith(f"{name}/{host}")]
+        return [x for x in events if x["logStreamName"].startswith(f"{name}/{host}")]
 
     def wait_for(self, name: str, text: str) -> None:
         while not self._prints(name, text):
