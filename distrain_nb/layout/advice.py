@@ -6,27 +6,22 @@ of sources): scale up before out, then decide by how long the gradients take to 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from distrain_nb.errors import OptionError
+from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.lookup import Grid
-from distrain_nb.layout.placed import job_of
-from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.releases import older, releases
 from distrain_nb.layout.traffic import size
-from distrain_nb.layout.versions import split_framework, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.case import Case
 
-TYPICAL_STEP_S = 0.25
-# What the backward pass, about half of a step, can hide.
-HIDDEN_SHARE = 0.5
 # From here on, all-to-all traffic with parameter servers is likely to fill the network.
 MANY_GPUS = 32
 
@@ -37,7 +32,6 @@ NO_DISTRIBUTION, UNDECIDED = "no distribution", "not decided"
 
 _SERVER = "n1-highmem-8"
 
-_UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 _LAUNCHERS = {
     HOROVOD: "mpi",
     ONE_INSTANCE: "mpi",
@@ -46,14 +40,6 @@ _LAUNCHERS = {
     PARAMETER_SERVERS: "parameter-server",
 }
 _DISTRIBUTIONS = {PARAMETER_SERVERS: "parameter_server", HOROVOD: "mpi", ONE_INSTANCE: "mpi"}
-_ASKED = {
-    "model_bytes": "--model-size: how large are the weights, such as 100MB?",
-    "gpus_per_instance": "--gpus-per-instance: how many GPUs has each, 0 for CPUs?",
-    "instances": "--instances: how many machines?",
-    "network_gbps": "--network: how many Gbit/s does each machine send?",
-    "framework": "--framework: which one, such as tensorflow-1.13 or pytorch?",
-}
-_FRAMEWORKS = ("tensorflow", "pytorch", "huggingface", "mxnet")
 _PYTORCH = ("pytorch", "huggingface")
 _LONG, _SHORT = "gradients take long to share", "gradients are shared fast"
 _ROWS = (
@@ -63,64 +49,8 @@ _ROWS = (
 
 
 @dataclass(frozen=True)
-class Case:
-    """What is known of a job; None is not known.
-
-    `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
-    `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.
-    `step_s`: seconds that a step takes without the exchange. `on`: the place that the options are
-    for, where that is known.
-    Raises OptionError for a figure that can't be, or another framework than SageMaker trains with.
-    """
-
-    model_bytes: float | None = None
-    gpus_per_instance: int | None = None
-    instances: int | None = None
-    network_gbps: float | None = None
-    framework: str | None = None
-    framework_version: str | None = None
-    step_s: float = TYPICAL_STEP_S
-    on: str | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("gpus_per_instance", 0), ("instances", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise OptionError(f"{_option(name)} can't be {value}: it is {least} or more")
-        for name in ("model_bytes", "network_gbps", "step_s"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < float("inf"):
-                raise OptionError(f"{_option(name)} can't be {value:g}: it is more than 0")
-        if self.framework not in (None, *_FRAMEWORKS):
-            allowed = ", ".join(_FRAMEWORKS)
-            raise OptionError(f"--framework can't be {self.framework!r}: allowed are {allowed}")
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The names of the fields that are not known."""
-        return tuple(name for name in _ASKED if getattr(self, name) is None)
-
-    @property
-    def exchange_s(self) -> float | None:
-        """The least seconds to share a gradient over the network: 2 (n - 1) / n · bytes / speed.
-
-        It holds for a ring, and for parameter servers of which every instance has one: there each
-        link sends its worker's gradient out and the weights that it serves, all but 1 in n parts.
-        """
-        if self.model_bytes is None or self.network_gbps is None or self.instances is None:
-            return None
-        sent = 2 * (self.instances - 1) / self.instances * self.model_bytes
-        return sent * 8 / (self.network_gbps * 1e9)
-
-    @property
-    def takes_long(self) -> bool | None:
-        """Whether the exchange is longer than a step can hide."""
-        return None if self.exchange_s is None else self.exchange_s > HIDDEN_SHARE * self.step_s
-
-
-@dataclass(frozen=True)
 class Advice:
-    """What to use and why, the options to write, the article's table, and what is to be told.
+    """What to use and why, the options to write, the article's table, and what to ask.
 
     `choice` is `not decided` where too little is known; the table marks the cell of the case.
     """
@@ -155,38 +85,9 @@ def advise(case: Case) -> Advice:
     """The distribution for a case."""
     choice, reasons = _choose(case)
     choice, limits = _within_versions(case, choice)
-    questions = tuple(_ASKED[name] for name in case.missing)
-    told = (*reasons, *limits, *_remarks(case, choice))
-    return Advice(choice, _options(case, choice), told, questions, _table(case))
-
-
-def case_of(
-    layout: Layout, model_bytes: float | None = None, step_s: float = TYPICAL_STEP_S
-) -> Case:
-    """The case of a layout: its primary and workers, the fewest GPUs and the slowest network."""
-    training = (Role.PRIMARY, Role.WORKERS)
-    pools = [placed for placed in job_of(layout).pools if placed.role in training]
-    speeds = [placed.bandwidth_gbps for placed in pools]
-    known = [gbps for gbps in speeds if gbps]
-    counts = [placed.accelerators for placed in pools if placed.known]
-    return Case(
-        model_bytes,
-        min(counts) if counts and len(counts) == len(pools) else None,
-        sum(placed.pool.replicas for placed in pools) or None,
-        min(known) if known and len(known) == len(speeds) else None,
-        layout.framework_name,
-        layout.framework_version,
-        step_s,
-        layout.on,
-    )
-
-
-def size_in_bytes(text: str) -> float:
-    """Bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
-    if found is None or found[2].upper() not in _UNITS:
-        raise OptionError(f"--model-size can't be {text!r}: write 100MB, 1.3GB or 512MiB")
-    return float(found[1]) * _UNITS[found[2].upper()]
+    questions = tuple(QUESTIONS[name] for name in case.missing)
+    why = (*reasons, *limits, *_remarks(case, choice))
+    return Advice(choice, _options(case, choice), why, questions, _table(case))
 
 
 def _choose(case: Case) -> tuple[str, tuple[str, ...]]:
@@ -253,9 +154,7 @@ def _within_versions(case: Case, choice: str) -> tuple[str, tuple[str, ...]]:
 def _too_old(case: Case, choice: str) -> str:
     """Why the framework's version can't have a choice; empty if it can."""
     least = _oldest(case, choice)
-    if not least or not case.framework_version:
-        return ""
-    if version(case.framework_version) >= version(least):
+    if not older(case.framework_version, least):
         return ""
     return f"{choice} needs {case.framework} {least} or newer, not {case.framework_version}"
 
@@ -263,9 +162,7 @@ def _too_old(case: Case, choice: str) -> str:
 def _oldest(case: Case, choice: str) -> str:
     """The first version of the framework that has a choice; empty if none is named."""
     row = current().distributions.get(_DISTRIBUTIONS.get(choice, ""))
-    return (
-        dict(map(split_framework, row.framework_min)).get(case.framework or "", "") if row else ""
-    )
+    return next(iter(releases(row.framework_min, case.framework)), "") if row else ""
 
 
 def _remarks(case: Case, choice: str) -> Iterator[str]:
@@ -315,11 +212,6 @@ def _table(case: Case) -> Grid:
         here = column is not None and (row[0] == wanted or (column == 1 and not wanted))
         rows.append(tuple(f"[{c}]" if here and n == column else c for n, c in enumerate(row)))
     return Grid(("", "better on CPUs", "better on GPUs"), tuple(rows))
-
-
-def _option(field: str) -> str:
-    named = {"model_bytes": "model-size", "network_gbps": "network", "step_s": "step"}
-    return f"--{named.get(field, field.replace('_', '-'))}"
 
 
 def _list(lines: tuple[str, ...]) -> str:

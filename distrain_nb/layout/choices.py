@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
 from distrain_nb.layout.options import LAUNCHERS, PLACES
-from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules.machines import machines_of
 from distrain_nb.layout.rules.positions import ROLES
 from distrain_nb.layout.rules.regions import common_regions, regions_known, wanted
@@ -118,7 +118,7 @@ def _disks(layout: Layout, _: Pool) -> Iterator[Choice]:
 def _regions(layout: Layout) -> Iterator[Choice]:
     if not _google(layout):
         return
-    wants = wanted(job_of(layout))
+    wants = wanted(resolve(layout))
     fitting = common_regions(current(), layout.on, wants)
     for name in regions_known(current(), layout.on):
         yield Choice(name, name, not wants or name in fitting)

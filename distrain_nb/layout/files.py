@@ -30,7 +30,9 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
         return path, path.read_text(encoding="utf-8")
     except OSError:
         known = ", ".join(saved(folder)) or "none yet"
-        raise OptionError(f"no layout {name!r} at {path}; saved layouts: {known}") from None
+        raise OptionError(
+            f"there is no layout {name!r} at {path}; saved layouts: {known}"
+        ) from None
 
 
 def saved(folder: Path | str = FOLDER) -> tuple[str, ...]:
@@ -41,6 +43,7 @@ def saved(folder: Path | str = FOLDER) -> tuple[str, ...]:
 def _path(name: str, folder: Path | str) -> Path:
     if not _NAME.fullmatch(name):
         raise OptionError(
-            f"{name!r} can't name a layout; use letters, digits, dots, dashes and underscores"
+            f"invalid name {name!r} for a layout: expected letters, digits, dots, dashes and "
+            "underscores"
         )
     return Path(folder, f"{name}.yaml")

@@ -81,7 +81,9 @@ class Layout:
         """
         options = yaml_texts(text)
         if not isinstance(options, dict) or not all(isinstance(name, str) for name in options):
-            raise OptionError("a layout is a mapping of options to values, such as `on: vertex`")
+            raise OptionError(
+                "invalid layout: expected a mapping of options to values, such as `on: vertex`"
+            )
         return changed(cls(), options)
 
     @classmethod

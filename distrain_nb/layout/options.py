@@ -129,11 +129,11 @@ def split(text: str) -> dict[str, object]:
             found["spot"] = True
             continue
         if name not in _BY_FLAG:
-            raise OptionError(f"{shown(word)} is not a layout option; allowed are {_names()}")
+            raise OptionError(f"unknown layout option {shown(word)}: expected one of {_names()}")
         option = _BY_FLAG[name]
         value = value if equals else next(words, "")
         if not value:
-            raise OptionError(f"{option.name} needs a value: {option.form}")
+            raise OptionError(f"{option.name} has no value: expected {option.form}")
         found[option.field] = value
     return found
 
@@ -170,7 +170,7 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as wrong:
-        raise OptionError(f"can't read the options {shown(text)}: {wrong}") from None
+        raise OptionError(f"invalid options {shown(text)}: {wrong}") from None
 
 
 def _names() -> str:
@@ -181,7 +181,7 @@ def _value(field: str, value: object) -> Any:
     option = _BY_FIELD.get(field)
     if option is None:
         raise OptionError(
-            f"no layout option {shown(field)}; allowed are {', '.join(_BY_FIELD)}, spot"
+            f"unknown layout option {shown(field)}: expected one of {', '.join(_BY_FIELD)}, spot"
         )
     if isinstance(value, Pool):
         return value
@@ -190,4 +190,4 @@ def _value(field: str, value: object) -> Any:
     except OptionError as wrong:
         raise OptionError(f"{option.name}: {wrong}") from None
     except ValueError:
-        raise OptionError(f"{option.name} can't be {shown(value)}; write {option.form}") from None
+        raise OptionError(f"invalid {option.name} {shown(value)}: expected {option.form}") from None

@@ -81,7 +81,7 @@ class Pool:
         """Reads what `str` of a pool gives. Raises OptionError with the form that is allowed."""
         found = _POOL.fullmatch(text.strip())
         if not found:
-            raise OptionError(f"{shown(text)} is not a pool; write {POOL_FORM}, {_EXAMPLE}")
+            raise OptionError(f"invalid pool {shown(text)}: expected {POOL_FORM}, {_EXAMPLE}")
         fields = dict(_extras(found["extras"]))
         if found["bare"]:
             return cls(int(found["bare"]), **fields)
@@ -115,7 +115,7 @@ class Pool:
         return f"{text}+{self.accelerator_count}*{name}"
 
 
-_EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or on local just 4"
+_EXAMPLE = "for example 4*n1-highmem-96+8*V100, 2*ml.p4d.24xlarge, or just 4 on local"
 
 
 def _chosen(text: str | None) -> str | None:
@@ -131,14 +131,14 @@ def _extras(text: str) -> Iterator[tuple[str, Any]]:
             yield name, value
         else:
             raise OptionError(
-                f"no pool setting {shown(name)}; allowed are disk, topology and image"
+                f"unknown pool setting {shown(name)}: expected disk, topology or image"
             )
 
 
 def _disk(text: str) -> Iterator[tuple[str, Any]]:
     found = _DISK.fullmatch(text)
     if not found or text == ":":
-        raise OptionError(f"disk={text} is not a disk; write disk=TYPE:GB, disk=TYPE or disk=GB")
+        raise OptionError(f"invalid disk={text}: expected disk=TYPE:GB, disk=TYPE or disk=GB")
     if found["type"]:
         yield "disk_type", found["type"]
     if found["gb"]:

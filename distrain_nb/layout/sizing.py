@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.index import bandwidth, figure, limit
-from distrain_nb.layout.placed import job_of
-from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.resolved import resolve
 
 if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.placed import Job
+    from distrain_nb.layout.resolved import ResolvedLayout
 
 _NEAREST = {
     "us": ("us", "northamerica", "southamerica"),
     "europe": ("europe", "me", "africa"),
     "asia": ("asia", "australia"),
 }
-_TRAINING = (Role.PRIMARY, Role.WORKERS)
 
 
 def multi_region(region: str | None) -> str:
@@ -36,18 +35,17 @@ def reduction_image(catalog: Catalog, region: str | None) -> str:
     return next((image for image in images if image.startswith(start)), images[0])
 
 
-def training_gbps(job: Job) -> float | None:
+def training_gbps(job: ResolvedLayout) -> float | None:
     """Bandwidth of the primary and the workers together, Gbit/s; None if any is not known."""
     total = 0.0
-    for placed in job.pools:
-        if placed.role in _TRAINING:
-            if placed.bandwidth_gbps is None:
-                return None
-            total += placed.bandwidth_gbps * placed.pool.replicas
+    for resolved in job.training:
+        if resolved.bandwidth_gbps is None:
+            return None
+        total += resolved.bandwidth_gbps * resolved.pool.replicas
     return total
 
 
-def sized(job: Job) -> Pool | None:
+def sized(job: ResolvedLayout) -> Pool | None:
     """The Reduction Server pool that just covers the primary and the workers.
 
     Of the machines with at least the suggested vCPUs, the one with the fewest vCPUs in total; of
@@ -77,7 +75,7 @@ def sized(job: Job) -> Pool | None:
 
 def sized_reducers(layout: Layout) -> Pool:
     """What `--reducers auto` stands for. Raises OptionError if the workers give no bandwidth."""
-    pool = sized(job_of(layout))
+    pool = sized(resolve(layout))
     if pool is None:
         raise OptionError(
             "--reducers auto needs a primary and workers on machines whose bandwidth is known; "

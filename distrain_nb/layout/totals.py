@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.placed import job_of
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import resolve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.placed import Placed
+    from distrain_nb.layout.resolved import ResolvedPool
 
 
 @dataclass(frozen=True)
@@ -49,33 +49,33 @@ class Totals:
 
 def totals(layout: Layout) -> Totals:
     """The sums over all pools of a layout. On `local` only replicas are counted."""
-    pools = job_of(layout).pools
-    known = [placed for placed in pools if placed.known and placed.pool.replicas > 0]
+    pools = resolve(layout).pools
+    known = [resolved for resolved in pools if resolved.known and resolved.pool.replicas > 0]
     return Totals(
-        replicas=sum(max(placed.pool.replicas, 0) for placed in pools),
-        accelerators=sum(placed.pool.replicas * placed.accelerators for placed in known),
-        vcpu=sum(placed.pool.replicas * (placed.vcpu or 0) for placed in known),
-        memory_gb=sum(placed.pool.replicas * (placed.memory_gb or 0) for placed in known),
+        replicas=sum(max(resolved.pool.replicas, 0) for resolved in pools),
+        accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in known),
+        vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in known),
+        memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in known),
         training_gbps=_gbps(known, (Role.PRIMARY, Role.WORKERS)),
         reduction_gbps=_gbps(known, (Role.REDUCERS,)),
         bare=() if layout.on == "local" else _bare(pools),
     )
 
 
-def _gbps(pools: Iterable[Placed], roles: tuple[Role, ...]) -> float:
+def _gbps(pools: Iterable[ResolvedPool], roles: tuple[Role, ...]) -> float:
     return sum(
-        placed.pool.replicas * (placed.bandwidth_gbps or 0)
-        for placed in pools
-        if placed.role in roles
+        resolved.pool.replicas * (resolved.bandwidth_gbps or 0)
+        for resolved in pools
+        if resolved.role in roles
     )
 
 
-def _bare(pools: Iterable[Placed]) -> tuple[str, ...]:
+def _bare(pools: Iterable[ResolvedPool]) -> tuple[str, ...]:
     """The machines of which the vCPUs or the bandwidth are not known."""
     return tuple(
         dict.fromkeys(
-            placed.pool.machine or str(placed.role)
-            for placed in pools
-            if placed.vcpu is None or placed.bandwidth_gbps is None
+            resolved.pool.machine or str(resolved.role)
+            for resolved in pools
+            if resolved.vcpu is None or resolved.bandwidth_gbps is None
         )
     )

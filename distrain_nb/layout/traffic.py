@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.lookup import Grid
-from distrain_nb.layout.placed import job_of
-from distrain_nb.layout.pool import Role
+from distrain_nb.layout.resolved import resolve
 
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
@@ -70,9 +69,9 @@ def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
     A tree sends a gradient up and the sum down again. Raises OptionError if there are fewer than
     two machines, or the bandwidth of one is not known.
     """
-    pools = [p for p in job_of(layout).pools if p.role in (Role.PRIMARY, Role.WORKERS)]
-    workers = sum(placed.pool.replicas for placed in pools)
-    speeds = [placed.bandwidth_gbps for placed in pools]
+    pools = resolve(layout).training
+    workers = sum(resolved.pool.replicas for resolved in pools)
+    speeds = [resolved.bandwidth_gbps for resolved in pools]
     if workers < 2 or gradient_bytes < 1:
         raise OptionError("gradients are exchanged by 2 or more machines, and have 1 byte or more")
     known = [gbps for gbps in speeds if gbps]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb import api
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
-from distrain_nb.layout.advice import Advice, Case, advise, case_of
+from distrain_nb.layout.advice import Advice, advise
+from distrain_nb.layout.case import Case, case_of
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.program.notebook.shell import notebook_of
 

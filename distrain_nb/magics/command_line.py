@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, NoReturn
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.advice import TYPICAL_STEP_S, size_in_bytes
+from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 from distrain_nb.options import words as split_words
 

@@ -227,13 +227,13 @@ def test_a_command_may_stand_behind_a_sign(sign: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("hello", "not a layout in a form that can be read"),
+        ("hello", "not a layout in a known form"),
         ("{", "not JSON"),
         ('{"workerPoolSpecs": 4}', "list of up to 4 pools"),
         ('{"workerPoolSpecs": [{"replicaCount": "many"}]}', r"workerPoolSpecs\[0\].replicaCount"),
         ("gcloud compute instances list", "only `gcloud ai custom-jobs create`"),
         ("f(instance_type=", "not Python"),
-        ("trainingInput: 4", "trainingInput is '4'"),
+        ("trainingInput: 4", "invalid trainingInput '4': expected a mapping"),
     ],
 )
 def test_what_can_not_be_read_is_said(text: str, says: str) -> None:

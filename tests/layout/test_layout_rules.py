@@ -11,7 +11,7 @@ from layout_strategies import examples, layouts
 from distrain_nb.findings import Severity, errors
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import Catalog, current
-from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules import RULES, check
 from distrain_nb.layout.rules.engine import verdict
 
@@ -27,7 +27,7 @@ def refused(place: str, machine: str, accelerator: str | None, count: int) -> bo
     """Whether a primary of such machines gets an error about its accelerators."""
     layout = Layout(place, primary=Pool(1, machine, accelerator, count))
     return any(
-        rule.code in ABOUT_ACCELERATORS for rule, _ in verdict(job_of(layout, catalog=CATALOG))
+        rule.code in ABOUT_ACCELERATORS for rule, _ in verdict(resolve(layout, catalog=CATALOG))
     )
 
 
@@ -320,7 +320,7 @@ def test_channels() -> None:
 def test_an_allowlist_is_a_warning() -> None:
     row = {"service": "vertex", "accelerator": "NVIDIA_TESLA_V100", "region": "us-central1"}
     catalog = Catalog({"regions": [{**row, "training": "allowlist"}]})
-    found = [(rule.code, p.where) for rule, p in verdict(job_of(DOCUMENTS_JOB, catalog=catalog))]
+    found = [(rule.code, p.where) for rule, p in verdict(resolve(DOCUMENTS_JOB, catalog=catalog))]
     assert found == [
         ("accelerator-on-allowlist", "primary.accelerator"),
         ("accelerator-on-allowlist", "workers.accelerator"),

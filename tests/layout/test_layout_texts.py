@@ -54,20 +54,20 @@ def test_pool_forms(text: str, pool: Pool) -> None:
 
 @pytest.mark.parametrize("text", ["", "4*", "n1 4", "n1+8V100", "n1,disk=:", "n1,colour=red"])
 def test_a_bad_pool_is_refused_with_the_allowed_form(text: str) -> None:
-    with pytest.raises(OptionError, match=r"write|allowed"):
+    with pytest.raises(OptionError, match="expected"):
         Pool.parse(text)
 
 
 def test_a_bad_option_names_itself_its_value_and_its_form() -> None:
-    with pytest.raises(OptionError, match=r"--workers: '4\*' .* \[REPLICAS\*\]MACHINE"):
+    with pytest.raises(OptionError, match=r"--workers: invalid pool '4\*': expected \[REPLICAS"):
         Layout.of(workers="4*")
-    with pytest.raises(OptionError, match=r"--on can't be 'mars'; write local\|vertex"):
+    with pytest.raises(OptionError, match=r"invalid --on 'mars': expected local\|vertex"):
         Layout.of("mars")
-    with pytest.raises(OptionError, match=r"no layout option 'colour'"):
+    with pytest.raises(OptionError, match=r"unknown layout option 'colour'"):
         Layout.of(colour="red")
-    with pytest.raises(OptionError, match="'--colour' is not a layout option"):
+    with pytest.raises(OptionError, match="unknown layout option '--colour'"):
         Layout.from_line("--colour red")
-    with pytest.raises(OptionError, match="--timeout needs a value"):
+    with pytest.raises(OptionError, match="--timeout has no value"):
         Layout.from_line("--timeout")
 
 
@@ -102,7 +102,7 @@ def test_named_layouts(tmp_path) -> None:
     assert saved(tmp_path / "layouts") == ("small",)
     with pytest.raises(OptionError, match=r"no layout 'big' .* saved layouts: small"):
         load("big", tmp_path / "layouts")
-    with pytest.raises(OptionError, match="can't name a layout"):
+    with pytest.raises(OptionError, match="invalid name"):
         save(layout, "../small", tmp_path)
     path.write_text("on: vertex\nworkers: 4*\n")
     with pytest.raises(OptionError, match=r"small\.yaml: --workers"):

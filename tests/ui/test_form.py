@@ -146,7 +146,7 @@ def test_saved_layouts(built: Form, tmp_path: Path) -> None:
     said(built, do="save", name="other")
     assert load("other", tmp_path) == FIVE
     said(built, do="save", name="no/good")
-    assert "can't name a layout" in built.widget.files["note"]
+    assert "invalid name" in built.widget.files["note"]
     said(built, do="load", name="missing")
     assert "five" in built.widget.files["note"]
 

@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from packaging.version import Version
+
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.formats.sagemaker import hosts
-from distrain_nb.layout.versions import version
+from distrain_nb.layout.releases import is_of
 
 if TYPE_CHECKING:
     from distrain_nb.backends.base import Job
@@ -55,10 +57,12 @@ def container_of(job: Job, region: str) -> str | None:
     layout = job.layout
     framework = layout.framework_name or framework_of(job)
     asked = layout.framework_version
-    fitting = [row for row in containers() if row.framework == framework and _is(row, asked)]
+    fitting = [
+        row for row in containers() if row.framework == framework and is_of(row.version, asked)
+    ]
     if not fitting or region not in registries():
         return None
-    row = max(fitting, key=lambda row: version(row.version))
+    row = max(fitting, key=lambda row: Version(row.version))
     tag = f"{asked or row.version}-{_processor(layout)}-{row.python}"
     return f"{registries()[region]}/{framework}-training:{tag}"
 
@@ -83,11 +87,6 @@ def devices(layout: Layout) -> int:
     instances = current().instances
     rows = [instances.get(pool.machine or "") for _, pool in layout.pools()]
     return min(((row.gpu_count or row.neuron_cores or 0) if row else 0 for row in rows), default=0)
-
-
-def _is(row: Container, asked: str | None) -> bool:
-    wanted = version(asked)
-    return version(row.version)[: len(wanted)] == wanted
 
 
 def _processor(layout: Layout) -> str:

@@ -69,7 +69,7 @@ def _turned(column: str, turn: Callable[[str], Any], value: object) -> Any:
     try:
         return turn(_cell(value))
     except ValueError:
-        raise ValueError(f"column {column!r} can't be {value!r}") from None
+        raise ValueError(f"invalid {value!r} in the column {column!r}") from None
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""Reads a layout from whatever was pasted, telling the form by its looks."""
+"""Reads a layout from whatever was pasted, recognizing the form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.ai_platform import from_training_input
-from distrain_nb.layout.formats.gcloud import from_command
+from distrain_nb.layout.formats.gcloud_reading import from_command
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.python import from_python
 from distrain_nb.layout.formats.sagemaker import from_training_job
@@ -76,4 +76,4 @@ def _from_mapping(value: Any, text: str) -> Imported:
             return from_training_job(value)
         if "on" in value:
             return Imported("layout", Layout.from_yaml(text))
-    raise OptionError(f"this is not a layout in a form that can be read; paste {FORMS}")
+    raise OptionError(f"this is not a layout in a known form; paste {FORMS}")

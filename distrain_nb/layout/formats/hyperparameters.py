@@ -1,4 +1,4 @@
-"""How AWS's framework containers are told of a distribution: by hyperparameters of their own."""
+"""The hyperparameters by which AWS's framework containers learn of a distribution."""
 
 from __future__ import annotations
 

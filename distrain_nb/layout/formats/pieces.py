@@ -25,7 +25,7 @@ class Imported:
 
 @dataclass
 class Given:
-    """A mapping that is taken apart key by key, so that what nobody took can be told."""
+    """A mapping that is taken apart key by key, so that what nobody took can be listed."""
 
     values: dict[str, Any]
     path: str = ""
@@ -34,7 +34,7 @@ class Given:
     def of(cls, value: object, path: str) -> Given:
         """Raises OptionError, naming the path, if the value is no mapping."""
         if not isinstance(value, dict):
-            raise OptionError(f"{path or 'the text'} is {shown(value)}; it has to be a mapping")
+            raise OptionError(f"invalid {path or 'text'} {shown(value)}: expected a mapping")
         return cls(dict(value), path)
 
     def text(self, key: str) -> str | None:
@@ -60,7 +60,7 @@ class Given:
         """A truth value, or its text. Raises OptionError, naming its path, if it is none."""
         value = self.values.pop(key, False)
         if str(value).lower() not in ("true", "false"):
-            raise OptionError(f"{self.at(key)} is {shown(value)}; it has to be true or false")
+            raise OptionError(f"invalid {self.at(key)} {shown(value)}: expected true or false")
         return str(value).lower() == "true"
 
     def rest(self, *parts: Given) -> tuple[str, ...]:
@@ -98,7 +98,7 @@ def whole(value: object, path: str) -> int:
     try:
         return int(str(value))
     except ValueError:
-        raise OptionError(f"{path} is {shown(value)}; it has to be a whole number") from None
+        raise OptionError(f"invalid {path} {shown(value)}: expected a whole number") from None
 
 
 def seconds_of(value: str | None, path: str) -> int | None:

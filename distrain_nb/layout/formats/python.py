@@ -64,9 +64,7 @@ def from_python(text: str) -> Imported:
     except SyntaxError as wrong:
         raise OptionError(f"not Python: {wrong.msg} in line {wrong.lineno}") from None
     except (ValueError, RecursionError, MemoryError) as wrong:
-        raise OptionError(
-            f"this Python can't be read: {wrong or 'it is nested too deeply'}"
-        ) from None
+        raise OptionError(f"unreadable Python: {wrong or 'it is nested too deeply'}") from None
 
 
 def _read(tree: ast.Module) -> Imported:
@@ -159,10 +157,10 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
     if isinstance(node, ast.Call) and _called(node) == InstanceGroup.__name__:
         given = dict(zip(InstanceGroup._fields, node.args, strict=False))
         given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        told = {name: _value(each, names) for name, each in given.items()}
-        if set(told) != set(InstanceGroup._fields):
+        group = {name: _value(each, names) for name, each in given.items()}
+        if set(group) != set(InstanceGroup._fields):
             raise OptionError(f"an InstanceGroup has {', '.join(InstanceGroup._fields)}")
-        return InstanceGroup(**told)
+        return InstanceGroup(**group)
     if isinstance(node, ast.Call) and _called(node)[:1].isupper() and not node.args:
         return _Made(_called(node), {k.arg or "**": _value(k.value, names) for k in node.keywords})
     try:
@@ -198,16 +196,16 @@ def _machines(given: Given) -> Given:
     listed = given.values.pop("instance_groups", None) or []
     if not isinstance(listed, list) or not all(isinstance(x, InstanceGroup) for x in listed):
         raise OptionError(
-            f"instance_groups has to be a list of InstanceGroup(…), not {shown(listed)}"
+            f"invalid instance_groups {shown(listed)}: expected a list of InstanceGroup(…)"
         )
     single = present(
         InstanceType=given.values.pop("instance_type", None),
         InstanceCount=given.values.pop("instance_count", None),
     )
-    return Given({**single, "InstanceGroups": [_told(each) for each in listed]})
+    return Given({**single, "InstanceGroups": [_as_request(each) for each in listed]})
 
 
-def _told(group: InstanceGroup) -> dict[str, Any]:
+def _as_request(group: InstanceGroup) -> dict[str, Any]:
     return present(InstanceType=group.instance_type, InstanceCount=group.instance_count)
 
 

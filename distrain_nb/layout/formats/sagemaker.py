@@ -12,7 +12,7 @@ from distrain_nb.layout.formats import hyperparameters
 from distrain_nb.layout.formats.pieces import Given, Imported, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
-from distrain_nb.layout.rules.sagemaker import distribution_of
+from distrain_nb.layout.rules.sagemaker_distributions import distribution_of
 
 CLASSES = {
     "tensorflow": "TensorFlow",
@@ -115,12 +115,12 @@ def training_job(layout: Layout) -> dict[str, Any]:
     if apart:
         machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
     checkpoint = {"S3Uri": layout.checkpoint} if layout.checkpoint else {}
-    told = hyperparameters.hyperparameters(
+    encoded = hyperparameters.hyperparameters(
         {} if apart else distribution_argument(layout), pool.machine
     )
     return present(
         TrainingJobName="TRAINING_JOB_NAME",
-        HyperParameters={name: json.dumps(value) for name, value in told.items()},
+        HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
         AlgorithmSpecification={
             "TrainingImage": pool.image or layout.image or _IMAGE,
             "TrainingInputMode": _INPUT_MODE,
@@ -144,7 +144,7 @@ def from_training_job(value: object) -> Imported:
     """Reads what `training_job` gives. Raises OptionError, naming the path, for anything else."""
     given = Given.of(value, "")
     machines, stop = given.below("ResourceConfig"), given.below("StoppingCondition")
-    checkpoint, told = given.below("CheckpointConfig"), given.below("HyperParameters")
+    checkpoint, more = given.below("CheckpointConfig"), given.below("HyperParameters")
     algorithm, output = given.below("AlgorithmSpecification"), given.below("OutputDataConfig")
     if algorithm.values.get("TrainingInputMode") == _INPUT_MODE:
         del algorithm.values["TrainingInputMode"]
@@ -160,8 +160,8 @@ def from_training_job(value: object) -> Imported:
         max_wait=stop.number("MaxWaitTimeInSeconds"),
         checkpoint=checkpoint.text("S3Uri"),
     )
-    layout = hyperparameters.read(layout, told)
-    left = given.rest(machines, stop, checkpoint, told, algorithm, output)
+    layout = hyperparameters.read(layout, more)
+    left = given.rest(machines, stop, checkpoint, more, algorithm, output)
     return Imported("SageMaker training job", layout, left)
 
 
@@ -170,7 +170,7 @@ def pools_of(machines: Given) -> tuple[Pool | None, Pool]:
     listed = machines.values.pop("InstanceGroups", None) or []
     path = machines.at("InstanceGroups")
     if not isinstance(listed, list):
-        raise OptionError(f"{path} is {shown(listed)}; it has to be a list")
+        raise OptionError(f"invalid {path} {shown(listed)}: expected a list")
     apart = [_pool(Given.of(each, path)) for each in listed]
     if not apart:
         return None, _pool(machines)

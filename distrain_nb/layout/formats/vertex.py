@@ -89,7 +89,7 @@ def from_specs(spec: object) -> Imported:
         given = given.below("jobSpec")
     pools = given.values.pop("workerPoolSpecs", None)
     if not isinstance(pools, list) or len(pools) > _POSITIONS:
-        raise OptionError(f"workerPoolSpecs has to be a list of up to {_POSITIONS} pools")
+        raise OptionError(f"invalid workerPoolSpecs: expected a list of up to {_POSITIONS} pools")
     scheduling = given.below("scheduling")
     layout = Layout(
         "vertex",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout.placed import job_of
+from distrain_nb.layout.resolved import resolve
 
 # importing them registers their rules
 from distrain_nb.layout.rules import (  # noqa: F401
@@ -17,7 +17,8 @@ from distrain_nb.layout.rules import (  # noqa: F401
     positions,
     reduction,
     regions,
-    sagemaker,
+    sagemaker_distributions,
+    sagemaker_instances,
     sagemaker_limits,
     scheduling,
     tpu,
@@ -43,7 +44,7 @@ def check(
     that its program imports. Whatever the layout
     holds, nothing is raised.
     """
-    job = job_of(layout, channels, implied=framework)
+    job = resolve(layout, channels, implied=framework)
     problems = tuple(verdict(job))
     trials = Trials(job, problems)
     found = (finding(trials, rule, problem) for rule, problem in problems)

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Edit, Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.engine import Edit, Problem, Repair, repair, rule
 from distrain_nb.layout.rules.legacy import successors
+from distrain_nb.layout.rules.repairs import without_accelerator
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.catalog.rows import LegacyMachine
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _HERE = ("ai-platform",)
 _CUSTOM = "CUSTOM"
@@ -22,7 +23,7 @@ _TPU, _TPUS = "cloud_tpu", ("TPU_V2", "TPU_V3")
 
 
 @rule("tier-unknown", "The scale tier exists.", "ML-API;AIP-GPU", on=_HERE)
-def tier_unknown(job: Job) -> Iterator[Problem]:
+def tier_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     tiers = [row.name for row in job.catalog.legacy_machines.values() if row.kind == "scale_tier"]
     if job.layout.tier and job.layout.tier not in tiers:
         yield Problem(
@@ -40,7 +41,7 @@ def _custom() -> list[Repair]:
 
 
 @rule("tier-with-pools", "Only the tier CUSTOM has pools.", "ML-API;AIP-GPU", on=_HERE)
-def tier_with_pools(job: Job) -> Iterator[Problem]:
+def tier_with_pools(job: ResolvedLayout) -> Iterator[Problem]:
     tier = job.layout.tier
     if tier and tier != _CUSTOM and job.pools:
         yield Problem(
@@ -50,13 +51,13 @@ def tier_with_pools(job: Job) -> Iterator[Problem]:
         )
 
 
-def _tier_or_pools(job: Job, tier: str) -> Iterator[Repair]:
+def _tier_or_pools(job: ResolvedLayout, tier: str) -> Iterator[Repair]:
     yield repair("Use the tier CUSTOM", tier=None)
     yield repair(f"Remove the pools, keep {tier}", **{p.role.value: None for p in job.pools})
 
 
 @rule("custom-without-primary", "The tier CUSTOM names the primary's machine.", "ML-API", on=_HERE)
-def custom_without_primary(job: Job) -> Iterator[Problem]:
+def custom_without_primary(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier == _CUSTOM and not job.layout.primary:
         yield Problem(
             "primary",
@@ -66,7 +67,7 @@ def custom_without_primary(job: Job) -> Iterator[Problem]:
 
 
 @rule("tier-elsewhere", "Only AI Platform has scale tiers.", "ML-API", severity=Severity.WARNING)
-def tier_elsewhere(job: Job) -> Iterator[Problem]:
+def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier and job.layout.on != "ai-platform":
         yield Problem(
             "tier",
@@ -75,7 +76,7 @@ def tier_elsewhere(job: Job) -> Iterator[Problem]:
         )
 
 
-def _without_tier(job: Job) -> Iterator[Repair]:
+def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
     """With a primary that has the tier's GPU, where there is no pool that could have it."""
     rows = job.catalog.legacy_machines.values()
     tier = next((row for row in rows if row.name == job.layout.tier), None)
@@ -94,22 +95,22 @@ def _without_tier(job: Job) -> Iterator[Repair]:
     "ML-API",
     on=_HERE,
 )
-def machine_categories(job: Job) -> Iterator[Problem]:
-    legacy = [placed for placed in job.pools if placed.legacy]
-    modern = [placed for placed in job.pools if placed.machine]
+def machine_categories(job: ResolvedLayout) -> Iterator[Problem]:
+    legacy = [resolved for resolved in job.pools if resolved.legacy]
+    modern = [resolved for resolved in job.pools if resolved.machine]
     if legacy and modern:
-        for placed in legacy:
+        for resolved in legacy:
             yield Problem(
-                placed.where("machine"),
-                f"{placed.pool.machine} is a legacy machine type, but the {modern[0].role} is on "
+                resolved.where("machine"),
+                f"{resolved.pool.machine} is a legacy machine type, but the {modern[0].role} is on "
                 f"{modern[0].pool.machine}: a job uses one kind or the other.",
-                partial(_modern, job, placed),
+                partial(_modern, job, resolved),
             )
 
 
-def _modern(job: Job, placed: Placed) -> Iterator[Repair]:
-    if placed.legacy:
-        yield from successors(job, placed.role, placed.legacy)
+def _modern(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
+    if resolved.legacy:
+        yield from successors(job, resolved.role, resolved.legacy)
 
 
 @rule(
@@ -118,22 +119,18 @@ def _modern(job: Job, placed: Placed) -> Iterator[Repair]:
     "AIP-GPU",
     on=_HERE,
 )
-def legacy_accelerator(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        row = placed.legacy
-        asked = placed.pool.accelerator or placed.pool.accelerator_count
-        if row and row.kind == "machine" and asked and not _takes(row, placed.pool.accelerator):
+def legacy_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        row = resolved.legacy
+        asked = resolved.pool.accelerator or resolved.pool.accelerator_count
+        if row and row.kind == "machine" and asked and not _takes(row, resolved.pool.accelerator):
             has = f"{row.accelerator_count} x {row.accelerator}" if row.accelerator else "none"
             yield Problem(
-                placed.where("accelerator"),
+                resolved.where("accelerator"),
                 f"{row.name} has its accelerators built in ({has}); it takes no others.",
-                partial(_own, placed),
+                partial(without_accelerator, resolved),
             )
 
 
 def _takes(row: LegacyMachine, accelerator: str | None) -> bool:
     return row.name == _TPU and accelerator in _TPUS
-
-
-def _own(placed: Placed) -> Iterator[Repair]:
-    yield repair("Remove the accelerator", **at(placed.role, accelerator=None, accelerator_count=0))

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from distrain_nb.layout.placed import Job
+    from distrain_nb.layout.resolved import ResolvedLayout
 
 
 class Change(NamedTuple):
@@ -25,9 +25,9 @@ class Change(NamedTuple):
     fields: int
 
 
-def change(before: Job, after: Job) -> Change:
+def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
     """How much changes between two layouts."""
-    sized = all(placed.known for placed in before.pools)
+    sized = all(resolved.known for resolved in before.pools)
     return Change(
         _apart(_machines(before), _machines(after)),
         _apart(_accelerators(before), _accelerators(after)),
@@ -44,23 +44,23 @@ def _apart(before: Counter[str | None], after: Counter[str | None]) -> int:
     return sum(abs(before[name] - after[name]) for name in {*before, *after})
 
 
-def _machines(job: Job) -> Counter[str | None]:
+def _machines(job: ResolvedLayout) -> Counter[str | None]:
     found: Counter[str | None] = Counter()
-    for placed in job.pools:
-        found[placed.pool.machine] += placed.pool.replicas
+    for resolved in job.pools:
+        found[resolved.pool.machine] += resolved.pool.replicas
     return found
 
 
-def _accelerators(job: Job) -> Counter[str | None]:
+def _accelerators(job: ResolvedLayout) -> Counter[str | None]:
     found: Counter[str | None] = Counter()
-    for placed in job.pools:
-        found[placed.accelerator] += placed.pool.replicas * placed.accelerators
+    for resolved in job.pools:
+        found[resolved.accelerator] += resolved.pool.replicas * resolved.accelerators
     return found
 
 
-def _vcpu(job: Job) -> int:
-    return sum(placed.pool.replicas * (placed.vcpu or 0) for placed in job.pools)
+def _vcpu(job: ResolvedLayout) -> int:
+    return sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in job.pools)
 
 
-def _bandwidth(job: Job) -> float:
-    return sum(placed.pool.replicas * (placed.bandwidth_gbps or 0) for placed in job.pools)
+def _bandwidth(job: ResolvedLayout) -> float:
+    return sum(resolved.pool.replicas * (resolved.bandwidth_gbps or 0) for resolved in job.pools)

@@ -12,41 +12,41 @@ from distrain_nb.layout.rules.machines import GOOGLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
 @rule("disk-type", "The boot disk has a type that exists.", "VERTEX-CC;ML-API", on=GOOGLE)
-def disk_type(job: Job) -> Iterator[Problem]:
+def disk_type(job: ResolvedLayout) -> Iterator[Problem]:
     allowed = limit(job.catalog, job.layout.on, "boot_disk_types")
-    for placed in job.pools:
-        if placed.pool.disk_type and placed.pool.disk_type not in allowed:
+    for resolved in job.pools:
+        if resolved.pool.disk_type and resolved.pool.disk_type not in allowed:
             yield Problem(
-                placed.where("disk_type"),
-                f"{placed.pool.disk_type} is not a boot disk type; "
+                resolved.where("disk_type"),
+                f"{resolved.pool.disk_type} is not a boot disk type; "
                 f"choose one of {', '.join(allowed)}.",
-                partial(_types, placed, allowed),
+                partial(_types, resolved, allowed),
             )
 
 
-def _types(placed: Placed, allowed: tuple[str, ...]) -> Iterator[Repair]:
-    yield repair("Use the default disk type", **at(placed.role, disk_type=None))
+def _types(resolved: ResolvedPool, allowed: tuple[str, ...]) -> Iterator[Repair]:
+    yield repair("Use the default disk type", **at(resolved.role, disk_type=None))
     for name in allowed:
-        yield repair(f"Use {name}", **at(placed.role, disk_type=name))
+        yield repair(f"Use {name}", **at(resolved.role, disk_type=name))
 
 
 @rule("disk-size", "The boot disk has 100 to 64,000 GB.", "VERTEX-CC", on=GOOGLE)
-def disk_size(job: Job) -> Iterator[Problem]:
+def disk_size(job: ResolvedLayout) -> Iterator[Problem]:
     smallest, largest = map(int, limit(job.catalog, job.layout.on, "boot_disk_gb"))
-    for placed in job.pools:
-        size = placed.pool.disk_gb
+    for resolved in job.pools:
+        size = resolved.pool.disk_gb
         if size is not None and not smallest <= size <= largest:
             nearest = smallest if size < smallest else largest
             yield Problem(
-                placed.where("disk_gb"),
-                f"A boot disk can't have {size} GB; choose {smallest} to {largest} GB.",
-                partial(_sizes, placed, nearest),
+                resolved.where("disk_gb"),
+                f"A boot disk of {size} GB is not allowed; choose {smallest} to {largest} GB.",
+                partial(_sizes, resolved, nearest),
             )
 
 
-def _sizes(placed: Placed, nearest: int) -> Iterator[Repair]:
-    yield repair(f"Use {nearest} GB", **at(placed.role, disk_gb=nearest))
+def _sizes(resolved: ResolvedPool, nearest: int) -> Iterator[Repair]:
+    yield repair(f"Use {nearest} GB", **at(resolved.role, disk_gb=nearest))

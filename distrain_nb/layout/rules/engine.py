@@ -1,7 +1,8 @@
 """How rules are written, found, run and repaired.
 
-A rule is a small function from a `Job` to the `Problem`s that it sees. A problem may name repairs,
-which are only worked out when somebody wants them, and only shown when they have been tried.
+A rule is a small function from a `ResolvedLayout` to the `Problem`s that it sees. A problem may
+name repairs, which are only worked out when somebody wants them, and only shown once they have been
+tried.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout.options import PLACES
-from distrain_nb.layout.placed import Job, job_of
+from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Rule:
     places: tuple[str, ...]
     says: str
     source: str
-    look: Callable[[Job], Iterator[Problem]]
+    look: Callable[[ResolvedLayout], Iterator[Problem]]
 
 
 RULES: dict[str, Rule] = {}
@@ -85,10 +86,14 @@ def rule(
     *,
     on: tuple[str, ...] = PLACES,
     severity: Severity = Severity.ERROR,
-) -> Callable[[Callable[[Job], Iterator[Problem]]], Callable[[Job], Iterator[Problem]]]:
+) -> Callable[
+    [Callable[[ResolvedLayout], Iterator[Problem]]], Callable[[ResolvedLayout], Iterator[Problem]]
+]:
     """Registers a function as the rule `code`; `source` holds keys of the table of sources."""
 
-    def register(look: Callable[[Job], Iterator[Problem]]) -> Callable[[Job], Iterator[Problem]]:
+    def register(
+        look: Callable[[ResolvedLayout], Iterator[Problem]],
+    ) -> Callable[[ResolvedLayout], Iterator[Problem]]:
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         RULES[code] = Rule(code, severity, on, says, source, look)
@@ -103,7 +108,7 @@ def rules_for(place: str) -> tuple[Rule, ...]:
     return tuple(rule for rule in RULES.values() if place in rule.places or rule.places == PLACES)
 
 
-def verdict(job: Job) -> Iterator[tuple[Rule, Problem]]:
+def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
     """Everything that is wrong with a job, in the order of the rules."""
     for found in rules_for(job.layout.on):
         for problem in found.look(job):
@@ -113,7 +118,7 @@ def verdict(job: Job) -> Iterator[tuple[Rule, Problem]]:
 class Trials:
     """What a job's repairs lead to, each layout looked at once though several lead to it."""
 
-    def __init__(self, job: Job, problems: Iterable[tuple[Rule, Problem]]) -> None:
+    def __init__(self, job: ResolvedLayout, problems: Iterable[tuple[Rule, Problem]]) -> None:
         self._job = job
         self._errors = _marks(problems, errors_only=True)
         self._done: dict[Layout, Trial] = {}
@@ -121,7 +126,7 @@ class Trials:
     def of(self, repaired: Layout) -> Trial:
         """What a repaired layout still has, what new errors it has, how much it changes."""
         if repaired not in self._done:
-            after = job_of(repaired, self._job.channels, self._job.catalog, self._job.implied)
+            after = resolve(repaired, self._job.channels, self._job.catalog, self._job.implied)
             problems = tuple(verdict(after))
             fresh = _marks(problems, errors_only=True) - self._errors
             self._done[repaired] = Trial(

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.catalog.rows import LegacyMachine
-    from distrain_nb.layout.placed import Job
     from distrain_nb.layout.pool import Role
+    from distrain_nb.layout.resolved import ResolvedLayout
 
 _BARE = "n1-highcpu-16"
 _TPU = "cloud-tpu"
@@ -25,7 +25,7 @@ def built_in(row: LegacyMachine) -> str:
     return f"{row.accelerator_count} x {short_name(row.accelerator)}" if row.accelerator else ""
 
 
-def successors(job: Job, role: Role, row: LegacyMachine) -> Iterator[Repair]:
+def successors(job: ResolvedLayout, role: Role, row: LegacyMachine) -> Iterator[Repair]:
     """Machines of Compute Engine in a legacy one's place, with as many GPUs of the same type, or
     of others where the place no longer has that one."""
     if not row.approx_machine_type:
@@ -51,17 +51,17 @@ def successors(job: Job, role: Role, row: LegacyMachine) -> Iterator[Repair]:
             )
 
 
-def _bare(job: Job, machine: str) -> str:
+def _bare(job: ResolvedLayout, machine: str) -> str:
     return machine if _is_offered(job, machine) else _BARE
 
 
-def _is_offered(job: Job, machine: str) -> bool:
+def _is_offered(job: ResolvedLayout, machine: str) -> bool:
     row = job.catalog.machines.get(machine)
     here = "aiplatform_training" if job.layout.on == "ai-platform" else "vertex_training"
     return row is not None and bool(getattr(row, here))
 
 
-def _accelerators(job: Job, row: LegacyMachine) -> list[str]:
+def _accelerators(job: ResolvedLayout, row: LegacyMachine) -> list[str]:
     """The machine's own where the place has it, else those with as much memory whose support goes
     on, the smaller first."""
     here = takers(job.catalog, job.layout.on)
@@ -77,7 +77,7 @@ def _accelerators(job: Job, row: LegacyMachine) -> list[str]:
     return sorted((name for name, size in sizes.items() if size >= least), key=sizes.__getitem__)
 
 
-def _fitting(job: Job, row: LegacyMachine, accelerator: str) -> str:
+def _fitting(job: ResolvedLayout, row: LegacyMachine, accelerator: str) -> str:
     """The smallest machine that takes the GPUs and is no smaller than the legacy one; of the same
     size, the one that is most like it. Empty if there is none."""
     vcpu = row.approx_vcpu or 0

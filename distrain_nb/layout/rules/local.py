@@ -12,7 +12,7 @@ from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
 @rule(
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     on=("local",),
     severity=Severity.WARNING,
 )
-def machine_ignored(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        bare = Pool(placed.pool.replicas)
-        if placed.pool != bare:
+def machine_ignored(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        bare = Pool(resolved.pool.replicas)
+        if resolved.pool != bare:
             yield Problem(
-                placed.where("machine"),
-                f"On local, only the number of {placed.role} counts: "
-                f"{placed.pool} is taken as {bare}.",
-                partial(_bare, placed, bare),
+                resolved.where("machine"),
+                f"On local, only the number of {resolved.role} counts: "
+                f"{resolved.pool} is taken as {bare}.",
+                partial(_bare, resolved, bare),
             )
 
 
-def _bare(placed: Placed, bare: Pool) -> Iterator[Repair]:
-    yield repair(f"Write {bare}", **{placed.role.value: bare})
+def _bare(resolved: ResolvedPool, bare: Pool) -> Iterator[Repair]:
+    yield repair(f"Write {bare}", **{resolved.role.value: bare})

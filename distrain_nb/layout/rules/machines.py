@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 CLOUDS = ("vertex", "sagemaker", "ai-platform")
 GOOGLE = ("vertex", "ai-platform")
@@ -40,26 +40,26 @@ def machines_of(catalog: Catalog, place: str) -> Mapping[str, None]:
 
 
 @rule("machine-missing", "Every pool names a machine type.", "VERTEX-CC;ML-API;SM-API", on=CLOUDS)
-def machine_missing(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        if not placed.pool.machine:
+def machine_missing(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        if not resolved.pool.machine:
             yield Problem(
-                placed.where("machine"),
-                f"The {placed.role} pool has no machine type.",
-                partial(_machines_for, job, placed),
+                resolved.where("machine"),
+                f"The {resolved.role} pool has no machine type.",
+                partial(_machines_for, job, resolved),
             )
 
 
-def _machines_for(job: Job, placed: Placed) -> Iterator[Repair]:
+def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     taken = [other.pool.machine for other in job.pools if other.pool.machine]
-    if placed.pool.accelerator:
-        counts = takers(job.catalog, job.layout.on).get(placed.pool.accelerator, {})
-        fitting = [name for name in counts if placed.pool.accelerator_count in counts[name]]
+    if resolved.pool.accelerator:
+        counts = takers(job.catalog, job.layout.on).get(resolved.pool.accelerator, {})
+        fitting = [name for name in counts if resolved.pool.accelerator_count in counts[name]]
         taken += fitting[:3]
-    if placed.role is Role.REDUCERS:
+    if resolved.role is Role.REDUCERS:
         taken.insert(0, "n1-highcpu-16")
     for name in dict.fromkeys([*taken, _DEFAULT[job.layout.on]]):
-        yield repair(f"Use {name} for the {placed.role}", **at(placed.role, machine=name))
+        yield repair(f"Use {name} for the {resolved.role}", **at(resolved.role, machine=name))
 
 
 @rule(
@@ -68,39 +68,41 @@ def _machines_for(job: Job, placed: Placed) -> Iterator[Repair]:
     "VERTEX-CC;AIP-GPU;SM-API",
     on=CLOUDS,
 )
-def machine_unknown(job: Job) -> Iterator[Problem]:
+def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     offered = machines_of(job.catalog, job.layout.on)
-    for placed in job.pools:
-        name = placed.pool.machine
+    for resolved in job.pools:
+        name = resolved.pool.machine
         if name and name not in offered:
             yield Problem(
-                placed.where("machine"),
-                _unknown(job, placed),
-                partial(_near, job, placed, offered),
+                resolved.where("machine"),
+                _unknown(job, resolved),
+                partial(_near, job, resolved, offered),
             )
 
 
-def _unknown(job: Job, placed: Placed) -> str:
-    name, place = placed.pool.machine, job.layout.on
-    if placed.legacy and placed.legacy.kind == "scale_tier":
+def _unknown(job: ResolvedLayout, resolved: ResolvedPool) -> str:
+    name, place = resolved.pool.machine, job.layout.on
+    if resolved.legacy and resolved.legacy.kind == "scale_tier":
         return f"{name} is a scale tier, not a machine type: set it as the tier."
-    if placed.legacy:
-        has = built_in(placed.legacy)
+    if resolved.legacy:
+        has = built_in(resolved.legacy)
         return f"{name} is a machine type of AI Platform{f' with {has}' if has else ''}."
-    if placed.known:
+    if resolved.known:
         return f"{name} is not offered for training on {place}."
     return f"{name} is not a machine type known for {place}; if it is new, add it to catalog.yaml."
 
 
-def _near(job: Job, placed: Placed, offered: Mapping[str, None]) -> Iterator[Repair]:
-    if placed.legacy and placed.legacy.kind == "machine" and job.layout.on in GOOGLE:
-        yield from successors(job, placed.role, placed.legacy)
+def _near(
+    job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]
+) -> Iterator[Repair]:
+    if resolved.legacy and resolved.legacy.kind == "machine" and job.layout.on in GOOGLE:
+        yield from successors(job, resolved.role, resolved.legacy)
         return
-    name = placed.pool.machine or ""
+    name = resolved.pool.machine or ""
     near_by = sorted(offered, key=lambda other: -_alike(name, other))[:_ALIKE]
     near = get_close_matches(name, near_by, n=3, cutoff=0.5)
     for machine in near or [_DEFAULT[job.layout.on]]:
-        yield repair(f"Use {machine} for the {placed.role}", **at(placed.role, machine=machine))
+        yield repair(f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine))
 
 
 def _alike(one: str, other: str) -> int:
@@ -109,13 +111,14 @@ def _alike(one: str, other: str) -> int:
 
 
 @rule("replicas-positive", "A pool that is there has at least one replica.", "VERTEX-DT-JA;SM-API")
-def replicas_positive(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        if placed.pool.replicas < 1:
+def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        if resolved.pool.replicas < 1:
             yield Problem(
-                placed.where("replicas"),
-                f"The {placed.role} pool has {placed.pool.replicas} replicas; it needs 1 or more.",
-                partial(_replicas, placed.role),
+                resolved.where("replicas"),
+                f"The {resolved.role} pool has {resolved.pool.replicas} replicas; it needs 1 or "
+                "more.",
+                partial(_replicas, resolved.role),
             )
 
 
@@ -125,7 +128,7 @@ def _replicas(role: Role) -> Iterator[Repair]:
 
 
 @rule("ranks-positive", "A replica runs at least one rank.", "SM-SDK")
-def ranks_positive(job: Job) -> Iterator[Problem]:
+def ranks_positive(job: ResolvedLayout) -> Iterator[Problem]:
     ranks = job.layout.ranks_per_replica
     if ranks is not None and ranks < 1:
         yield Problem(

@@ -10,11 +10,12 @@ from distrain_nb.findings import Severity
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 from distrain_nb.layout.rules.machines import GOOGLE
+from distrain_nb.layout.rules.repairs import without_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job
+    from distrain_nb.layout.resolved import ResolvedLayout
 
 ROLES = {
     "local": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
@@ -30,16 +31,16 @@ _WHY_NOT = {
 
 
 @rule("primary-missing", "There is a primary replica.", "VERTEX-DT-JA;ML-API", on=GOOGLE)
-def primary_missing(job: Job) -> Iterator[Problem]:
+def primary_missing(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.primary is None and not job.layout.tier:
         yield Problem(
             "primary",
-            "There is no primary replica; a job has exactly one.",
+            "There is no primary replica; a job needs exactly one.",
             partial(_primaries, job),
         )
 
 
-def _primaries(job: Job) -> Iterator[Repair]:
+def _primaries(job: ResolvedLayout) -> Iterator[Repair]:
     workers = job.layout.workers
     if workers:
         first = replace(workers, replicas=1)
@@ -50,17 +51,17 @@ def _primaries(job: Job) -> Iterator[Repair]:
 
 
 @rule("primary-one-replica", "The primary pool has exactly one replica.", "VERTEX-DT-JA;AIP-GPU")
-def primary_one_replica(job: Job) -> Iterator[Problem]:
+def primary_one_replica(job: ResolvedLayout) -> Iterator[Problem]:
     primary = job.layout.primary
     if primary and primary.replicas > 1:
         yield Problem(
             "primary.replicas",
-            f"The primary pool has {primary.replicas} replicas; it has exactly 1.",
+            f"The primary pool has {primary.replicas} replicas; it must have exactly 1.",
             partial(_one_primary, job, primary),
         )
 
 
-def _one_primary(job: Job, primary: Pool) -> Iterator[Repair]:
+def _one_primary(job: ResolvedLayout, primary: Pool) -> Iterator[Repair]:
     one, others = replace(primary, replicas=1), primary.replicas - 1
     workers = job.layout.workers
     if workers is None:
@@ -73,19 +74,15 @@ def _one_primary(job: Job, primary: Pool) -> Iterator[Repair]:
 
 
 @rule("role-not-here", "The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
-def role_not_here(job: Job) -> Iterator[Problem]:
+def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     roles = ROLES.get(job.layout.on, tuple(Role))
-    for placed in job.pools:
-        if placed.role not in roles:
+    for resolved in job.pools:
+        if resolved.role not in roles:
             yield Problem(
-                placed.role.value,
-                f"{job.layout.on} has no pool of {placed.role}: {_WHY_NOT[placed.role]}.",
-                partial(_gone, placed.role),
+                resolved.role.value,
+                f"{job.layout.on} has no pool of {resolved.role}: {_WHY_NOT[resolved.role]}.",
+                partial(without_pool, resolved.role),
             )
-
-
-def _gone(role: Role) -> Iterator[Repair]:
-    yield repair(f"Remove the {role}", **{role.value: None})
 
 
 @rule(
@@ -94,12 +91,12 @@ def _gone(role: Role) -> Iterator[Repair]:
     "VERTEX-DT-JA",
     on=("vertex",),
 )
-def servers_and_reducers(job: Job) -> Iterator[Problem]:
+def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.servers and job.layout.reducers:
         yield Problem(
             "reducers",
             "Parameter servers and a Reduction Server can't be in one job: both take position 2.",
-            lambda: (*_gone(Role.SERVERS), *_gone(Role.REDUCERS)),
+            lambda: (*without_pool(Role.SERVERS), *without_pool(Role.REDUCERS)),
         )
 
 
@@ -109,13 +106,13 @@ def servers_and_reducers(job: Job) -> Iterator[Problem]:
     "VERTEX-DT-JA",
     severity=Severity.WARNING,
 )
-def evaluators_many(job: Job) -> Iterator[Problem]:
+def evaluators_many(job: ResolvedLayout) -> Iterator[Problem]:
     layout, evaluators = job.layout, job.layout.evaluators
     tensorflow = job.framework == "tensorflow" or layout.launcher == "tensorflow"
     if tensorflow and evaluators and evaluators.replicas > 1:
         yield Problem(
             "evaluators.replicas",
-            f"{evaluators.replicas} evaluators; TensorFlow usually expects 1.",
+            f"There are {evaluators.replicas} evaluators; TensorFlow expects 1.",
             lambda: [repair("Keep one evaluator", evaluators__replicas=1)],
         )
 
@@ -126,7 +123,7 @@ def evaluators_many(job: Job) -> Iterator[Problem]:
     "VERTEX-DT-JA",
     on=GOOGLE,
 )
-def servers_missing(job: Job) -> Iterator[Problem]:
+def servers_missing(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
     if layout.launcher == "parameter-server" and not layout.servers and not layout.tier:
         yield Problem(

@@ -9,26 +9,21 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import limit, prebuilt
 from distrain_nb.layout.pool import Role
+from distrain_nb.layout.releases import older, release, releases
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
+from distrain_nb.layout.rules.repairs import standard_scheduling, without_pool
 from distrain_nb.layout.sizing import multi_region, reduction_image, sized, training_gbps
-from distrain_nb.layout.versions import split_framework, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _DOCUMENTS = "VERTEX-DT-JA;VERTEX-DT"
 _VERTEX = ("vertex",)
 _IMAGE = "/reductionserver"
 
-
-def _training(job: Job) -> list[Placed]:
-    return [placed for placed in job.pools if placed.role in (Role.PRIMARY, Role.WORKERS)]
-
-
-def _remove() -> list[Repair]:
-    return [repair("Remove the Reduction Server", reducers=None)]
+_without = partial(without_pool, Role.REDUCERS)
 
 
 @rule(
@@ -37,19 +32,19 @@ def _remove() -> list[Repair]:
     _DOCUMENTS,
     on=_VERTEX,
 )
-def reducers_need_gpu_workers(job: Job) -> Iterator[Problem]:
+def reducers_need_gpu_workers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
         return
     bare = [
-        str(placed.role)
-        for placed in _training(job)
-        if placed.is_tpu or not placed.pool.accelerator or placed.pool.accelerator_count < 1
+        str(resolved.role)
+        for resolved in job.training
+        if resolved.is_tpu or not resolved.pool.accelerator or resolved.pool.accelerator_count < 1
     ]
     if not job.layout.workers:
-        yield Problem("reducers", "A Reduction Server needs a pool of GPU workers.", _remove)
+        yield Problem("reducers", "A Reduction Server needs a pool of GPU workers.", _without)
     elif bare:
         lacking = f"without GPUs: {' and '.join(bare)}"
-        yield Problem("reducers", f"A Reduction Server needs GPU workers; {lacking}.", _remove)
+        yield Problem("reducers", f"A Reduction Server needs GPU workers; {lacking}.", _without)
 
 
 @rule(
@@ -58,9 +53,11 @@ def reducers_need_gpu_workers(job: Job) -> Iterator[Problem]:
     _DOCUMENTS,
     on=_VERTEX,
 )
-def reducers_with_accelerator(job: Job) -> Iterator[Problem]:
-    placed = job.pool(Role.REDUCERS)
-    if placed and (placed.pool.accelerator or placed.pool.accelerator_count or _gpu_only(placed)):
+def reducers_with_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
+    resolved = job.pool(Role.REDUCERS)
+    if resolved and (
+        resolved.pool.accelerator or resolved.pool.accelerator_count or _gpu_only(resolved)
+    ):
         yield Problem(
             "reducers.accelerator",
             "The Reduction Server uses no accelerators: its pool is of CPU machines.",
@@ -68,11 +65,11 @@ def reducers_with_accelerator(job: Job) -> Iterator[Problem]:
         )
 
 
-def _gpu_only(placed: Placed) -> bool:
-    return placed.machine is not None and placed.machine.accelerator_required
+def _gpu_only(resolved: ResolvedPool) -> bool:
+    return resolved.machine is not None and resolved.machine.accelerator_required
 
 
-def _cpu_reducers(job: Job) -> Iterator[Repair]:
+def _cpu_reducers(job: ResolvedLayout) -> Iterator[Repair]:
     bare = at(Role.REDUCERS, accelerator=None, accelerator_count=0)
     yield repair("Remove its accelerators", **bare)
     recommended = limit(job.catalog, "vertex", "reduction_server_machine")[0]
@@ -80,7 +77,7 @@ def _cpu_reducers(job: Job) -> Iterator[Repair]:
     yield from _sized(job)
 
 
-def _sized(job: Job) -> Iterator[Repair]:
+def _sized(job: ResolvedLayout) -> Iterator[Repair]:
     pool = sized(job)
     if pool:
         yield repair(f"Use {pool}", reducers=pool)
@@ -93,22 +90,22 @@ def _sized(job: Job) -> Iterator[Repair]:
     on=_VERTEX,
     severity=Severity.WARNING,
 )
-def reducers_bandwidth(job: Job) -> Iterator[Problem]:
-    placed = job.pool(Role.REDUCERS)
+def reducers_bandwidth(job: ResolvedLayout) -> Iterator[Problem]:
+    resolved = job.pool(Role.REDUCERS)
     needed = training_gbps(job)
-    if placed is None or needed is None or not placed.bandwidth_gbps:
+    if resolved is None or needed is None or not resolved.bandwidth_gbps:
         return
-    has = placed.bandwidth_gbps * placed.pool.replicas
+    has = resolved.bandwidth_gbps * resolved.pool.replicas
     if has < needed:
         yield Problem(
             "reducers.replicas",
-            f"{placed.pool.replicas} x {placed.pool.machine} give {has:g} Gbit/s, but the primary "
-            f"and the workers send up to {needed:g} Gbit/s.",
-            partial(_more_reducers, job, ceil(needed / placed.bandwidth_gbps)),
+            f"{resolved.pool.replicas} x {resolved.pool.machine} give {has:g} Gbit/s, but the "
+            f"primary and the workers send up to {needed:g} Gbit/s.",
+            partial(_more_reducers, job, ceil(needed / resolved.bandwidth_gbps)),
         )
 
 
-def _more_reducers(job: Job, replicas: int) -> Iterator[Repair]:
+def _more_reducers(job: ResolvedLayout, replicas: int) -> Iterator[Repair]:
     yield repair(f"Use {replicas} reducers", **at(Role.REDUCERS, replicas=replicas))
     yield from _sized(job)
 
@@ -119,7 +116,7 @@ def _more_reducers(job: Job, replicas: int) -> Iterator[Repair]:
     _DOCUMENTS,
     on=_VERTEX,
 )
-def reducers_image(job: Job) -> Iterator[Problem]:
+def reducers_image(job: ResolvedLayout) -> Iterator[Problem]:
     pool = job.layout.reducers
     if pool and pool.image and _IMAGE not in pool.image:
         yield Problem(
@@ -129,7 +126,7 @@ def reducers_image(job: Job) -> Iterator[Problem]:
         )
 
 
-def _own_image(job: Job) -> Iterator[Repair]:
+def _own_image(job: ResolvedLayout) -> Iterator[Repair]:
     yield repair("Let the nearest image be used", **at(Role.REDUCERS, image=None))
     image = reduction_image(job.catalog, job.layout.region)
     yield repair(f"Use {image}", **at(Role.REDUCERS, image=image))
@@ -142,7 +139,7 @@ def _own_image(job: Job) -> Iterator[Repair]:
     on=_VERTEX,
     severity=Severity.WARNING,
 )
-def reducers_image_far(job: Job) -> Iterator[Problem]:
+def reducers_image_far(job: ResolvedLayout) -> Iterator[Problem]:
     pool, region = job.layout.reducers, job.layout.region
     if not (pool and pool.image and region and _IMAGE in pool.image):
         return
@@ -162,30 +159,26 @@ def reducers_image_far(job: Job) -> Iterator[Problem]:
     "VERTEX-DT-JA;VERTEX-PBC",
     on=_VERTEX,
 )
-def reducers_container(job: Job) -> Iterator[Problem]:
+def reducers_container(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers is None:
         return
-    oldest = dict(
-        split_framework(text)
-        for text in limit(job.catalog, "vertex", "reduction_server_framework_min")
-    )
-    least = oldest.get(job.layout.framework_name or "")
-    number = version(job.layout.framework_version)
-    if least and number and number < version(least):
+    listed = limit(job.catalog, "vertex", "reduction_server_framework_min")
+    least = next(iter(releases(listed, job.layout.framework_name)), None)
+    if older(job.layout.framework_version, least):
         yield Problem(
             "framework",
             f"The Reduction Server needs {job.layout.framework_name} {least} or later, "
             f"not {job.layout.framework_version}.",
-            _remove,
+            _without,
         )
     yield from _unable_images(job)
 
 
-def _unable_images(job: Job) -> Iterator[Problem]:
+def _unable_images(job: ResolvedLayout) -> Iterator[Problem]:
     fields = {
-        (placed.where("image") if placed.pool.image else "image"): placed.pool.image
+        (resolved.where("image") if resolved.pool.image else "image"): resolved.pool.image
         or job.layout.image
-        for placed in _training(job)
+        for resolved in job.training
     }
     for path, image in fields.items():
         row = prebuilt(job.catalog, image)
@@ -197,15 +190,18 @@ def _unable_images(job: Job) -> Iterator[Problem]:
             )
 
 
-def _able_images(job: Job, path: str, framework: str) -> Iterator[Repair]:
+def _able_images(job: ResolvedLayout, path: str, framework: str) -> Iterator[Repair]:
     able = [
-        row
+        (number, row)
         for row in job.catalog.containers.values()
         if row.reduction_server_worker and row.framework == framework
+        for number in [release(row.framework_version)]
+        if number
     ]
-    for row in sorted(able, key=lambda row: version(row.framework_version), reverse=True)[:1]:
+    if able:
+        _, row = max(able, key=lambda pair: pair[0])
         yield repair(f"Use {row.image_uri}", **{path.replace(".", "__"): row.image_uri})
-    yield from _remove()
+    yield from _without()
 
 
 @rule(
@@ -215,13 +211,13 @@ def _able_images(job: Job, path: str, framework: str) -> Iterator[Repair]:
     on=_VERTEX,
     severity=Severity.WARNING,
 )
-def reducers_framework(job: Job) -> Iterator[Problem]:
+def reducers_framework(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.framework
     if job.layout.reducers and name and name not in ("tensorflow", "pytorch"):
         yield Problem(
             "framework",
             f"The Reduction Server speeds up NCCL all-reduce; whether {name} uses it is not known.",
-            _remove,
+            _without,
         )
 
 
@@ -232,7 +228,7 @@ def reducers_framework(job: Job) -> Iterator[Problem]:
     on=_VERTEX,
     severity=Severity.INFO,
 )
-def reducers_custom_container(job: Job) -> Iterator[Problem]:
+def reducers_custom_container(job: ResolvedLayout) -> Iterator[Problem]:
     image = job.layout.image
     if job.layout.reducers and image and not prebuilt(job.catalog, image):
         least = limit(job.catalog, "vertex", "reduction_server_nccl_min")[0]
@@ -248,10 +244,10 @@ def reducers_custom_container(job: Job) -> Iterator[Problem]:
     "VERTEX-DWS",
     on=_VERTEX,
 )
-def reducers_flex_start(job: Job) -> Iterator[Problem]:
+def reducers_flex_start(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.reducers and job.layout.scheduling == "FLEX_START":
         yield Problem(
             "scheduling",
-            "FLEX_START wants the same machines in all pools, and a Reduction Server has others.",
-            lambda: [repair("Use standard scheduling", scheduling=None), *_remove()],
+            "FLEX_START needs the same machines in all pools, and a Reduction Server has others.",
+            lambda: [*standard_scheduling(), *_without()],
         )

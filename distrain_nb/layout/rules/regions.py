@@ -11,12 +11,13 @@ from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import counts, limit, offers
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
 from distrain_nb.layout.rules.machines import CLOUDS, GOOGLE
+from distrain_nb.layout.rules.repairs import machines_like
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.layout.catalog.tables import Catalog
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _FORMS = {
     "vertex": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
@@ -31,7 +32,7 @@ _SHOWN = 4
 @rule(
     "region-form", "The region is written as the cloud writes its regions.", "VERTEX-LOC", on=CLOUDS
 )
-def region_form(job: Job) -> Iterator[Problem]:
+def region_form(job: ResolvedLayout) -> Iterator[Problem]:
     form, example = _FORMS[job.layout.on]
     region = job.layout.region
     if region is not None and not form.fullmatch(region):
@@ -42,10 +43,10 @@ def region_form(job: Job) -> Iterator[Problem]:
         )
 
 
-def _offered(placed: Placed) -> str | None:
+def _offered(resolved: ResolvedPool) -> str | None:
     """The name that the table of regions has for a pool's accelerator."""
-    name = placed.accelerator
-    if name in ("TPU_V2", "TPU_V3") and placed.pool.accelerator_count > _SINGLE:
+    name = resolved.accelerator
+    if name in ("TPU_V2", "TPU_V3") and resolved.pool.accelerator_count > _SINGLE:
         return f"{name}_POD"
     return name
 
@@ -74,9 +75,9 @@ def regions_known(catalog: Catalog, place: str) -> tuple[str, ...]:
     return tuple(sorted({region for here in offers(catalog, place).values() for region in here}))
 
 
-def wanted(job: Job) -> frozenset[str]:
+def wanted(job: ResolvedLayout) -> frozenset[str]:
     """The accelerators of a job, as the table of regions names them."""
-    names = (_offered(placed) for placed in job.pools)
+    names = (_offered(resolved) for resolved in job.pools)
     return frozenset(name for name in names if name and _regions(job.catalog, job.layout.on, name))
 
 
@@ -86,23 +87,23 @@ def wanted(job: Job) -> frozenset[str]:
     "VERTEX-LOC;AIP-GPU",
     on=GOOGLE,
 )
-def accelerator_not_in_region(job: Job) -> Iterator[Problem]:
+def accelerator_not_in_region(job: ResolvedLayout) -> Iterator[Problem]:
     region, place = job.layout.region, job.layout.on
     if not region:
         return
-    for placed in job.pools:
-        name = _offered(placed)
+    for resolved in job.pools:
+        name = _offered(resolved)
         here = _here(job, name) if name else {}
         if name and here and here.get(region, "no") == "no":
             yield Problem(
-                placed.where("accelerator"),
+                resolved.where("accelerator"),
                 f"{short_name(name)} is not offered for training in {region}; "
                 f"{_list(common_regions(job.catalog, place, frozenset([name])))}.",
-                partial(_elsewhere, job, placed),
+                partial(_elsewhere, job, resolved),
             )
 
 
-def _here(job: Job, name: str) -> Mapping[str, str]:
+def _here(job: ResolvedLayout, name: str) -> Mapping[str, str]:
     place = job.layout.on
     here = _regions(job.catalog, place, name)
     return {**offers(job.catalog, place)[_ANY], **here} if place == "ai-platform" else here
@@ -115,7 +116,7 @@ def _list(regions: tuple[str, ...]) -> str:
     return f"it is in {', '.join(regions[:_SHOWN])}{more}"
 
 
-def _elsewhere(job: Job, placed: Placed) -> Iterator[Repair]:
+def _elsewhere(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     region = job.layout.region or ""
     common = common_regions(job.catalog, job.layout.on, wanted(job))
     near = sorted(
@@ -123,13 +124,13 @@ def _elsewhere(job: Job, placed: Placed) -> Iterator[Repair]:
     )
     for name in near[:3]:
         yield repair(f"Run in {name}", region=name)
-    takes = counts(job.catalog, job.layout.on).get(placed.pool.machine or "", {})
+    takes = counts(job.catalog, job.layout.on).get(resolved.pool.machine or "", {})
     for accelerator, allowed in takes.items():
         offered = _here(job, accelerator).get(region, "no") != "no"
-        if offered and placed.pool.accelerator_count in allowed:
-            count = placed.pool.accelerator_count
-            label = f"Use {count} x {short_name(accelerator)} for the {placed.role}"
-            yield repair(label, **at(placed.role, accelerator=accelerator))
+        if offered and resolved.pool.accelerator_count in allowed:
+            count = resolved.pool.accelerator_count
+            label = f"Use {count} x {short_name(accelerator)} for the {resolved.role}"
+            yield repair(label, **at(resolved.role, accelerator=accelerator))
 
 
 @rule(
@@ -139,15 +140,15 @@ def _elsewhere(job: Job, placed: Placed) -> Iterator[Repair]:
     on=("vertex",),
     severity=Severity.WARNING,
 )
-def accelerator_on_allowlist(job: Job) -> Iterator[Problem]:
+def accelerator_on_allowlist(job: ResolvedLayout) -> Iterator[Problem]:
     region = job.layout.region or ""
-    for placed in job.pools:
-        name = _offered(placed)
+    for resolved in job.pools:
+        name = _offered(resolved)
         if name and _regions(job.catalog, "vertex", name).get(region) == "allowlist":
             yield Problem(
-                placed.where("accelerator"),
+                resolved.where("accelerator"),
                 f"In {region}, {short_name(name)} is given only to projects on an allowlist.",
-                partial(_elsewhere, job, placed),
+                partial(_elsewhere, job, resolved),
             )
 
 
@@ -157,7 +158,7 @@ def accelerator_on_allowlist(job: Job) -> Iterator[Problem]:
     "VERTEX-LOC;AIP-GPU",
     on=GOOGLE,
 )
-def no_common_region(job: Job) -> Iterator[Problem]:
+def no_common_region(job: ResolvedLayout) -> Iterator[Problem]:
     names = wanted(job)
     if len(names) > 1 and not common_regions(job.catalog, job.layout.on, names):
         yield Problem(
@@ -173,7 +174,7 @@ def no_common_region(job: Job) -> Iterator[Problem]:
     "AIP-GPU",
     on=("ai-platform",),
 )
-def accelerators_in_one_zone(job: Job) -> Iterator[Problem]:
+def accelerators_in_one_zone(job: ResolvedLayout) -> Iterator[Problem]:
     region, *apart = limit(job.catalog, "ai-platform", "never_in_one_zone")
     if job.layout.region == region and set(apart) <= wanted(job):
         yield Problem(
@@ -183,15 +184,9 @@ def accelerators_in_one_zone(job: Job) -> Iterator[Problem]:
         )
 
 
-def _alike(job: Job) -> Iterator[Repair]:
+def _alike(job: ResolvedLayout) -> Iterator[Repair]:
     """Every pool with the accelerator that one of them has."""
-    for model in job.pools:
-        pool = model.pool
-        if pool.accelerator:
-            changes = {
-                f"{placed.role.value}__{field}": getattr(pool, field)
-                for placed in job.pools
-                if placed.pool.accelerator
-                for field in ("machine", "accelerator", "accelerator_count")
-            }
-            yield repair(f"Use {short_name(pool.accelerator)} in all pools", **changes)
+    equipped = [resolved for resolved in job.pools if resolved.pool.accelerator]
+    for model in equipped:
+        name = short_name(model.pool.accelerator or "")
+        yield repair(f"Use {name} in all pools", **machines_like(model, equipped))

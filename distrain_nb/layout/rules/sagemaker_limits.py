@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Severity
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.options import duration
+from distrain_nb.layout.releases import is_of, releases
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
-from distrain_nb.layout.versions import split_framework, version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job, Placed
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 _HERE = ("sagemaker",)
 
@@ -27,19 +27,13 @@ _HERE = ("sagemaker",)
     on=_HERE,
     severity=Severity.WARNING,
 )
-def framework_version(job: Job) -> Iterator[Problem]:
+def framework_version(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
     name, number = layout.framework_name, layout.framework_version
     if layout.image or not name or not number:
         return
-    known = [
-        found
-        for text in limit(job.catalog, "sagemaker", "framework_versions")
-        for kind, found in [split_framework(text)]
-        if kind == name
-    ]
-    wanted = version(number)
-    if known and not any(version(found)[: len(wanted)] == wanted for found in known):
+    known = releases(limit(job.catalog, "sagemaker", "framework_versions"), name)
+    if known and not any(is_of(found, number) for found in known):
         yield Problem(
             "framework",
             f"No prebuilt image of {name} {number} is known; the newest is {known[-1]}.",
@@ -52,21 +46,21 @@ def _newest(name: str, number: str) -> Iterator[Repair]:
 
 
 @rule("volume-size", "A volume has at least 1 GB.", "SM-API", on=_HERE)
-def volume_size(job: Job) -> Iterator[Problem]:
+def volume_size(job: ResolvedLayout) -> Iterator[Problem]:
     least = figure(job.catalog, "sagemaker", "volume_gb_min")
-    for placed in job.pools:
-        size = placed.pool.disk_gb
+    for resolved in job.pools:
+        size = resolved.pool.disk_gb
         if size is not None and size < least:
             yield Problem(
-                placed.where("disk_gb"),
-                f"A volume can't have {size} GB; choose {least} GB or more.",
-                partial(_size, placed, figure(job.catalog, "sagemaker", "volume_gb_default")),
+                resolved.where("disk_gb"),
+                f"A volume of {size} GB is too small; it needs {least} GB or more.",
+                partial(_size, resolved, figure(job.catalog, "sagemaker", "volume_gb_default")),
             )
 
 
-def _size(placed: Placed, size: int) -> Iterator[Repair]:
-    yield repair(f"Use {size} GB", **at(placed.role, disk_gb=size))
-    yield repair("Use the default size", **at(placed.role, disk_gb=None))
+def _size(resolved: ResolvedPool, size: int) -> Iterator[Repair]:
+    yield repair(f"Use {size} GB", **at(resolved.role, disk_gb=size))
+    yield repair("Use the default size", **at(resolved.role, disk_gb=None))
 
 
 @rule(
@@ -76,37 +70,37 @@ def _size(placed: Placed, size: int) -> Iterator[Repair]:
     on=_HERE,
     severity=Severity.WARNING,
 )
-def volume_fixed(job: Job) -> Iterator[Problem]:
+def volume_fixed(job: ResolvedLayout) -> Iterator[Problem]:
     families = limit(job.catalog, "sagemaker", "volume_fixed_families")
-    for placed in job.pools:
-        family = (placed.pool.machine or "").rpartition(".")[0]
-        if placed.pool.disk_gb is not None and family in families:
+    for resolved in job.pools:
+        family = (resolved.pool.machine or "").rpartition(".")[0]
+        if resolved.pool.disk_gb is not None and family in families:
             yield Problem(
-                placed.where("disk_gb"),
-                f"{placed.pool.machine} uses its own storage, whose size is fixed.",
-                partial(_default_size, placed),
+                resolved.where("disk_gb"),
+                f"{resolved.pool.machine} uses its own storage, whose size is fixed.",
+                partial(_default_size, resolved),
             )
 
 
-def _default_size(placed: Placed) -> Iterator[Repair]:
-    yield repair("Ask for no volume size", **at(placed.role, disk_gb=None))
+def _default_size(resolved: ResolvedPool) -> Iterator[Repair]:
+    yield repair("Ask for no volume size", **at(resolved.role, disk_gb=None))
 
 
 @rule(
     "volume-type", "A volume has no type to choose.", "SM-API", on=_HERE, severity=Severity.WARNING
 )
-def volume_type(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        if placed.pool.disk_type:
+def volume_type(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        if resolved.pool.disk_type:
             yield Problem(
-                placed.where("disk_type"),
-                f"SageMaker chooses the volume's type, so {placed.pool.disk_type} is ignored.",
-                partial(_no_type, placed),
+                resolved.where("disk_type"),
+                f"SageMaker chooses the volume's type, so {resolved.pool.disk_type} is ignored.",
+                partial(_no_type, resolved),
             )
 
 
-def _no_type(placed: Placed) -> Iterator[Repair]:
-    yield repair("Remove the type", **at(placed.role, disk_type=None))
+def _no_type(resolved: ResolvedPool) -> Iterator[Repair]:
+    yield repair("Remove the type", **at(resolved.role, disk_type=None))
 
 
 @rule(
@@ -115,23 +109,23 @@ def _no_type(placed: Placed) -> Iterator[Repair]:
     "SM-API",
     on=_HERE,
 )
-def channels(job: Job) -> Iterator[Problem]:
+def channels(job: ResolvedLayout) -> Iterator[Problem]:
     most = figure(job.catalog, "sagemaker", "channels_max")
     longest = figure(job.catalog, "sagemaker", "channel_name_length_max")
     form = re.compile(limit(job.catalog, "sagemaker", "channel_name_pattern")[0])
     if len(job.channels) > most:
-        yield Problem("data", f"{len(job.channels)} channels; SageMaker takes {most}.")
+        yield Problem("data", f"{len(job.channels)} channels are too many; SageMaker takes {most}.")
     for name in job.channels:
         if len(name) > longest or not form.fullmatch(name):
             yield Problem(
                 f"data.{name}",
-                f"{name!r} can't name a channel: use up to {longest} letters, digits, dots, "
+                f"{name!r} is not a valid channel name; use up to {longest} letters, digits, dots, "
                 f"dashes and underscores.",
             )
 
 
 @rule("run-time", "A job runs for at most 28 days.", "SM-API", on=_HERE)
-def run_time(job: Job) -> Iterator[Problem]:
+def run_time(job: ResolvedLayout) -> Iterator[Problem]:
     longest = figure(job.catalog, "sagemaker", "run_seconds_max")
     if job.layout.timeout is not None and job.layout.timeout > longest:
         yield Problem(
@@ -147,7 +141,7 @@ def run_time(job: Job) -> Iterator[Problem]:
     "SM-API",
     on=_HERE,
 )
-def wait_shorter_than_run(job: Job) -> Iterator[Problem]:
+def wait_shorter_than_run(job: ResolvedLayout) -> Iterator[Problem]:
     layout = job.layout
     runs = layout.timeout or figure(job.catalog, "sagemaker", "run_seconds_default")
     if layout.spot and layout.max_wait is not None and layout.max_wait < runs:
@@ -168,7 +162,7 @@ def wait_shorter_than_run(job: Job) -> Iterator[Problem]:
     "SM-API;SM-SDK",
     on=_HERE,
 )
-def wait_without_spot(job: Job) -> Iterator[Problem]:
+def wait_without_spot(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.max_wait is not None and not job.layout.spot:
         yield Problem(
             "max_wait",
@@ -181,7 +175,7 @@ def wait_without_spot(job: Job) -> Iterator[Problem]:
 
 
 @rule("checkpoint-place", "Checkpoints on SageMaker go to S3.", "SM-API", on=_HERE)
-def checkpoint_place(job: Job) -> Iterator[Problem]:
+def checkpoint_place(job: ResolvedLayout) -> Iterator[Problem]:
     place = job.layout.checkpoint
     if place and not re.match(r"(https|s3)://", place):
         yield Problem(

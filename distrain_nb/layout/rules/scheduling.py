@@ -11,30 +11,27 @@ from distrain_nb.layout.catalog.index import figure, limit, topologies
 from distrain_nb.layout.options import duration
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
+from distrain_nb.layout.rules.repairs import machines_like, standard_scheduling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.placed import Job
+    from distrain_nb.layout.resolved import ResolvedLayout
 
 _VERTEX = ("vertex",)
 _FLEX = "FLEX_START"
 _SINGLE = 8
 
 
-def _standard() -> list[Repair]:
-    return [repair("Use standard scheduling", scheduling=None)]
-
-
 @rule("strategy-unknown", "The scheduling strategy is one of the API's.", "VERTEX-API", on=_VERTEX)
-def strategy_unknown(job: Job) -> Iterator[Problem]:
+def strategy_unknown(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
     allowed = limit(job.catalog, "vertex", "scheduling_strategies")
     if name and name not in allowed and name not in _deprecated(job):
         yield Problem(
             "scheduling",
             f"{name} is not a scheduling strategy; choose one of {', '.join(allowed)}.",
-            lambda: [*_standard(), repair("Use SPOT", scheduling="SPOT")],
+            lambda: [*standard_scheduling(), repair("Use SPOT", scheduling="SPOT")],
         )
 
 
@@ -45,7 +42,7 @@ def strategy_unknown(job: Job) -> Iterator[Problem]:
     on=_VERTEX,
     severity=Severity.WARNING,
 )
-def strategy_deprecated(job: Job) -> Iterator[Problem]:
+def strategy_deprecated(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling or ""
     now = _deprecated(job).get(name)
     if now:
@@ -56,7 +53,7 @@ def strategy_deprecated(job: Job) -> Iterator[Problem]:
         )
 
 
-def _deprecated(job: Job) -> dict[str, str]:
+def _deprecated(job: ResolvedLayout) -> dict[str, str]:
     pairs = limit(job.catalog, "vertex", "scheduling_deprecated")
     return dict(pair.split("=", 1) for pair in pairs)
 
@@ -68,10 +65,10 @@ def _deprecated(job: Job) -> dict[str, str]:
     on=("local", "ai-platform", "sagemaker"),
     severity=Severity.WARNING,
 )
-def scheduling_ignored(job: Job) -> Iterator[Problem]:
+def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     name, place = job.layout.scheduling, job.layout.on
     if name and not (place == "sagemaker" and name in ("SPOT", "STANDARD")):
-        yield Problem("scheduling", f"{name} has no meaning on {place}.", _standard)
+        yield Problem("scheduling", f"{name} has no meaning on {place}.", standard_scheduling)
 
 
 @rule(
@@ -80,19 +77,19 @@ def scheduling_ignored(job: Job) -> Iterator[Problem]:
     "VERTEX-DWS",
     on=_VERTEX,
 )
-def flex_start_accelerator(job: Job) -> Iterator[Problem]:
+def flex_start_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
         return
     rows = job.catalog.accelerators
     allowed = [short_name(row.accelerator) for row in rows.values() if row.flex_start]
-    for placed in job.pools:
-        row = rows.get(placed.accelerator or "")
-        if placed.role is not Role.REDUCERS and (row is None or not row.flex_start):
+    for resolved in job.pools:
+        row = rows.get(resolved.accelerator or "")
+        if resolved.role is not Role.REDUCERS and (row is None or not row.flex_start):
             has = short_name(row.accelerator) if row else "no GPU"
             yield Problem(
-                placed.where("accelerator"),
-                f"FLEX_START is for {', '.join(allowed)}; the {placed.role} pool has {has}.",
-                _standard,
+                resolved.where("accelerator"),
+                f"FLEX_START is for {', '.join(allowed)}; the {resolved.role} pool has {has}.",
+                standard_scheduling,
             )
 
 
@@ -102,33 +99,30 @@ def flex_start_accelerator(job: Job) -> Iterator[Problem]:
     "VERTEX-DWS",
     on=_VERTEX,
 )
-def flex_start_same_machines(job: Job) -> Iterator[Problem]:
+def flex_start_same_machines(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.scheduling != _FLEX:
         return
     kinds = {(p.pool.machine, p.pool.accelerator, p.pool.accelerator_count) for p in job.pools}
     if len(kinds) > 1:
         yield Problem(
             "scheduling",
-            "FLEX_START wants the same machine type and accelerators in all pools.",
+            "FLEX_START needs the same machine type and accelerators in all pools.",
             partial(_same_machines, job),
         )
 
 
-def _same_machines(job: Job) -> Iterator[Repair]:
+def _same_machines(job: ResolvedLayout) -> Iterator[Repair]:
     for model in job.pools:
-        changes = {
-            f"{placed.role.value}__{field}": getattr(model.pool, field)
-            for placed in job.pools
-            for field in ("machine", "accelerator", "accelerator_count")
-        }
-        yield repair(f"Give every pool the machines of the {model.role}", **changes)
-    yield from _standard()
+        yield repair(
+            f"Give every pool the machines of the {model.role}", **machines_like(model, job.pools)
+        )
+    yield from standard_scheduling()
 
 
 @rule(
     "flex-start-timeout", "With FLEX_START a job runs for at most 7 days.", "VERTEX-DWS", on=_VERTEX
 )
-def flex_start_timeout(job: Job) -> Iterator[Problem]:
+def flex_start_timeout(job: ResolvedLayout) -> Iterator[Problem]:
     longest = figure(job.catalog, "vertex", "flex_start_timeout_max")
     timeout = job.layout.timeout
     if job.layout.scheduling == _FLEX and timeout is not None and timeout > longest:
@@ -137,23 +131,25 @@ def flex_start_timeout(job: Job) -> Iterator[Problem]:
             f"With FLEX_START a job runs for at most {duration(longest)}, not {duration(timeout)}.",
             lambda: [
                 repair(f"Stop after {duration(longest)}", timeout=longest),
-                *_standard(),
+                *standard_scheduling(),
             ],
         )
 
 
 @rule("spot-tpu-pod", "TPU Pods don't run on Spot machines.", "VERTEX-SPOT", on=_VERTEX)
-def spot_tpu_pod(job: Job) -> Iterator[Problem]:
+def spot_tpu_pod(job: ResolvedLayout) -> Iterator[Problem]:
     if not job.layout.spot:
         return
     slices = topologies(job.catalog)
-    for placed in job.pools:
-        rows = slices.get(placed.pool.machine or "", ())
-        hosts = [row.vms or 1 for row in rows if row.topology == placed.pool.topology]
-        pod = placed.is_tpu and placed.pool.accelerator_count > _SINGLE
+    for resolved in job.pools:
+        rows = slices.get(resolved.pool.machine or "", ())
+        hosts = [row.vms or 1 for row in rows if row.topology == resolved.pool.topology]
+        pod = resolved.is_tpu and resolved.pool.accelerator_count > _SINGLE
         if pod or (hosts and min(hosts) > 1):
             yield Problem(
-                "scheduling", "A TPU Pod can't run on Spot machines; single hosts can.", _standard
+                "scheduling",
+                "A TPU Pod can't run on Spot machines; single hosts can.",
+                standard_scheduling,
             )
 
 
@@ -164,25 +160,25 @@ def spot_tpu_pod(job: Job) -> Iterator[Problem]:
     on=_VERTEX,
     severity=Severity.WARNING,
 )
-def reservation_needed(job: Job) -> Iterator[Problem]:
-    for placed in job.pools:
-        row = job.catalog.accelerators.get(placed.pool.accelerator or "")
+def reservation_needed(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.pools:
+        row = job.catalog.accelerators.get(resolved.pool.accelerator or "")
         if row and row.reservation_or_spot == "required" and not job.layout.spot:
             yield Problem(
-                placed.where("machine"),
-                f"{placed.pool.machine} is given only to reservations and as Spot.",
+                resolved.where("machine"),
+                f"{resolved.pool.machine} is given only to reservations and as Spot.",
                 lambda: [repair("Use Spot machines", scheduling="SPOT")],
             )
 
 
 @rule("timeout-positive", "A time limit is at least a second.", "VERTEX-API;SM-API")
-def timeout_positive(job: Job) -> Iterator[Problem]:
+def timeout_positive(job: ResolvedLayout) -> Iterator[Problem]:
     for field in ("timeout", "max_wait"):
         value = getattr(job.layout, field)
         if value is not None and value < 1:
             yield Problem(
                 field,
-                f"A time limit of {value} seconds lets nothing run.",
+                f"A time limit of {value} seconds is too short; it is 1 second or more.",
                 partial(_no_limit, field),
             )
 
@@ -198,7 +194,7 @@ def _no_limit(field: str) -> Iterator[Repair]:
     on=("local", "vertex", "ai-platform"),
     severity=Severity.WARNING,
 )
-def max_wait_ignored(job: Job) -> Iterator[Problem]:
+def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.max_wait is not None and job.layout.scheduling != _FLEX:
         yield Problem(
             "max_wait",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import short_name
-from distrain_nb.layout.placed import Placed, job_of
+from distrain_nb.layout.resolved import ResolvedPool, resolve
 from distrain_nb.ui.form.fields import TITLES
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Panel:
 
 def picture(layout: Layout) -> str:
     """The cluster as SVG. Its colours are the page's, one a role."""
-    panels = [_panel(placed) for placed in job_of(layout).pools]
+    panels = [_panel(resolved) for resolved in resolve(layout).pools]
     above = _in_a_line([p for p in panels if p.role not in _BETWEEN], 0)
     floor = max((p.bottom + _WIRE for p in above), default=0)
     below = _in_a_line([p for p in panels if p.role in _BETWEEN], floor)
@@ -114,10 +114,10 @@ def _in_words(panels: Iterable[Panel]) -> str:
     return f"The cluster: {', '.join(said) or 'nothing yet'}"
 
 
-def _panel(placed: Placed) -> Panel:
-    pool, name, count = placed.pool, placed.accelerator, placed.accelerators
+def _panel(resolved: ResolvedPool) -> Panel:
+    pool, name, count = resolved.pool, resolved.accelerator, resolved.accelerators
     return Panel(
-        placed.role,
+        resolved.role,
         pool.machine or "",
         f"{count} × {short_name(name)} each" if name and count else "",
         max(pool.replicas, 0),

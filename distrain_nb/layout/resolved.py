@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.index import bandwidth
+from distrain_nb.layout.pool import Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,11 +15,11 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.rows import Instance, LegacyMachine, Machine
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool, Role
+    from distrain_nb.layout.pool import Pool
 
 
 @dataclass(frozen=True)
-class Placed:
+class ResolvedPool:
     """A pool with what the tables know of its machine. Figures are of one replica."""
 
     role: Role
@@ -91,12 +92,12 @@ class Placed:
 
 
 @dataclass(frozen=True)
-class Job:
+class ResolvedLayout:
     """A layout, the rows of its machines, and the names of its input channels."""
 
     layout: Layout
     catalog: Catalog
-    pools: tuple[Placed, ...]
+    pools: tuple[ResolvedPool, ...]
     channels: tuple[str, ...] = ()
     implied: str | None = None
 
@@ -105,26 +106,31 @@ class Job:
         """The framework's name: as chosen, else what the program's imports imply."""
         return self.layout.framework_name or self.implied
 
-    def pool(self, role: Role) -> Placed | None:
+    @property
+    def training(self) -> tuple[ResolvedPool, ...]:
+        """The pools that train, and exchange gradients: the primary and the workers."""
+        return tuple(p for p in self.pools if p.role in (Role.PRIMARY, Role.WORKERS))
+
+    def pool(self, role: Role) -> ResolvedPool | None:
         """The pool of a role."""
-        return next((placed for placed in self.pools if placed.role is role), None)
+        return next((resolved for resolved in self.pools if resolved.role is role), None)
 
 
-def job_of(
+def resolve(
     layout: Layout,
     channels: Iterable[str] = (),
     catalog: Catalog | None = None,
     implied: str | None = None,
-) -> Job:
+) -> ResolvedLayout:
     """The layout with the rows of its machines, from the catalog in force if none is given."""
     catalog = catalog or current()
-    pools = tuple(_placed(role, pool, catalog) for role, pool in layout.pools())
-    return Job(layout, catalog, pools, tuple(channels), implied)
+    pools = tuple(_resolved(role, pool, catalog) for role, pool in layout.pools())
+    return ResolvedLayout(layout, catalog, pools, tuple(channels), implied)
 
 
-def _placed(role: Role, pool: Pool, catalog: Catalog) -> Placed:
+def _resolved(role: Role, pool: Pool, catalog: Catalog) -> ResolvedPool:
     name = pool.machine or ""
-    return Placed(
+    return ResolvedPool(
         role,
         pool,
         catalog,

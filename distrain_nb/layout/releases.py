@@ -1,0 +1,40 @@
+"""Releases of frameworks, which the tables and layouts write as `pytorch-2.4`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@lru_cache(maxsize=1024)
+def release(text: str | None) -> Version | None:
+    """The version as one that compares; None if there is none, or nothing that is a version."""
+    try:
+        return Version(text or "")
+    except InvalidVersion:
+        return None
+
+
+def releases(texts: Iterable[str], framework: str | None) -> tuple[str, ...]:
+    """`("2.4",)` of `pytorch-2.4` and `mxnet-1.9`, for `pytorch`."""
+    found = (text.rpartition("-") for text in texts)
+    return tuple(number for name, _, number in found if name == framework)
+
+
+def is_of(number: str, wanted: str | None) -> bool:
+    """Whether a version is of a release: 2.4.1 is of 2.4, and everything of None."""
+    one, other = release(number), release(wanted)
+    if one is None or other is None:
+        return wanted is None
+    return one.release[: len(other.release)] == other.release
+
+
+def older(text: str | None, least: str | None) -> bool:
+    """Whether a version is older than another one; False where either is not known."""
+    one, other = release(text), release(least)
+    return one is not None and other is not None and one < other

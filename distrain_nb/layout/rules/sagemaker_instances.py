@@ -1,0 +1,99 @@
+"""SageMaker: instances, and how many processes run on each."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Severity
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.rules.engine import Problem, repair, rule
+from distrain_nb.layout.rules.repairs import without_accelerator
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.catalog.rows import Instance
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+
+_HERE = ("sagemaker",)
+
+
+def slots(instance: Instance) -> int:
+    """The most processes that a host runs: its GPUs, its Neuron cores, or else its vCPUs."""
+    return instance.gpu_count or instance.neuron_cores or instance.vcpu or 1
+
+
+@rule("instances-missing", "A job has instances.", "SM-API", on=_HERE)
+def instances_missing(job: ResolvedLayout) -> Iterator[Problem]:
+    if not job.training:
+        yield Problem(
+            "workers",
+            "There are no instances: lay out the workers.",
+            lambda: [repair("Use one ml.m5.xlarge", workers=Pool(1, "ml.m5.xlarge"))],
+        )
+
+
+@rule(
+    "instances-differ",
+    "Where the primary's instance differs from the workers', ranks wait for the slower one.",
+    "SM-API",
+    on=_HERE,
+    severity=Severity.WARNING,
+)
+def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
+    primary, workers = job.layout.primary, job.layout.workers
+    if primary and workers and primary.machine != workers.machine:
+        yield Problem(
+            "primary.machine",
+            f"The primary is {primary.machine}, the workers are {workers.machine}: two instance "
+            "groups, in which ranks wait for the slower instance.",
+            lambda: [
+                repair(f"Use {workers.machine} for both", primary__machine=workers.machine),
+                repair(f"Use {primary.machine} for both", workers__machine=primary.machine),
+                repair("Remove the primary", primary=None),
+            ],
+        )
+
+
+@rule(
+    "instance-accelerator",
+    "An instance type has its accelerators built in and is given no others.",
+    "SM-API",
+    on=_HERE,
+)
+def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
+    for resolved in job.training:
+        if resolved.pool.accelerator or resolved.pool.accelerator_count:
+            yield Problem(
+                resolved.where("accelerator"),
+                f"On SageMaker the accelerators come with the instance type: {_has(resolved)}.",
+                partial(without_accelerator, resolved),
+            )
+
+
+def _has(resolved: ResolvedPool) -> str:
+    row = resolved.instance
+    if row is None or not (row.gpu_count or row.neuron_count):
+        return f"{resolved.pool.machine} has none"
+    count, name = (
+        (row.gpu_count, row.gpu_name) if row.gpu_count else (row.neuron_count, row.neuron_name)
+    )
+    return f"{resolved.pool.machine} has {count} x {name}"
+
+
+@rule(
+    "processes-per-host",
+    "A host runs at most as many ranks as it has GPUs, or vCPUs if it has no GPUs.",
+    "AWS-BLOG-TF;SM-SDK;SM-DOC-TF",
+    on=_HERE,
+)
+def processes_per_host(job: ResolvedLayout) -> Iterator[Problem]:
+    ranks = job.layout.ranks_per_replica
+    most = min((slots(p.instance) for p in job.training if p.instance), default=None)
+    if ranks is not None and most is not None and ranks > most:
+        yield Problem(
+            "ranks_per_replica",
+            f"{ranks} processes per host do not fit: the instance has {most} slots.",
+            lambda: [repair(f"Run {most} processes per host", ranks_per_replica=most)],
+        )
