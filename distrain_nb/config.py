@@ -34,7 +34,7 @@ def home() -> Path:
         return found.resolve()
     except (OSError, RuntimeError) as wrong:
         place = repr(named) if named else "~/.distrain"
-        raise StoreError(f"DISTRAIN_HOME can't be {place}: {_brief(wrong)}; {WAY_OUT}") from None
+        raise StoreError(f"invalid DISTRAIN_HOME {place}: {_brief(wrong)}; {WAY_OUT}") from None
 
 
 def private_home(folder: Path | None = None) -> Path:
@@ -43,7 +43,7 @@ def private_home(folder: Path | None = None) -> Path:
     Raises StoreError.
     """
     folder = folder or home()
-    with _told():
+    with _as_store_error():
         return private_folder(folder)
 
 
@@ -53,13 +53,13 @@ def own_home(folder: Path | None = None) -> Path:
     Raises StoreError if it is somebody else's, or can't be closed.
     """
     folder = folder or home()
-    with _told(), suppress(FileNotFoundError):
+    with _as_store_error(), suppress(FileNotFoundError):
         close_to_others(folder)
     return folder
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_store_error() -> Iterator[None]:
     """Errors of the operating system as sentences."""
     try:
         yield
@@ -85,32 +85,32 @@ def _setting(default: Any, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings and what they are without a file."""
+    """The settings, with their defaults."""
 
-    carry_limit: float = _setting(64.0, "MiB of values that a cell may carry from the notebook")
+    carry_limit: float = _setting(64.0, "MiB of the notebook's values that a cell may take along")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
-    idle: float = _setting(600.0, "seconds that the warm fork server stays without a run")
-    warm: bool = _setting(True, "start it when the notebook has imported torch or tensorflow")
-    project: str = _setting("", "project of Google Cloud")
+    idle: float = _setting(600.0, "seconds until an idle fork server ends")
+    warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
+    project: str = _setting("", "Google Cloud project")
     region: str = _setting("", "region of the cloud, such as us-central1")
-    bucket: str = _setting("", "bucket for what jobs write and for code that is staged")
+    bucket: str = _setting("", "bucket for the output of jobs and for staged code")
     service_account: str = _setting("", "service account that Vertex AI's jobs run as")
     role: str = _setting("", "IAM role that SageMaker's jobs run as")
     repository: str = _setting("", "where images go: HOST/PATH of a container registry")
-    base_image: str = _setting("", "image that images of programs are built on")
+    base_image: str = _setting("", "base image of the images that are built")
     tensorboard: str = _setting("", "Vertex AI TensorBoard instance")
     network: str = _setting("", "VPC network of Vertex AI's jobs")
 
     @classmethod
     def load(cls) -> Config:
-        """What the file says. Raises OptionError naming the file and what is wrong in it."""
+        """Read the file. Raises OptionError naming the file and what is wrong in it."""
         path = own_home() / CONFIG_FILE
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
         except FileNotFoundError:
             return cls()
         except (OSError, UnicodeDecodeError) as wrong:
-            raise OptionError(f"{path} can't be read: {wrong}") from None
+            raise OptionError(f"cannot read {path}: {wrong}") from None
         except yaml.YAMLError as wrong:
             raise OptionError(f"{path}: {wrong}") from None
         config = cls()
@@ -119,10 +119,10 @@ class Config:
         return config
 
     def changed(self, name: str, value: object) -> Config:
-        """With another value, read from text if need be. Raises OptionError."""
+        """A copy with another value, parsed if it is text. Raises OptionError."""
         allowed = [each.name for each in fields(self)]
         if name not in allowed:
-            raise OptionError(f"no setting {name!r}; there are {', '.join(allowed)}")
+            raise OptionError(f"unknown setting {name!r}: expected one of {', '.join(allowed)}")
         read = _READERS[type(getattr(Config, name))]
         changed: dict[str, Any] = {name: read(name, value)}
         return replace(self, **changed)
@@ -133,7 +133,7 @@ class Config:
         try:
             replace_file(path, yaml.safe_dump(asdict(self)).encode())
         except OSError as wrong:
-            raise StoreError(f"{path} can't be written: {_brief(wrong)}") from None
+            raise StoreError(f"cannot write {path}: {_brief(wrong)}") from None
         return path
 
     def __str__(self) -> str:
@@ -151,20 +151,20 @@ def _number(name: str, value: object) -> float:
     except ValueError:
         number = -1
     if not 0 <= number < float("inf"):
-        raise OptionError(f"setting {name} can't be {value!r}; it is a number, 0 or more")
+        raise OptionError(f"invalid {name} {value!r}: expected a number, 0 or more")
     return number
 
 
 def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or value != value.strip():
-        raise OptionError(f"setting {name} can't be {value!r}; it is a text without blanks around")
+        raise OptionError(f"invalid {name} {value!r}: expected text without spaces around it")
     return value
 
 
 def _switch(name: str, value: object) -> bool:
     found = _SWITCH.get(str(value).lower())
     if found is None:
-        raise OptionError(f"setting {name} can't be {value!r}; it is on or off")
+        raise OptionError(f"invalid {name} {value!r}: expected on or off")
     return found
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import distrain_nb
 from distrain_nb.program.program import readable_size
 from distrain_nb.secrets import is_secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from distrain_nb.image.registry.reference import Reference
 
@@ -68,6 +69,15 @@ def environment_for(recipe: Recipe, base: Mapping[str, str]) -> dict[str, str]:
         "DISTRAIN_PROGRAM": PROGRAM,
         "DISTRAIN_PACKAGES": PACKAGES,
         **recipe.environment,
+    }
+
+
+def worker_files() -> dict[str, Path]:
+    """The part of this package that starts ranks, by its paths below PYTHONPATH."""
+    package = Path(distrain_nb.__file__).parent
+    return {
+        "distrain_nb/__init__.py": package / "__init__.py",
+        "distrain_nb/worker": package / "worker",
     }
 
 

@@ -6,32 +6,75 @@ and keep code and data as their owner. The kernel knows whose the other end of a
 
 from __future__ import annotations
 
+import json
 import os
 import socket
-from http.server import HTTPServer, ThreadingHTTPServer
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from email.message import Message
+
+    # path, headers and body of a request make a status and a document
+    Answer = Callable[[str, Message, bytes], tuple[int, Mapping[str, Any]]]
 
 # The system's lists of sockets, and how they begin an IPv4 address: gRPC speaks it through IPv6.
 _SOCKETS = ((Path("/proc/net/tcp"), ""), (Path("/proc/net/tcp6"), "0000000000000000FFFF0000"))
 _ESTABLISHED = "01"
 
 
-class OwnServer(HTTPServer):
+class PrivateServer(HTTPServer):
     """Takes no connection of another user of this machine."""
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
         """Whether the connection may be answered."""
-        return may_speak(request)
+        return is_allowed(request)
 
 
-class ThreadingOwnServer(OwnServer, ThreadingHTTPServer):
+class PrivateThreadingServer(PrivateServer, ThreadingHTTPServer):
     """The same, with a thread for each connection."""
 
     daemon_threads = True
 
 
-def may_speak(connection: socket.socket) -> bool:
+@contextmanager
+def serve_json(answer: Answer, content_type: str = "application/json") -> Iterator[int]:
+    """Answer GET and POST with JSON on a port of the loopback interface; gives the port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            status, document = answer(self.path, self.headers, body)
+            data = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", content_type)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    server = PrivateThreadingServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def is_allowed(connection: socket.socket) -> bool:
     """Whether the other end of a connection is ours, root's, or of another machine or container."""
     try:
         there, here = connection.getpeername(), connection.getsockname()
@@ -43,7 +86,7 @@ def may_speak(connection: socket.socket) -> bool:
 def is_ours(host: str, port: int) -> bool:
     """Whether the connected socket at that address of this machine is this user's or root's.
 
-    Where the system has no list of sockets, nothing can be told, and it is taken for ours.
+    Where the system has no list of sockets, it is taken for ours.
     """
     if not any(path.exists() for path, _ in _SOCKETS):
         return True

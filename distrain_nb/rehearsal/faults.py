@@ -1,4 +1,4 @@
-"""What is to go wrong in a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`."""
+"""The faults of a rehearsal: `preempt=workerpool1-0@30s,late=2s`, `spot=algo-2@30s`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ _SECONDS = r"(\d+(?:\.\d+)?)s?"
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """How faults are called on a service: what takes a replica's machine away, how replicas are
-    named, and which permissions can be missing."""
+class FaultSyntax:
+    """How a service writes faults: the name of a preemption, names of replicas, permissions."""
 
     loss: str
     replica: str
@@ -22,14 +21,14 @@ class Vocabulary:
     allowed: str
 
 
-VERTEX = Vocabulary(
+VERTEX = FaultSyntax(
     loss="preempt",
     replica=r"workerpool\d-\d+",
     permission=r".+",
     allowed="preempt=REPLICA@SECONDSs, preempt=REPLICA@TEXT, quota=METRIC, permission=NAME, "
     "late=SECONDSs, busy=EVERY, lost=COUNT",
 )
-SAGEMAKER = Vocabulary(
+SAGEMAKER = FaultSyntax(
     loss="spot",
     replica=r"algo-\d+",
     permission=r"(?:sagemaker|logs|s3|ecr|secretsmanager):[A-Za-z]+|iam:PassRole|sts:AssumeRole",
@@ -41,8 +40,8 @@ SAGEMAKER = Vocabulary(
 
 @dataclass(frozen=True)
 class Preemption:
-    """The machine of a replica (`workerpool1-0`) is taken away so many seconds into the job, or
-    when a replica has printed a line with the text."""
+    """A replica (`workerpool1-0`) loses its machine so many seconds into the job, or when any
+    replica has printed a line with the text."""
 
     replica: str
     seconds: float = 0.0
@@ -66,20 +65,25 @@ class Faults:
     lost: int = 0
 
     @classmethod
-    def parse(cls, text: str, words: Vocabulary = VERTEX) -> Faults:
+    def parse(cls, text: str, syntax: FaultSyntax = VERTEX) -> Faults:
         """Read what follows `--rehearse`. Raises OptionError naming what is not allowed."""
         faults = cls()
         for part in filter(None, (part.strip() for part in text.split(","))):
-            faults = _with(faults, part, words)
+            faults = _with(faults, part, syntax)
         return faults
 
 
-def _with(faults: Faults, part: str, words: Vocabulary) -> Faults:
+def secret_value(name: str) -> str:
+    """The value of a secret in a rehearsal: every one exists, and says that it is made up."""
+    return f"rehearsal of {name}"
+
+
+def _with(faults: Faults, part: str, syntax: FaultSyntax) -> Faults:
     name, _, value = part.partition("=")
-    loss = re.fullmatch(f"({words.replica})@(.+)", value)
+    loss = re.fullmatch(f"({syntax.replica})@(.+)", value)
     seconds = re.fullmatch(_SECONDS, value)
     moment = re.fullmatch(_SECONDS, loss[2]) if loss else None
-    if name == words.loss and loss:
+    if name == syntax.loss and loss:
         at = {"seconds": float(moment[1])} if moment else {"text": loss[2]}
         one = Preemption(loss[1], **at)
         return replace(faults, preemptions=(*faults.preemptions, one))
@@ -89,9 +93,9 @@ def _with(faults: Faults, part: str, words: Vocabulary) -> Faults:
     elif name in ("busy", "lost") and value.isdigit():
         changes[name] = int(value)
     elif (name == "quota" and value) or (
-        name == "permission" and re.fullmatch(words.permission, value)
+        name == "permission" and re.fullmatch(syntax.permission, value)
     ):
         changes[name] = value
     if changes:
         return replace(faults, **changes)
-    raise OptionError(f"--rehearse {part!r}: this can't go wrong; allowed are {words.allowed}")
+    raise OptionError(f"invalid --rehearse {part!r}: expected {syntax.allowed}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.access import may_speak
+from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 
@@ -50,7 +50,7 @@ def registry(folder: Path) -> Iterator[str]:
             process = processes.start(command, environment, stdout=out, stderr=out)
         try:
             _wait(process, address, log)
-            gateway = Gateway(socket.create_server(("127.0.0.1", 0)), address, may_speak)
+            gateway = Gateway(socket.create_server(("127.0.0.1", 0)), address, is_allowed)
             yield gateway.address
             gateway.close()
         finally:

@@ -153,7 +153,6 @@ def _finding(seen: _Seen) -> Finding:
         "secret",
         Severity.ERROR,
         seen.where,
-        f"looks like {seen.kind}, and whoever may read the job's code or its settings can read "
-        f"it there. Leave it out; what must go along all the same is let pass with "
-        f"--allow-secret {seen.name}.",
+        f"looks like {seen.kind}, and anyone who may read the job's code or settings can read it. "
+        f"Leave it out, or allow it with --allow-secret {seen.name}.",
     )

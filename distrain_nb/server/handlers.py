@@ -19,7 +19,7 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.server import table
-from distrain_nb.server.doors import check_home, fingerprint, open_run
+from distrain_nb.server.access import check_home, fingerprint, open_run
 from distrain_nb.server.download import log_text
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 

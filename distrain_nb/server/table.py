@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.compare import check_count, compare, differences, line_name, title
 from distrain_nb.run.pages.listing import Listing
-from distrain_nb.server.doors import open_run, own_runs
+from distrain_nb.server.access import open_run, own_runs
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,7 +19,7 @@ import traitlets
 
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.streams import RESOURCES_FOLDER
-from distrain_nb.server.doors import fingerprint
+from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.media import LiveMedia

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from distrain_nb.run import Store
 from distrain_nb.server import table
-from distrain_nb.server.doors import fingerprint
+from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow
 from distrain_nb.ui.compare import OverlaidMetrics

@@ -13,7 +13,7 @@ from ipywidgets import VBox
 
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
-from distrain_nb.server.doors import fingerprint
+from distrain_nb.server.access import fingerprint
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.widgets import STATIC, module

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.installed import Contents
-from distrain_nb.image.base.names import normal, requirement_name
+from distrain_nb.image.base.installed import Installed
+from distrain_nb.image.base.names import requirement_name
 from distrain_nb.image.builders import uv
 from distrain_nb.image.builders.append import build
 from distrain_nb.image.builders.dependencies import read_requirements, wanted_of
@@ -128,7 +128,7 @@ def test_what_the_base_has_is_neither_added_nor_upgraded(
     assert image.labels["distrain-nb.packages"] == "tool==1.0"
     assert image.notes == ("framework is the base's 1.0+cu121; the notebook has 2.0",)
     assert {name.partition("/")[0] for name in files_in(image)} == {"tool", "tool-1.0.dist-info"}
-    with pytest.raises(ImageError, match="What the base has isn't changed") as caught:
+    with pytest.raises(ImageError, match="The base's own packages are not changed") as caught:
         build_with(base, (), ("tool==2.0",))
     assert "framework==1.0+cu121" in str(caught.value)
 
@@ -187,7 +187,7 @@ def test_a_package_without_a_wheel_names_itself(tiny_base: str, shelf: Path) -> 
 
 
 def test_a_package_that_does_not_exist(tiny_base: str, shelf: Path) -> None:
-    with pytest.raises(ImageError, match=r"can't be put together:(.|\n)*nosuchpackage"):
+    with pytest.raises(ImageError, match=r"cannot resolve the program's packages:(.|\n)*nosuch"):
         build_with(tiny_base, (), ("nosuchpackage",))
 
 
@@ -219,7 +219,7 @@ def test_pips_settings_are_uvs(
 
 
 def test_what_is_asked_for_goes_before_what_is_imported() -> None:
-    contents = Contents("3.11", "x86_64-manylinux_2_28", {"has": "1"})
+    contents = Installed("3.11", "x86_64-manylinux_2_28", {"has": "1"})
     imported = ("Some_Package==1.0", "torch==2.3.0+cpu", "has==2", "other==1")
     wanted, notes = wanted_of(imported, ("some.package>=2", "has>0"), contents)
     assert wanted == ("some.package>=2", "has>0", "torch==2.3.0", "other==1")
@@ -250,20 +250,20 @@ def test_what_is_asked_for_goes_before_what_is_imported() -> None:
     ],
 )
 def test_a_build_for_gpus_is_not_replaced(imported: str, has: dict[str, str], note: str) -> None:
-    wanted, notes = wanted_of((imported,), (), Contents("3.11", "x86_64-manylinux_2_28", has))
+    wanted, notes = wanted_of((imported,), (), Installed("3.11", "x86_64-manylinux_2_28", has))
     assert wanted == ()
     assert notes == ((note,) if note else ())
 
 
 def test_another_build_that_is_asked_for_is_enough() -> None:
-    contents = Contents("3.11", "x86_64-manylinux_2_28", {})
+    contents = Installed("3.11", "x86_64-manylinux_2_28", {})
     wanted, _ = wanted_of(("tensorflow-cpu==2.21.0",), ("tensorflow==2.21.0",), contents)
     assert wanted == ("tensorflow==2.21.0",)
 
 
 def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
     from distrain_nb.image.base.base import Base
-    from distrain_nb.image.base.installed import contents_of
+    from distrain_nb.image.base.installed import find_installed
     from distrain_nb.image.registry.client import Registry
     from distrain_nb.image.registry.manifest import OCI, Descriptor, ImageConfig, Manifest
     from distrain_nb.image.registry.reference import Reference
@@ -271,8 +271,8 @@ def test_a_prebuilt_container_is_known_from_the_catalog() -> None:
     name = "europe-docker.pkg.dev/vertex-ai/training/tf-cpu.2-17.py310:latest"
     config = ImageConfig.read(b'{"rootfs": {"diff_ids": []}, "os": "linux"}', "base")
     base = Base(Reference.parse(name), Manifest(OCI, Descriptor("c", "d", 1), ()), config)
-    found = contents_of(base, Recipe(name, "a/b"), Registry("127.0.0.1:9", []), None)
-    assert found == Contents("3.10", "x86_64-manylinux_2_28", {"tensorflow": "2.17"})
+    found = find_installed(base, Recipe(name, "a/b"), Registry("127.0.0.1:9", []), None)
+    assert found == Installed("3.10", "x86_64-manylinux_2_28", {"tensorflow": "2.17"})
 
 
 def test_a_requirements_file(tmp_path: Path) -> None:
@@ -280,10 +280,10 @@ def test_a_requirements_file(tmp_path: Path) -> None:
     path.write_text("# ours\nnumpy>=2  # for arrays\n\nurl @ https://example.com/a#sha256=1\n")
     assert read_requirements(path) == ("numpy>=2", "url @ https://example.com/a#sha256=1")
     path.write_text("numpy\n-r other.txt\n")
-    with pytest.raises(ImageError, match=r"requirements\.txt, line 2: '-r' is an option of pip"):
+    with pytest.raises(ImageError, match=r"requirements\.txt, line 2: unsupported pip option '-r'"):
         read_requirements(path)
     path.write_text("not a requirement!\n")
-    with pytest.raises(ImageError, match="'not a requirement!' is not a requirement"):
+    with pytest.raises(ImageError, match="invalid requirement 'not a requirement!'"):
         read_requirements(path)
 
 
@@ -293,8 +293,9 @@ def test_a_requirements_file(tmp_path: Path) -> None:
         ("numpy", "numpy"),
         ("Foo.Bar_baz[x]>=1", "foo-bar-baz"),
         ("a @ https://b", "a"),
-        ("x;y", "x"),
+        ("x; python_version > '3'", "x"),
+        ("x==1 --hash=sha256:00", "x"),
     ],
 )
 def test_names_of_requirements(line: str, name: str) -> None:
-    assert requirement_name(line) == name == normal(name)
+    assert requirement_name(line) == name

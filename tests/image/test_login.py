@@ -73,7 +73,7 @@ def test_basic(closed: str, tmp_path: Path) -> None:
 
 
 def test_without_a_login(closed: str) -> None:
-    with pytest.raises(AuthenticationError, match=rf"wants a login.*docker login {closed}"):
+    with pytest.raises(AuthenticationError, match=rf"requires a login.*docker login {closed}"):
         build(SimpleProgram(), Recipe(f"{closed}/bases/python:3.11", f"{closed}/job:1"))
 
 

@@ -138,7 +138,7 @@ def test_what_is_no_document_is_told(document: bytes) -> None:
 )
 def test_the_sentence_names_what_is_wrong(changes: dict[str, Any], why: str) -> None:
     data = json.dumps({**MANIFEST, **changes}).encode()
-    with pytest.raises(ImageError, match=rf"here can't be read: its .*{why}.*push it again"):
+    with pytest.raises(ImageError, match=rf"cannot read .*here: its .*{why}.*push it again"):
         Manifest.read(data, OCI.manifest, "here")
 
 
@@ -168,7 +168,7 @@ def test_a_manifest_without_end_is_not_held(status: int) -> None:
 
     base, said, sent = read(answers)
     assert base is None
-    assert "bytes, which is no document" in said or "wants a login" in said
+    assert "bytes, too much for" in said or "requires a login" in said
     assert max(sent) < 64 << 20
 
 
@@ -176,21 +176,21 @@ def test_a_packed_manifest_is_not_unpacked() -> None:
     bomb = gzip.compress(b" " * (64 << 20))
     base, said, _ = read(lambda _: Said([bomb], 200, {"Content-Encoding": "gzip"}))
     assert base is None
-    assert "packs what was asked for unpacked" in said
+    assert "compressed its answer" in said
 
 
 def test_a_configuration_without_end_is_not_held() -> None:
     data = json.dumps(MANIFEST).encode()
     base, said, sent = read(lambda path: Said([data] if "manifests" in path else endless()))
     assert base is None
-    assert "bytes, which is no document" in said
+    assert "bytes, too much for" in said
     assert max(sent) < 64 << 20
 
 
 def test_a_registry_that_sends_in_circles_is_told() -> None:
     base, said, _ = read(lambda path: Said((), 302, {"Location": path}))
     assert base is None
-    assert "sends in circles" in said
+    assert "redirects in a loop" in said
 
 
 @pytest.mark.parametrize("place", ["http://[", "nowhere://x/", "http://host:99999999/", "\x01"])

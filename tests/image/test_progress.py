@@ -36,5 +36,5 @@ def test_a_quick_listener_hears_of_everything() -> None:
 
 
 def test_an_unknown_builder_names_those_that_there_are() -> None:
-    with pytest.raises(OptionError, match="--builder kaniko is not known; choose append, docker"):
+    with pytest.raises(OptionError, match="invalid --builder 'kaniko': expected append, docker"):
         build(SimpleProgram(), Recipe("a", "b"), "kaniko")

@@ -49,7 +49,7 @@ def test_names_in_full(text: str, full: str) -> None:
     ],
 )
 def test_a_bad_name_is_refused_with_its_bad_part(text: str, wrong: str) -> None:
-    with pytest.raises(ImageError, match="is not the name of an image") as caught:
+    with pytest.raises(ImageError, match="invalid image name") as caught:
         Reference.parse(text)
     assert wrong in str(caught.value)
 

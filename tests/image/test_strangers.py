@@ -86,7 +86,7 @@ def test_a_storage_host_that_asks_for_a_login_gets_none(challenge: str) -> None:
     assert storage.heard
     assert not storage.logins
     assert not registry.logins
-    told = f"{storage.address}, where {registry.address} sends it, doesn't allow it"
+    told = f"{storage.address}, to which {registry.address} redirects, doesn't allow it"
     assert told in str(caught.value)
 
 

@@ -129,7 +129,7 @@ def test_the_job_ends_with_its_primary(cloud: Cloud) -> None:
     job = cloud.wait(cloud.submit(pool(image), pool(image)).name)
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
     said = cloud.said(job.name, "service")
-    assert any(line.startswith("The replica workerpool1-0 was still at work") for line in said)
+    assert any(line.startswith("The replica workerpool1-0 was still running") for line in said)
 
 
 def test_the_reduction_server_is_left_out_of_what_ranks_are_told(cloud: Cloud) -> None:
@@ -150,7 +150,7 @@ def test_the_reduction_server_is_left_out_of_what_ranks_are_told(cloud: Cloud) -
     ]
     said = cloud.said(job.name, "service")
     assert any(line.startswith("Worker pool 2 is left out") for line in said)
-    assert any(line.startswith("Worker pool 1 goes without its 8 x NVIDIA") for line in said)
+    assert any(line.startswith("Worker pool 1 runs without its 8 x NVIDIA") for line in said)
 
 
 def test_jobs_are_found_by_label(cloud: Cloud) -> None:

@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import StandIn
+from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn
 from tests.image.services.bases import BaseImage
 
 from .training_jobs import BUCKET, ROLE, Aws, channel, request, standing_in, troubled
 
 
 @pytest.fixture(scope="module")
-def running(docker_host: None, small: BaseImage) -> Iterator[tuple[StandIn, Aws]]:
+def running(docker_host: None, small: BaseImage) -> Iterator[tuple[SageMakerStandIn, Aws]]:
     with standing_in(small) as both:
         yield both
 
 
 @pytest.fixture(scope="module")
-def aws(running: tuple[StandIn, Aws]) -> Aws:
+def aws(running: tuple[SageMakerStandIn, Aws]) -> Aws:
     running[1].put(
         **{f"data__{n}.txt": f"part {n}\n".encode() for n in range(4)},
         **{"data__deep__4.txt": b"part 4\n", "pictures__a.png": b"\x89A", "pictures__b.png": b"B"},
@@ -166,7 +166,7 @@ def _check_output(aws: Aws, job: dict[str, Any]) -> None:
     steps = [step["Status"] for step in job["SecondaryStatusTransitions"]]
     assert steps == ["Starting", "Starting", "Downloading", "Training", "Uploading", "Completed"]
     note = " ".join(aws.said(name, "rehearsal"))
-    assert "containers of docker" in note and "ml.p3.2xlarge goes without its 1 x V100" in note
+    assert "containers of docker" in note and "ml.p3.2xlarge runs without its 1 x V100" in note
     assert [(x["MetricName"], x["Value"]) for x in job["FinalMetricDataList"]] == [("loss", 0.25)]
     assert job["ModelArtifacts"]["S3ModelArtifacts"].endswith(f"/{name}/output/model.tar.gz")
     model = archived(aws.read(f"out/{name}/output/model.tar.gz"))
@@ -196,7 +196,7 @@ time.sleep(600)
 
 
 @pytest.fixture(scope="module")
-def hasty(running: tuple[StandIn, Aws]) -> Iterator[Aws]:
+def hasty(running: tuple[SageMakerStandIn, Aws]) -> Iterator[Aws]:
     with troubled(*running) as aws:
         yield aws
 
@@ -317,7 +317,9 @@ if not any(kept.iterdir()):
 """
 
 
-def test_a_spot_interruption_starts_the_job_again(running: tuple[StandIn, Aws], aws: Aws) -> None:
+def test_a_spot_interruption_starts_the_job_again(
+    running: tuple[SageMakerStandIn, Aws], aws: Aws
+) -> None:
     with troubled(*running, "spot=algo-2@saved") as spot:
         name = spot.submit(
             RESUMES,
@@ -345,7 +347,7 @@ def test_a_spot_interruption_starts_the_job_again(running: tuple[StandIn, Aws], 
     ],
 )
 def test_what_the_caller_may_not(
-    running: tuple[StandIn, Aws], faults: str, code: str, words: str
+    running: tuple[SageMakerStandIn, Aws], faults: str, code: str, words: str
 ) -> None:
     with troubled(*running, faults) as denied, pytest.raises(ClientError, match=words) as refused:
         denied.submit("")

@@ -14,9 +14,9 @@ import boto3
 from botocore.config import Config
 
 from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
-from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobs
+from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
 from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import StandIn, stand_in
+from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn, stand_in
 from tests.image.services.bases import BaseImage
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def channel(name: str, uri: str, kind: str = "S3Prefix", **more: Any) -> dict[st
 
 
 @contextlib.contextmanager
-def standing_in(small: BaseImage, faults: str = "") -> Iterator[tuple[StandIn, Aws]]:
+def standing_in(small: BaseImage, faults: str = "") -> Iterator[tuple[SageMakerStandIn, Aws]]:
     with stand_in(Faults.parse(faults, SAGEMAKER), [BUCKET]) as running:
         base = f"{running.endpoints['registry']}/bases/python:3.11"
         small.push(base)
@@ -147,10 +147,10 @@ def standing_in(small: BaseImage, faults: str = "") -> Iterator[tuple[StandIn, A
 
 
 @contextlib.contextmanager
-def troubled(running: StandIn, aws: Aws, faults: str = "") -> Iterator[Aws]:
+def troubled(running: SageMakerStandIn, aws: Aws, faults: str = "") -> Iterator[Aws]:
     """The same machine and buckets under an API where something goes wrong, and little patience."""
     chosen = Faults.parse(faults, SAGEMAKER)
-    jobs = TrainingJobs(replace(running.around, faults=chosen, grace=1.0))
+    jobs = TrainingJobService(replace(running.context, faults=chosen, grace=1.0))
     with serve(jobs.operations()) as url:
         yield replace(aws, endpoints={**aws.endpoints, "sagemaker": url})
         jobs.close()

@@ -18,7 +18,7 @@ from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
-from distrain_nb.rehearsal.sagemaker_ai.stand_in import StandIn, stand_in
+from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn, stand_in
 from distrain_nb.worker.files.status import State
 from tests.rehearsal.training_jobs import Aws, troubled
 from tests.sagemaker.jobs import laid, planned
@@ -124,7 +124,7 @@ def test_results_and_event_files_are_read_in_pieces(s3: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerStandIn]:
     patch = pytest.MonkeyPatch()
     patch.setenv("DISTRAIN_HOME", str(tmp_path_factory.mktemp("home")))
     with stand_in(Faults.parse("lost=1", SAGEMAKER), ["my-bucket"]) as started:
@@ -137,7 +137,7 @@ def service_of(plan_options: dict[str, Any], endpoints: Mapping[str, str]) -> Sa
     return SageMakerService(told, endpoints)
 
 
-def test_a_lost_answer_makes_no_second_job(running: StandIn, folder: Path) -> None:
+def test_a_lost_answer_makes_no_second_job(running: SageMakerStandIn, folder: Path) -> None:
     service = service_of({}, running.endpoints)
     request = service.stage(folder, lambda _: None)
     job = service.create(request)
@@ -166,7 +166,7 @@ def test_a_lost_answer_makes_no_second_job(running: StandIn, folder: Path) -> No
     ],
 )
 def test_who_may_not_is_told_what_is_missing(
-    running: StandIn, folder: Path, faults: str, said: str
+    running: SageMakerStandIn, folder: Path, faults: str, said: str
 ) -> None:
     with troubled(running, Aws(dict(running.endpoints), ""), faults) as aws:
         service = service_of({}, aws.endpoints)

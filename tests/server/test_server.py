@@ -16,7 +16,7 @@ import distrain_nb
 from distrain_nb import api
 from distrain_nb.run import Store
 from distrain_nb.run.summary import facts
-from distrain_nb.server.doors import fingerprint, is_own
+from distrain_nb.server.access import fingerprint, is_own
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.heartbeat import WATCHED_FILE, is_watched

@@ -14,7 +14,7 @@ from moto.server import ThreadedMotoServer
 
 from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 from distrain_nb.rehearsal.sagemaker_ai.aws import aws as services
-from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import have_secrets
+from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import create_secrets
 from distrain_nb.rehearsal.vertex_ai.replicas import where_secrets_are
 from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION, secret_manager
 from distrain_nb.worker.replica import container, sagemaker, secret_stores
@@ -116,7 +116,7 @@ def test_a_role_that_may_not_read(
     faults = Faults.parse("permission=secretsmanager:GetSecretValue", SAGEMAKER)
     named(monkeypatch, A="team/hf")
     with services(tmp_path, faults) as address:
-        have_secrets({"Environment": dict(os.environ)}, address, "eu-west-1")
+        create_secrets({"Environment": dict(os.environ)}, address, "eu-west-1")
         monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", address)
         with pytest.raises(SecretUnavailable, match=r"role needs secretsmanager:GetSecretValue"):
             fetch()

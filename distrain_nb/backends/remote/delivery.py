@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.image.base.names import builds, requirement_name
-from distrain_nb.image.builders.worker_files import worker_files
+from distrain_nb.image.image import worker_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -21,7 +21,7 @@ from typing import Literal
 from pydantic import Field, PrivateAttr
 from sagemaker.train.distributed import DistributedConfig
 
-from distrain_nb.image.builders.worker_files import worker_files
+from distrain_nb.image.image import worker_files
 
 _DRIVER = """\
 import os

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.layer_scan import Inside, look_inside
-from distrain_nb.image.base.names import normal
+from distrain_nb.image.base.layer_scan import LayerScan, scan_layers
 from distrain_nb.layout.catalog import current
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _FRAMEWORKS = {"pytorch": "torch", "tensorflow": "tensorflow", "scikit-learn": "
 
 
 @dataclass(frozen=True)
-class Contents:
+class Installed:
     """`python` as `3.11`, or None if nothing says; `platform` in uv's words; `packages` by name,
     as far as they are known."""
 
@@ -37,17 +38,17 @@ class Contents:
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
-def contents_of(
+def find_installed(
     base: Base, recipe: Recipe, registry: Registry, listener: Listener | None
-) -> Contents:
+) -> Installed:
     """What is known of a base: from the recipe, its layers if they may be read, its labels, its
     environment and the catalog, in this order."""
-    inside = look_inside(base, registry, listener) if recipe.look_inside else Inside()
+    scan = scan_layers(base, registry, listener) if recipe.look_inside else LayerScan()
     labels, environment = base.config.labels, base.config.environment
     framework, version, listed = _from_catalog(base)
     said = (
         recipe.python,
-        inside.python,
+        scan.python,
         labels.get("distrain-nb.python"),
         environment.get("PYTHON_VERSION"),
         listed,
@@ -55,8 +56,8 @@ def contents_of(
     python = next((short for short in map(_short, said) if short), None)
     packages = {framework: version} if framework else {}
     added = (x.partition("==") for x in labels.get("distrain-nb.packages", "").split())
-    packages |= {normal(name): number for name, _, number in added}
-    return Contents(python, _platform(base, inside), {**packages, **inside.packages})
+    packages |= {canonicalize_name(name): number for name, _, number in added}
+    return Installed(python, _platform(base, scan), {**packages, **scan.packages})
 
 
 def _short(version: str | None) -> str | None:
@@ -74,7 +75,7 @@ def _from_catalog(base: Base) -> tuple[str, str, str]:
     return _FRAMEWORKS.get(row.framework, ""), row.framework_version, row.python_version
 
 
-def _platform(base: Base, inside: Inside) -> str:
+def _platform(base: Base, scan: LayerScan) -> str:
     system, _, processor = base.config.platform.partition("/")
     machine = _PROCESSORS.get(processor)
     if system != "linux" or machine is None:
@@ -82,7 +83,7 @@ def _platform(base: Base, inside: Inside) -> str:
             f"{base.reference} is for {base.config.platform}; packages can be added to images for "
             "linux/amd64 and linux/arm64."
         )
-    if inside.musl:
+    if scan.musl:
         return f"{machine}-unknown-linux-musl"
-    old = inside.glibc is not None and inside.glibc < _USUAL_GLIBC
+    old = scan.glibc is not None and scan.glibc < _USUAL_GLIBC
     return f"{machine}-manylinux_{'2_17' if old else '2_28'}"

@@ -1,7 +1,7 @@
-"""Reading a base's layers once, to see which Python and which packages they hold.
+"""A scan of a base's layers, to see which Python and which packages they hold.
 
-Only names in the tar archives are looked at, while they stream by; what matters of a layer is
-kept by its digest, so no layer is read twice.
+Only names in the tar archives are looked at, while they stream by, which no library does; what
+matters of a layer is kept by its digest, so no layer is read twice.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cache_folder, draft_of
 from distrain_nb.image.base.entries import BadEntry, name_of, open_layer
-from distrain_nb.image.base.names import normal
 from distrain_nb.image.progress import Listener, Meter
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 
@@ -42,7 +43,7 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class Inside:
+class LayerScan:
     """What was seen: `python` as `3.11`, `packages` by name, `glibc` if it is an old one."""
 
     python: str | None = None
@@ -51,9 +52,9 @@ class Inside:
     musl: bool = False
 
 
-def look_inside(base: Base, registry: Registry, listener: Listener | None) -> Inside:
+def scan_layers(base: Base, registry: Registry, listener: Listener | None) -> LayerScan:
     """Read the base's layers, those that have not been read before."""
-    meter = Meter(listener, "looking inside the base")
+    meter = Meter(listener, "scanning the base's layers")
     repository = base.reference.repository
     names: dict[str, str] = {}
     for layer in base.manifest.layers:
@@ -62,15 +63,15 @@ def look_inside(base: Base, registry: Registry, listener: Listener | None) -> In
     return _seen(names, _python_on(path, names))
 
 
-def _seen(names: Mapping[str, str], program: str) -> Inside:
+def _seen(names: Mapping[str, str], program: str) -> LayerScan:
     python = program.rpartition("/python")[2] or None
     # Debian's own packages are those of Debian's own Python.
     homes = (python, "3") if program.startswith("usr/bin/") else (python,)
     found = [match for match in map(_PACKAGE.fullmatch, names) if match]
-    packages = {normal(m[2]): m[3] for m in found if m[1] in homes}
+    packages: dict[str, str] = {canonicalize_name(m[2]): m[3] for m in found if m[1] in homes}
     old = [int(match[1]) for match in map(_LIBC.fullmatch, names) if match]
     musl = any(_MUSL.fullmatch(name) for name in names)
-    return Inside(python, packages, (2, max(old)) if old else None, musl)
+    return LayerScan(python, packages, (2, max(old)) if old else None, musl)
 
 
 def _python_on(path: str, names: Mapping[str, str]) -> str:
@@ -112,7 +113,7 @@ def _remove(names: dict[str, str], place: str, *, itself: bool) -> None:
 def _layer_names(
     registry: Registry, repository: str, layer: Descriptor, meter: Meter
 ) -> list[tuple[str, str]]:
-    path = cache_folder("inside") / f"{layer.digest.replace(':', '-')}.json"
+    path = cache_folder("layer-scans") / f"{layer.digest.replace(':', '-')}.json"
     if path.exists():
         return [(name, link) for name, link in json.loads(path.read_bytes())]
     if layer.media_type.endswith("zstd"):
@@ -122,7 +123,7 @@ def _layer_names(
     try:
         names = sorted(set(_interesting(_File(blob.chunks(), meter))))
     except _UNREADABLE as wrong:
-        raise ImageError(f"The base's layer {layer.digest} can't be read: {wrong}") from wrong
+        raise ImageError(f"cannot read the base's layer {layer.digest}: {wrong}") from wrong
     with draft_of(path) as draft:
         draft.write_text(json.dumps(names))
     return names

@@ -1,12 +1,12 @@
-"""Names of Python packages, in the one spelling in which they can be compared (PEP 503)."""
+"""Names and versions of Python packages, as a base and a program have to agree on them."""
 
 from __future__ import annotations
 
-import re
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from distrain_nb.errors import ImageError
-
-_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:$|[\[<>=!~;@(])")
 
 # Packages that are the same modules for other hardware, or of other days: each would replace what
 # another has installed. The first has the plain name.
@@ -26,23 +26,30 @@ _BUILDS = (
 
 def builds(name: str) -> tuple[str, ...]:
     """All names that a package has in its builds for other hardware, its own first."""
-    own = normal(name)
+    own = canonicalize_name(name)
     family = next((names for names in _BUILDS if own in names), (own,))
     return (own, *(other for other in family if other != own))
 
 
-def normal(name: str) -> str:
-    """`Scikit_Learn` is `scikit-learn`."""
-    return re.sub(r"[-_.]+", "-", name).lower()
-
-
 def without_local_version(requirement: str) -> str:
     """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""
-    return re.sub(r"(==[^;+\s]+)\+[^;\s]+", r"\1", requirement)
+    name, equals, version = requirement.partition("==")
+    return f"{name}{equals}{public_version(version)}"
 
 
-def requirement_name(line: str) -> str:
+def public_version(version: str) -> str:
+    """`2.3.0` of `2.3.0+cpu`; text that is not a version stays as it is."""
+    try:
+        return Version(version).public
+    except InvalidVersion:
+        return version
+
+
+def requirement_name(line: str) -> NormalizedName:
     """The package that a requirement such as `numpy>=2` is about. Raises ImageError for none."""
-    if match := _REQUIREMENT.match(line):
-        return normal(match[1])
-    raise ImageError(f"{line!r} is not a requirement. One looks like numpy or numpy>=2,<3.")
+    try:
+        return canonicalize_name(Requirement(line.partition(" --")[0]).name)
+    except InvalidRequirement:
+        raise ImageError(
+            f"invalid requirement {line!r}: expected one such as numpy or numpy>=2,<3"
+        ) from None

@@ -14,7 +14,6 @@ import distrain_nb
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.base import Base, read_base
 from distrain_nb.image.builders.dependencies import Packages, packages_for
-from distrain_nb.image.builders.worker_files import worker_files
 from distrain_nb.image.image import (
     ENTRYPOINT,
     PROGRAM,
@@ -24,6 +23,7 @@ from distrain_nb.image.image import (
     Program,
     Recipe,
     environment_for,
+    worker_files,
 )
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, Meter, tell
@@ -66,7 +66,7 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
 def _target(name: str) -> Reference:
     target = Reference.parse(name)
     if target.digest:
-        raise ImageError(f"{name!r} has a digest; an image is pushed to a tag, or to no tag.")
+        raise ImageError(f"invalid target {name!r}: expected no digest, and a tag or none")
     return target
 
 

@@ -29,6 +29,6 @@ def build(
         return cloudbuild.build(program, recipe, builder, progress)
     if builder not in _BY_NAME:
         raise OptionError(
-            f"--builder {builder} is not known; choose {', '.join(_BY_NAME)} or cloudbuild."
+            f"invalid --builder {builder!r}: expected {', '.join(_BY_NAME)} or cloudbuild"
         )
     return _BY_NAME[builder](program, recipe, progress)

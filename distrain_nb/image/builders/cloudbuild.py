@@ -20,7 +20,7 @@ from distrain_nb.image.layers import write_layer
 from distrain_nb.image.progress import Listener, tell
 from distrain_nb.image.registry.credentials import google_token
 from distrain_nb.image.registry.reference import Reference
-from distrain_nb.image.registry.retry import check_busy, patiently
+from distrain_nb.image.registry.retry import check_busy, with_retries
 
 if TYPE_CHECKING:
     from distrain_nb.image.image import Image, Program, Recipe
@@ -126,11 +126,11 @@ def _ask(http: httpx.Client, method: str, url: str, what: str, **more: Any) -> d
             words = response.reason_phrase
         raise ImageError(f"{what}: {response.status_code} {words}")
 
-    return patiently(what, send)
+    return with_retries(what, send)
 
 
 def _digest(result: dict[str, Any]) -> str:
     try:
         return str(result["results"]["images"][0]["digest"])
     except LookupError:
-        raise ImageError("Cloud Build succeeded, but says nothing of an image.") from None
+        raise ImageError("Cloud Build succeeded but reported no image.") from None

@@ -13,8 +13,13 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cache_folder, draft_of
-from distrain_nb.image.base.installed import Contents, contents_of
-from distrain_nb.image.base.names import builds, requirement_name, without_local_version
+from distrain_nb.image.base.installed import Installed, find_installed
+from distrain_nb.image.base.names import (
+    builds,
+    public_version,
+    requirement_name,
+    without_local_version,
+)
 from distrain_nb.image.builders import uv
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
@@ -60,13 +65,13 @@ def packages_for(
     """
     if not imported and not recipe.requirements:
         return Packages()
-    contents = contents_of(base, recipe, registry, listener)
-    wanted, notes = wanted_of(imported, recipe.requirements, contents)
+    installed = find_installed(base, recipe, registry, listener)
+    wanted, notes = wanted_of(imported, recipe.requirements, installed)
     if not wanted:
-        return Packages(python=contents.python, notes=notes)
-    python = uv.Python(_python(contents, recipe), contents.platform)
+        return Packages(python=installed.python, notes=notes)
+    python = uv.Python(_python(installed, recipe), installed.platform)
     tell(listener, "resolving packages")
-    added = _resolved(wanted, python, contents)
+    added = _resolved(wanted, python, installed)
     layer = _layer(added, python, listener) if added else None
     return Packages(added, layer, python.version, notes)
 
@@ -78,8 +83,8 @@ def read_requirements(path: Path) -> tuple[str, ...]:
         text = re.sub(r"(^|\s)#.*", "", line).strip()
         if text.startswith("-"):
             raise ImageError(
-                f"{path}, line {number}: {text.split()[0]!r} is an option of pip, which can't be "
-                "used here. Write requirements, such as numpy>=2, one a line."
+                f"{path}, line {number}: unsupported pip option {text.split()[0]!r}: expected "
+                "requirements, such as numpy>=2, one per line"
             )
         if text:
             requirement_name(text)
@@ -88,7 +93,7 @@ def read_requirements(path: Path) -> tuple[str, ...]:
 
 
 def wanted_of(
-    imported: Sequence[str], asked: Sequence[str], contents: Contents
+    imported: Sequence[str], asked: Sequence[str], installed: Installed
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The requirements to resolve, and notes on what the base has in another version.
 
@@ -99,35 +104,35 @@ def wanted_of(
     notes = []
     for line in imported:
         name = requirement_name(line)
-        there = next((each for each in builds(name) if each in contents.packages), None)
+        there = next((each for each in builds(name) if each in installed.packages), None)
         if not wanted.keys().isdisjoint(builds(name)):
             continue
         if there is None:
             wanted[name] = without_local_version(line)
             continue
-        has, here = contents.packages[there], line.partition("==")[2]
+        has, here = installed.packages[there], line.partition("==")[2]
         if there != name:
             notes.append(f"{name} is the base's {there} {has}; the notebook has {name} {here}")
-        elif here and has.partition("+")[0] != here.partition("+")[0]:
+        elif here and public_version(has) != public_version(here):
             notes.append(f"{name} is the base's {has}; the notebook has {here}")
     return tuple(wanted.values()), tuple(notes)
 
 
-def _python(contents: Contents, recipe: Recipe) -> str:
-    if contents.python is None:
+def _python(installed: Installed, recipe: Recipe) -> str:
+    if installed.python is None:
         raise ImageError(
-            f"{recipe.base} doesn't say which Python it has. Name it, as in --python 3.11, or let "
-            "the base's layers be read once with --look-inside."
+            f"{recipe.base} doesn't say which Python it has: name it, as in --python 3.11, or "
+            "have its layers scanned once with --look-inside."
         )
-    return contents.python
+    return installed.python
 
 
-def _resolved(wanted: Sequence[str], python: uv.Python, contents: Contents) -> tuple[str, ...]:
-    key = _key(sorted(wanted), python.version, python.platform, sorted(contents.packages.items()))
+def _resolved(wanted: Sequence[str], python: uv.Python, installed: Installed) -> tuple[str, ...]:
+    key = _key(sorted(wanted), python.version, python.platform, sorted(installed.packages.items()))
     path = cache_folder("resolutions") / f"{key}.json"
     if path.exists():
         return tuple(json.loads(path.read_bytes()))
-    added = uv.resolve(wanted, python, contents.packages)
+    added = uv.resolve(wanted, python, installed.packages)
     with draft_of(path) as draft:
         draft.write_text(json.dumps(added))
     return added

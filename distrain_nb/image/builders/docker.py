@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.base import read_base
 from distrain_nb.image.base.names import builds, requirement_name, without_local_version
-from distrain_nb.image.builders.worker_files import worker_files
 from distrain_nb.image.image import (
     ENTRYPOINT,
     PROGRAM,
@@ -26,6 +25,7 @@ from distrain_nb.image.image import (
     Image,
     ImageLayer,
     environment_for,
+    worker_files,
 )
 from distrain_nb.image.progress import Listener, tell
 from distrain_nb.image.registry.client import open_registries
@@ -118,7 +118,7 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
     said = _docker("push", str(target))
     digest = re.search(r"digest: (sha256:[0-9a-f]{64})", said)
     if digest is None:
-        raise ImageError(f"docker push didn't say which digest {target} has:\n{said[-500:]}")
+        raise ImageError(f"docker push did not report the digest of {target}:\n{said[-500:]}")
     return describe(target.at(digest[1]), recipe, time.monotonic() - began)
 
 

@@ -70,24 +70,24 @@ def resolve(
             + ["--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
             + python.options(),
             installed,
-            shelf=folder,
+            wheels=folder,
         )
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(sorted(line for line in lines if line and not line.startswith("-")))
 
 
 def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
-    """Lay the packages of `resolved` down in `folder`. Raises ImageError if one can't be had."""
+    """Install the packages of `resolved` in `folder`. Raises ImageError if one is missing."""
     with tempfile.TemporaryDirectory(prefix="distrain-uv-") as drafts:
         wanted = _lines(Path(drafts, "requirements.txt"), resolved)
         what = [f"--requirement={wanted}", f"--target={folder}", "--no-deps"]
         _run(["pip", "install", *what, *python.options()], {})
 
 
-def _run(arguments: list[str], installed: Mapping[str, str], shelf: str = "") -> str:
-    """Run uv; `shelf` is one more place for wheels."""
+def _run(arguments: list[str], installed: Mapping[str, str], wheels: str = "") -> str:
+    """Run uv; `wheels` is one more folder with wheels."""
     env = {**_index_settings(), **os.environ}
-    env["UV_FIND_LINKS"] = ",".join(filter(None, [env.get("UV_FIND_LINKS"), shelf]))
+    env["UV_FIND_LINKS"] = ",".join(filter(None, [env.get("UV_FIND_LINKS"), wheels]))
     done = subprocess.run(
         [_program(), *arguments, "--quiet", "--color=never"],
         env=env,
@@ -110,8 +110,8 @@ def _explained(said: str, installed: Mapping[str, str]) -> ImageError:
             + said
         )
     if installed:
-        said += "\nWhat the base has isn't changed; choose another base if this must be."
-    return ImageError(f"The program's packages can't be put together:\n{said}")
+        said += "\nThe base's own packages are not changed: choose another base if one has to be."
+    return ImageError(f"cannot resolve the program's packages:\n{said}")
 
 
 def _program() -> str:

@@ -88,7 +88,7 @@ class RegistryAuth(httpx.Auth):
             self._renew_at = time.monotonic() + 0.8 * life
         elif known is None:
             raise AuthenticationError(
-                f"{self._registry} wants a login. {credentials.advice(self._registry)}"
+                f"{self._registry} requires a login. {credentials.advice(self._registry)}"
             )
         else:
             self._header = known.basic()
@@ -139,7 +139,7 @@ def refuse_plain(request: httpx.Request) -> None:
     """For a client of a registry with TLS, wherever that sends a request. Raises RegistryError."""
     if request.url.scheme != "https":
         where = f"{request.url.scheme}://{request.url.netloc.decode()}"
-        raise RegistryError(f"the registry sends on to {where}, without encryption")
+        raise RegistryError(f"the registry redirects to {where}, without encryption")
 
 
 def _token_request(

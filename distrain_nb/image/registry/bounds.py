@@ -21,7 +21,9 @@ def bound(response: httpx.Response) -> None:
         return
     if not (response.request.extensions.get(BLOB) and response.status_code in (200, 206)):
         if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RegistryError(f"{response.url.host} packs what was asked for unpacked.")
+            raise RegistryError(
+                f"{response.url.host} compressed its answer, although asked not to."
+            )
         response.stream = _Bounded(response.stream, response.url.host)
 
 
@@ -38,8 +40,8 @@ class _Bounded(httpx.SyncByteStream):
             size += len(data)
             if size > _MAX_DOCUMENT:
                 raise RegistryError(
-                    f"{self._host} sends more than {_MAX_DOCUMENT:,} bytes, which is no document "
-                    "of an image. Is the name right?"
+                    f"{self._host} sent more than {_MAX_DOCUMENT:,} bytes, too much for a manifest "
+                    "or a configuration. Is the name right?"
                 )
             yield data
 

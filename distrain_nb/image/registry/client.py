@@ -1,7 +1,8 @@
 """A client for container registries: the part of the distribution protocol that a build needs.
 
 Protocol: the OCI distribution specification 1.1. Uploads are POST, then PUT with the whole blob,
-which every registry takes; Google's Artifact Registry refuses uploads in several chunks.
+which every registry takes; Google's Artifact Registry refuses uploads in several chunks. By hand,
+as oras and python-dxf lack mounts, tokens for two repositories, or manifests without `mediaType`.
 """
 
 from __future__ import annotations
@@ -13,23 +14,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx
 
+from distrain_nb.image.registry.answers import check, reason
 from distrain_nb.image.registry.auth import (
-    AuthenticationError,
     RegistryAuth,
     encryption,
     refuse_plain,
 )
 from distrain_nb.image.registry.bounds import BLOB, bound
-from distrain_nb.image.registry.credentials import advice
 from distrain_nb.image.registry.manifest import ACCEPT, digest_of
 from distrain_nb.image.registry.reference import Reference, is_loopback
 from distrain_nb.image.registry.retry import (
     DigestMismatch,
     RegistryError,
     TryAgain,
-    check_busy,
-    patiently,
     said_of,
+    with_retries,
 )
 
 if TYPE_CHECKING:
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
 _TIMEOUT = httpx.Timeout(300.0, connect=15.0)  # a registry may take long to store a big blob
 _CONNECTIONS = httpx.Limits(max_connections=8)
 _CHUNK = 1 << 18
-_LONGEST_REASON = 500
 
 
 class Blob(Protocol):
@@ -106,7 +104,7 @@ class Registry:
                 raise DigestMismatch(f"{self.name}/{repository} holds a damaged {digest}.")
             return response.content
 
-        return patiently(f"Reading {digest} from {self.name}", fetch)
+        return with_retries(f"Reading {digest} from {self.name}", fetch)
 
     def has_blob(self, repository: str, digest: str) -> bool:
         """Whether the repository has the blob, at the cost of a HEAD."""
@@ -143,7 +141,7 @@ class Registry:
                 raise
 
         meter.expect(blob.size)
-        patiently(what, send)
+        with_retries(what, send)
 
     def put_manifest(self, target: Reference, data: bytes, media_type: str) -> str:
         """Publish a manifest under the target's tag. Gives its digest, checked."""
@@ -168,7 +166,7 @@ class Registry:
         what = f"Reading {path} from {self.name}"
         url, blob = self._origin.join(path), {BLOB: True}
         with self._http.stream("GET", url, headers=headers, extensions=blob) as response:
-            _check(response, what, (206,) if start else (200,), self.name)
+            check(response, what, (206,) if start else (200,), self.name)
             yield from response.iter_raw(_CHUNK)
 
     def _get(self, path: str, what: str, headers: dict[str, str] | None = None) -> httpx.Response:
@@ -179,14 +177,14 @@ class Registry:
     ) -> httpx.Response:
         def send() -> httpx.Response:
             response = self._http.request(method, self._origin.join(path), **more)
-            _check(response, what, allowed, self.name)
+            check(response, what, allowed, self.name)
             return response
 
-        return patiently(what, send)
+        return with_retries(what, send)
 
     def _begin(self, repository: str, what: str) -> str:
         response = self._http.post(self._origin.join(f"/v2/{repository}/blobs/uploads/"))
-        _check(response, what, (202,), self.name)
+        check(response, what, (202,), self.name)
         return _location(response)
 
     def _finish(self, address: str, body: _Body, what: str) -> None:
@@ -197,8 +195,8 @@ class Registry:
         }
         response = self._http.put(url, headers=headers, content=body)
         if response.status_code in (400, 404, 416):  # damaged on its way, or the upload is lost
-            raise TryAgain(f"{what}: {_reason(response)}", response.status_code)
-        _check(response, what, (201,), self.name)
+            raise TryAgain(f"{what}: {reason(response)}", response.status_code)
+        check(response, what, (201,), self.name)
 
 
 @contextmanager
@@ -286,41 +284,5 @@ class _Body(httpx.SyncByteStream):
 def _location(response: httpx.Response) -> str:
     place = response.headers.get("Location")
     if not place:
-        raise TryAgain(f"{response.request.url.host} began an upload without saying where.")
+        raise TryAgain(f"{response.request.url.host} started an upload without a Location.")
     return str(response.request.url.join(place))
-
-
-def _check(response: httpx.Response, what: str, allowed: tuple[int, ...], registry: str) -> None:
-    if response.status_code in allowed:
-        return
-    check_busy(response, what)
-    response.read()
-    if response.status_code in (401, 403):
-        host = response.url.netloc.decode()
-        if response.history and host != response.history[0].url.netloc.decode():
-            raise AuthenticationError(
-                f"{what}: {host}, where {registry} sends it, doesn't allow it "
-                f"({_reason(response)})."
-            )
-        raise AuthenticationError(
-            f"{what}: {registry} doesn't allow it ({_reason(response)}). {advice(registry)}"
-        )
-    raise RegistryError(f"{what}: {_reason(response)}{_hint(response)}", response.status_code)
-
-
-def _hint(response: httpx.Response) -> str:
-    if response.status_code != httpx.codes.NOT_FOUND:
-        return ""
-    if response.request.method == "GET":
-        return ". Is the name right? Some registries also hide what you may not read: log in."
-    return ". Create the repository first: this registry doesn't do so by itself."
-
-
-def _reason(response: httpx.Response) -> str:
-    """The registry's own words, else the status."""
-    try:
-        said = response.json()["errors"][0]
-        words = f"{said.get('code', '')} {said.get('message', '')}".strip()
-    except (ValueError, LookupError, TypeError, AttributeError):
-        words = response.reason_phrase
-    return f"{response.status_code} {words}".strip()[:_LONGEST_REASON]

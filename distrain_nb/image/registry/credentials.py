@@ -108,7 +108,7 @@ def _decode(auth: str, registry: str) -> Credentials | None:
     if not auth:
         return None
     if not colon:
-        raise ImageError(f"The entry for {registry} in Docker's config.json can't be read.")
+        raise ImageError(f"invalid entry for {registry} in Docker's config.json: log in again.")
     return Credentials(name, password.rstrip("\0"))
 
 
@@ -145,7 +145,7 @@ def google_token() -> str | None:
     try:
         chain.refresh(transport.Request())
     except Exception as error:
-        raise ImageError(f"Google's default credentials can't be used: {error}") from None
+        raise ImageError(f"cannot use Google's default credentials: {error}") from None
     return str(chain.token)
 
 

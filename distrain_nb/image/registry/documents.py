@@ -57,7 +57,7 @@ def digest(of: Any, where: str) -> str:
 
 def damaged(where: str, why: str) -> ImageError:
     """What is wrong with an image, and what to do."""
-    return ImageError(f"{where} can't be read: its {why}. Build or push it again, or name another.")
+    return ImageError(f"cannot read {where}: its {why}. Build or push it again, or name another.")
 
 
 def _object(value: Any, where: str) -> dict[str, Any]:

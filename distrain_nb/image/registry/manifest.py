@@ -96,7 +96,7 @@ class Manifest:
         document = documents.read_document(data, where)
         family = _family(document, media_type)
         if family is None or "config" not in document:
-            kind = document.get("mediaType") or media_type or "a manifest of an old kind"
+            kind = document.get("mediaType") or media_type or "a manifest in an outdated format"
             raise ImageError(f"{where} is {kind}, not a container image in OCI or Docker format.")
         layers = documents.optional(document, "layers", list, where)
         return cls(
@@ -154,7 +154,7 @@ class ImageConfig:
         """Parse a configuration. Raises ImageError if `data` isn't one."""
         document = documents.read_document(data, where)
         if "rootfs" not in document:
-            raise ImageError(f"{where} has no container configuration, so it can't be a base.")
+            raise ImageError(f"{where} has no container configuration: choose another base.")
         _check_config(document, where)
         return cls(document)
 

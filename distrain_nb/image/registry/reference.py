@@ -84,6 +84,6 @@ def _split_registry(name: str) -> tuple[str, str]:
 def _require(pattern: re.Pattern[str], part: str, what: str, whole: str) -> None:
     if not pattern.fullmatch(part):
         raise ImageError(
-            f"{whole!r} is not the name of an image: {part!r} is not a valid {what}. "
-            "A name looks like registry.example.com/team/image:tag."
+            f"invalid image name {whole!r}: {part!r} is not a valid {what}; "
+            "expected a name such as registry.example.com/team/image:tag"
         )

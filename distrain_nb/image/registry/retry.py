@@ -41,7 +41,7 @@ class TryAgain(RegistryError):
         super().__init__(message, status)
 
 
-def patiently(what: str, action: Callable[[], T]) -> T:
+def with_retries(what: str, action: Callable[[], T]) -> T:
     """Run `action` until it succeeds, a few times at most, with growing pauses.
 
     Dropped connections, DigestMismatch and TryAgain are tried again. The last failure is raised
@@ -73,7 +73,7 @@ def check_busy(response: httpx.Response, what: str) -> None:
 def said_of(wrong: Exception) -> str:
     """What went wrong on the way, where trying again is of no use."""
     if isinstance(wrong, httpx.TooManyRedirects):
-        return "the registry sends in circles. Is the name of the registry right?"
+        return "the registry redirects in a loop. Is the name of the registry right?"
     return str(wrong) or type(wrong).__name__
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import docker, sandbox
 from distrain_nb.rehearsal.engine.bare import BareProcesses
-from distrain_nb.rehearsal.engine.replica import GRACE_S, Engine, Network, Replica, Running
+from distrain_nb.rehearsal.engine.replica import GRACE_S, Engine, Network, ReplicaSpec, Running
 
-__all__ = ["GRACE_S", "Engine", "Network", "Replica", "Running", "choose"]
+__all__ = ["GRACE_S", "Engine", "Network", "ReplicaSpec", "Running", "choose"]
 
 
 def choose(*, bare: bool = False) -> Engine:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.tree import make_folder, place
-from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class BareNetwork:
         numbered = enumerate(self._held.items(), 1)
         return {name: f"127.0.1.{number}:{port.number}" for number, (name, port) in numbered}
 
-    def start(self, replica: Replica) -> BareProcess:
+    def start(self, replica: ReplicaSpec) -> BareProcess:
         """Run our worker with the replica's program, in a copy of where that works."""
         image = unpack(replica.image)
         work = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
@@ -98,7 +98,7 @@ class BareProcess(processes.Started):
         processes.stop(self.process, grace)
 
 
-def _environment(replica: Replica, image: Unpacked) -> dict[str, str]:
+def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
     worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
     own = {name: value for name, value in os.environ.items() if name != _PACKAGES}
     return {

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
-from distrain_nb.rehearsal.access import may_speak
+from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
-from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -58,7 +58,7 @@ class Docker:
         self._sweep()
         done = self._run("network", "create", "--label", f"{_OWNER}={os.getpid()}", job)
         if done.returncode:
-            raise DistrainError(f"{self.client} creates no network: {done.stderr.strip()}")
+            raise DistrainError(f"{self.client} cannot create a network: {done.stderr.strip()}")
         return DockerNetwork(self.client, job, {name: f"{name}:{PORT}" for name in names})
 
     def _sweep(self) -> None:
@@ -115,10 +115,10 @@ class DockerNetwork:
             listener = socket.create_server((done.stdout.strip(), 0))
         except OSError:
             return ""
-        self._gateways.append(Gateway(listener, port, may_speak))
+        self._gateways.append(Gateway(listener, port, is_allowed))
         return self._gateways[-1].address
 
-    def start(self, replica: Replica) -> Container:
+    def start(self, replica: ReplicaSpec) -> DockerContainer:
         """Run a container of a pulled image."""
         name = f"{self.job}-{replica.name}-{len(self._started)}"
         self._started.append(name)
@@ -126,9 +126,9 @@ class DockerNetwork:
         if replica.command:
             command.append(f"--entrypoint={replica.command[0]}")
         command += [replica.image, *replica.command[1:], *replica.arguments]
-        return Container(self.client, name, processes.start(command))
+        return DockerContainer(self.client, name, processes.start(command))
 
-    def _options(self, name: str, replica: Replica) -> Iterator[str]:
+    def _options(self, name: str, replica: ReplicaSpec) -> Iterator[str]:
         yield from ("--rm", f"--name={name}", f"--label={_OWNER}={os.getpid()}")
         yield from (f"--hostname={replica.name}", f"--network={self.job}")
         yield from (f"--network-alias={replica.name}", "--pull=never")
@@ -145,7 +145,7 @@ class DockerNetwork:
 
 
 @dataclass(frozen=True)
-class Container:
+class DockerContainer:
     """A container, followed by the client process that started it."""
 
     client: str

@@ -13,7 +13,7 @@ GRACE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Replica:
+class ReplicaSpec:
     """A container to run. Empty `command` and `arguments` mean what the image says.
 
     `mounts` are folders of this machine by where the container sees them.
@@ -54,7 +54,7 @@ class Network(Protocol):
     def reach(self, port: int) -> str:
         """`host:port` by which replicas reach a port of this machine; empty where they can't."""
 
-    def start(self, replica: Replica) -> Running:
+    def start(self, replica: ReplicaSpec) -> Running:
         """Run a replica. Its image has been pulled."""
 
     def close(self) -> None:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from distrain_nb.rehearsal.engine import namespaces, processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.namespaces import Namespaces
-from distrain_nb.rehearsal.engine.replica import GRACE_S, Replica
+from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.tree import inside, make_folder
-from distrain_nb.rehearsal.engine.unpacked import Unpacked, unpack
+from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.worker.machine.system import HeldPort, descendants
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Sandboxed:
     def addresses(self) -> Mapping[str, str]:
         return {name: f"{name}:{port.number}" for name, port in self._held.items()}
 
-    def start(self, replica: Replica) -> Sandbox:
+    def start(self, replica: ReplicaSpec) -> Sandbox:
         """Run a replica from its unpacked image."""
         image = unpack(replica.image)
         command = replica.command or tuple(image.settings.get("Entrypoint") or ())
@@ -117,7 +117,7 @@ class Sandboxed:
         sandbox = [*inside, self._program, *options, "--", *command, *arguments]
         return Sandbox(processes.start(sandbox))
 
-    def _options(self, replica: Replica, image: Unpacked) -> Iterator[str]:
+    def _options(self, replica: ReplicaSpec, image: UnpackedImage) -> Iterator[str]:
         root = image.root
         yield from ("--die-with-parent", "--unshare-pid", "--as-pid-1", "--unshare-ipc")
         yield from ("--unshare-uts", "--hostname", replica.name)

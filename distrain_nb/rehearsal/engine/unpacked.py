@@ -44,7 +44,7 @@ _UNREADABLE = (
 
 
 @dataclass(frozen=True)
-class Unpacked:
+class UnpackedImage:
     """An image's files, and how a container of it starts."""
 
     root: Path
@@ -52,13 +52,13 @@ class Unpacked:
     environment: Mapping[str, str]
 
 
-def unpack(image: str) -> Unpacked:
+def unpack(image: str) -> UnpackedImage:
     """The image as a folder. Raises ImageError if it can't be read."""
     where = Reference.parse(image)
     with closing(Registry(where.registry, [f"repository:{where.repository}:pull"])) as registry:
         base = read_base(registry, where, _PLATFORM)
         root = _root(registry, base, base.manifest.layers)
-    return Unpacked(root, base.config.settings(), base.config.environment)
+    return UnpackedImage(root, base.config.settings(), base.config.environment)
 
 
 def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: int = 1) -> Path:
@@ -86,7 +86,7 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
     except _UNREADABLE as wrong:
         if not root.exists():  # nobody else has unpacked it meanwhile
             why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else wrong
-            raise ImageError(f"{image.reference} can't be unpacked: {why}") from wrong
+            raise ImageError(f"cannot unpack {image.reference}: {why}") from wrong
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return root

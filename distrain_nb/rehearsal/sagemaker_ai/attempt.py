@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.rehearsal.sagemaker_ai.channels import FILE_MODES, channels, download
-from distrain_nb.rehearsal.sagemaker_ai.hosts import Machine, hosts, place_of
+from distrain_nb.rehearsal.sagemaker_ai.hosts import HostDisk, hosts, place_of
 from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
-from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import have_secrets
-from distrain_nb.rehearsal.sagemaker_ai.store import KeptFolder, Place
+from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import create_secrets
+from distrain_nb.rehearsal.sagemaker_ai.store import S3Location, SyncedFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults
-    from distrain_nb.rehearsal.sagemaker_ai.record import Record
-    from distrain_nb.rehearsal.sagemaker_ai.store import Store
-    from distrain_nb.rehearsal.sagemaker_ai.streams import Stream, Streams
+    from distrain_nb.rehearsal.sagemaker_ai.record import JobRecord
+    from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore
+    from distrain_nb.rehearsal.sagemaker_ai.streams import LogStream, LogStreams
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class JobContext:
     """What jobs run on and reach; `s3_port` is where S3 listens.
 
     A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL.
     """
 
     engine: Engine
-    store: Store
-    streams: Streams
+    store: ObjectStore
+    streams: LogStreams
     faults: Faults
     s3_port: int
     folder: Path
@@ -44,12 +44,12 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Job:
-    """A job that was taken: its ARN, its request, and what is told of it."""
+class TrainingJob:
+    """An accepted job: its ARN, its request, and what the service says of it."""
 
     arn: str
     request: Mapping[str, Any]
-    record: Record
+    record: JobRecord
 
     @property
     def name(self) -> str:
@@ -63,19 +63,21 @@ class Job:
 class Attempt:
     """The hosts of a job, in `network`."""
 
-    def __init__(self, around: Surroundings, job: Job, number: int, network: Network) -> None:
-        self._around = around
+    def __init__(
+        self, context: JobContext, job: TrainingJob, number: int, network: Network
+    ) -> None:
+        self._context = context
         self._job = job
         self._network = network
-        self._folder = around.folder / job.name / str(number)
+        self._folder = context.folder / job.name / str(number)
         self._machines = [
-            Machine(host, self._folder / host.name / "ml") for host in hosts(job.request)
+            HostDisk(host, self._folder / host.name / "ml") for host in hosts(job.request)
         ]
-        self._kept: list[KeptFolder] = []
+        self._synced: list[SyncedFolder] = []
         self._pipes: list[Pipe] = []
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
-        self._awaited = {one.text for one in around.faults.preemptions if one.text}
+        self._awaited = {one.text for one in context.faults.preemptions if one.text}
         self.printed: set[str] = set()  # of the texts that a fault waits for
 
     def prepare(self) -> None:
@@ -83,47 +85,49 @@ class Attempt:
 
         Raises botocore's ClientError where the role may not read.
         """
-        store = f"http://127.0.0.1:{self._around.s3_port}"
-        have_secrets(self._job.request, store, self._job.region)
+        store = f"http://127.0.0.1:{self._context.s3_port}"
+        create_secrets(self._job.request, store, self._job.region)
         for machine in self._machines:
             machine.lay_out(self._job.request, self._network.interface)
-            self._bring_data(machine)
-            checkpoints = self._keep(machine, "CheckpointConfig", "S3Uri", "")
+            self._download_data(machine)
+            checkpoints = self._synced_folder(machine, "CheckpointConfig", "S3Uri", "")
             if checkpoints:
                 checkpoints.restore()
             below = f"{self._job.name}/tensorboard-output"
-            self._keep(machine, "TensorBoardOutputConfig", "S3OutputPath", below)
+            self._synced_folder(machine, "TensorBoardOutputConfig", "S3OutputPath", below)
 
-    def _bring_data(self, machine: Machine) -> None:
+    def _download_data(self, machine: HostDisk) -> None:
         names = [one.host.name for one in self._machines]
         folder = machine.folder / "input" / "data"
         for channel in channels(self._job.request):
             if not channel.source:
                 (folder / channel.name).mkdir()  # a file system that is not here
                 continue
-            store = self._around.store
+            store = self._context.store
             pieces = channel.pieces(store, names, machine.host.name)
             if channel.mode in FILE_MODES:
                 download(pieces, store, folder / channel.name)
             else:
                 self._pipes.append(Pipe(channel, pieces, store, folder))
 
-    def _keep(self, machine: Machine, asked: str, uri: str, below: str) -> KeptFolder | None:
+    def _synced_folder(
+        self, machine: HostDisk, asked: str, uri: str, below: str
+    ) -> SyncedFolder | None:
         inside = place_of(self._job.request, asked)
         if inside is None:
             return None
-        place = Place.of(self._job.request[asked][uri])
+        place = S3Location.of(self._job.request[asked][uri])
         place = place.below(below) if below else place
-        kept = KeptFolder(machine.path(inside), place, self._around.store)
-        self._kept.append(kept)
+        kept = SyncedFolder(machine.path(inside), place, self._context.store)
+        self._synced.append(kept)
         return kept
 
     def start(self) -> None:
         """Start every host's container, and read what it prints."""
-        s3 = self._network.reach(self._around.s3_port)
+        s3 = self._network.reach(self._context.s3_port)
         for machine in self._machines:
             name = machine.host.name
-            stream = self._around.streams.open(
+            stream = self._context.streams.open(
                 self._job.region, f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
             )
             running = self._network.start(machine.container(self._job.arn, self._job.request, s3))
@@ -132,9 +136,9 @@ class Attempt:
             reader.start()
             self._readers.append(reader)
 
-    def _read(self, stream: Stream, running: Running) -> None:
+    def _read(self, stream: LogStream, running: Running) -> None:
         for _, text in running.lines():
-            self._around.streams.write(stream, text)
+            self._context.streams.write(stream, text)
             self._job.record.read(text)
             self.printed.update(each for each in self._awaited if each in text)
 
@@ -155,8 +159,8 @@ class Attempt:
         return ""
 
     def save(self) -> None:
-        """Bring checkpoints and event files to S3 as they are now."""
-        for kept in self._kept:
+        """Upload checkpoints and event files to S3 as they are now."""
+        for kept in self._synced:
             kept.save()
 
     def stop(self, grace: float) -> None:
@@ -167,12 +171,12 @@ class Attempt:
                 list(threads.map(lambda one: one.stop(grace), running))
 
     def upload(self) -> str:
-        """Bring the model and the other output to S3; gives the model's URI.
+        """Upload the model and the other output to S3. Returns the model's URI.
 
         Raises botocore's ClientError where the role may not write.
         """
         asked = self._job.request["OutputDataConfig"]
-        place = Place.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
+        place = S3Location.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
         output = [machine.folder / "output" / "data" for machine in self._machines]
         model = [machine.folder / "model" for machine in self._machines]
         if asked.get("CompressionType") == "NONE":
@@ -184,16 +188,16 @@ class Attempt:
         self._upload_archive(model, place.below("model.tar.gz"))
         return str(place.below("model.tar.gz"))
 
-    def _upload_archive(self, folders: list[Path], place: Place) -> None:
+    def _upload_archive(self, folders: list[Path], place: S3Location) -> None:
         path = self._folder / "archive.tar.gz"
         with tarfile.open(path, "w:gz", compresslevel=1) as tar:
             for name, file in _files(folders):
                 tar.add(file, name)
-        self._around.store.write(place, path)
+        self._context.store.write(place, path)
 
-    def _upload_files(self, folders: list[Path], place: Place) -> None:
+    def _upload_files(self, folders: list[Path], place: S3Location) -> None:
         for name, file in _files(folders):
-            self._around.store.write(place.below(name), file)
+            self._context.store.write(place.below(name), file)
 
     def close(self) -> None:
         """End what still runs, and forget the disks."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import socket
 import sys
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.access import OwnServer
+from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
-from distrain_nb.rehearsal.ports import free_port, listens
 from distrain_nb.rehearsal.sagemaker_ai.refusals import ACCOUNT, denial
 
 if TYPE_CHECKING:
@@ -49,14 +49,14 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
             "A rehearsal for SageMaker keeps S3 and the logs in moto's server: "
             "`pip install 'distrain-nb[rehearsal]'`."
         ) from None
-    port, log = free_port(), folder / "aws.txt"
+    port, log = _free_port(), folder / "aws.txt"
     command = [sys.executable, "-m", __name__, str(port), faults.permission, str(faults.busy)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with log.open("wb") as out:
         process = processes.start(command, environment, stdout=out, stderr=out)
     try:
         deadline = time.monotonic() + _START_S
-        while not listens(port):
+        while not _listens(port):
             if process.poll() is not None or time.monotonic() > deadline:
                 said = log.read_text(encoding="utf-8", errors="replace")[-1000:]
                 raise DistrainError(f"The rehearsal's S3 doesn't start: {said}")
@@ -66,8 +66,19 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
         processes.stop(process, 0.0)
 
 
-class Troubled:
-    """A WSGI application before which some calls are turned away."""
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class FaultyApplication:
+    """A WSGI application in front of which some calls are refused."""
 
     def __init__(self, application: Any, permission: str, busy: int) -> None:
         self._application = application
@@ -78,7 +89,7 @@ class Troubled:
     def __call__(self, environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         target = environ.get("HTTP_X_AMZ_TARGET", "")
         if target.startswith(_LOGS):
-            said = self._turned_away(target.removeprefix(_LOGS))
+            said = self._refusal(target.removeprefix(_LOGS))
             if said is not None:
                 return _respond(start, "400 Bad Request", "application/x-amz-json-1.1", said)
         elif target == _SECRET and self._permission == "secretsmanager:GetSecretValue":
@@ -90,7 +101,7 @@ class Troubled:
         answer: Iterable[bytes] = self._application(environ, start)
         return answer
 
-    def _turned_away(self, operation: str) -> str | None:
+    def _refusal(self, operation: str) -> str | None:
         if operation not in _READING:
             return None
         action = f"logs:{operation}"
@@ -125,11 +136,13 @@ def main(port: int, permission: str, busy: int) -> None:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import ThreadedWSGIServer
 
-    class OwnWSGIServer(OwnServer, ThreadedWSGIServer):
+    class PrivateWSGIServer(PrivateServer, ThreadedWSGIServer):
         """Serves its user alone."""
 
-    application = Troubled(DomainDispatcherApplication(create_backend_app), permission, busy)
-    OwnWSGIServer("127.0.0.1", port, application).serve_forever()
+    application = FaultyApplication(
+        DomainDispatcherApplication(create_backend_app), permission, busy
+    )
+    PrivateWSGIServer("127.0.0.1", port, application).serve_forever()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.rehearsal.sagemaker_ai.store import Place, Store
+from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, S3Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ FILE_MODES = ("File", "FastFile")
 
 
 @dataclass(frozen=True)
-class Piece:
+class InputObject:
     """An object of a channel, and its name below the channel's folder."""
 
-    place: Place
+    place: S3Location
     name: str
 
 
 @dataclass(frozen=True)
-class Channel:
+class InputChannel:
     """A channel as the request has it; `mode` is the job's where the channel has none."""
 
     name: str
@@ -47,54 +47,56 @@ class Channel:
         """Whether records are to be wrapped in RecordIO."""
         return self.asked.get("RecordWrapperType") == "RecordIO"
 
-    def told(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Any]:
         """Its part of `inputdataconfig.json`."""
-        told = {
+        config = {
             "TrainingInputMode": self.mode,
             "S3DistributionType": self.source.get("S3DataDistributionType", "FullyReplicated"),
             "RecordWrapperType": self.asked.get("RecordWrapperType", "None"),
         }
         if "ContentType" in self.asked:
-            told["ContentType"] = self.asked["ContentType"]
-        return told
+            config["ContentType"] = self.asked["ContentType"]
+        return config
 
-    def pieces(self, store: Store, hosts: Sequence[str], host: str) -> list[Piece]:
+    def pieces(self, store: ObjectStore, hosts: Sequence[str], host: str) -> list[InputObject]:
         """The objects of a host, of an augmented manifest the manifest itself."""
-        place = Place.of(self.source["S3Uri"])
+        place = S3Location.of(self.source["S3Uri"])
         if self.augmented:
-            return [Piece(place, _name(place.key, place.key))]
+            return [InputObject(place, _name(place.key, place.key))]
         if self.source["S3DataType"] == "ManifestFile":
             found = list(_listed(store, place))
         else:
             keys = store.keys(place)
-            found = [Piece(Place(place.bucket, key), _name(key, place.key)) for key in keys]
+            found = [
+                InputObject(S3Location(place.bucket, key), _name(key, place.key)) for key in keys
+            ]
         if self.source.get("S3DataDistributionType") == "ShardedByS3Key":
             return found[hosts.index(host) :: len(hosts)]
         return found
 
 
-def channels(request: Mapping[str, Any]) -> tuple[Channel, ...]:
+def channels(request: Mapping[str, Any]) -> tuple[InputChannel, ...]:
     """The channels of a job."""
     mode = request["AlgorithmSpecification"]["TrainingInputMode"]
     return tuple(
-        Channel(asked["ChannelName"], asked.get("InputMode", mode), asked)
+        InputChannel(asked["ChannelName"], asked.get("InputMode", mode), asked)
         for asked in request.get("InputDataConfig", ())
     )
 
 
-def download(pieces: Sequence[Piece], store: Store, folder: Path) -> None:
+def download(pieces: Sequence[InputObject], store: ObjectStore, folder: Path) -> None:
     """Lay the files of a channel down below `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     for piece in pieces:
         store.download(piece.place, folder / piece.name)
 
 
-def _listed(store: Store, manifest: Place) -> Iterator[Piece]:
+def _listed(store: ObjectStore, manifest: S3Location) -> Iterator[InputObject]:
     """What a manifest lists: `[{"prefix": "s3://…"}, "name", …]`."""
     first, *names = json.loads(store.read(manifest).read())
-    prefix = Place.of(first["prefix"])
+    prefix = S3Location.of(first["prefix"])
     for name in sorted(names):
-        yield Piece(Place(prefix.bucket, prefix.key + name), name)
+        yield InputObject(S3Location(prefix.bucket, prefix.key + name), name)
 
 
 def _name(key: str, prefix: str) -> str:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from botocore.exceptions import ClientError
 
 from distrain_nb.rehearsal.sagemaker_ai.channels import channels
-from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid, nothing_there
-from distrain_nb.rehearsal.sagemaker_ai.store import Place
+from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid, no_objects
+from distrain_nb.rehearsal.sagemaker_ai.store import S3Location
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.rehearsal.sagemaker_ai.channels import Channel
-    from distrain_nb.rehearsal.sagemaker_ai.store import Store
+    from distrain_nb.rehearsal.sagemaker_ai.channels import InputChannel
+    from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore
 
 
-def refuse(request: Mapping[str, Any], region: str, store: Store) -> None:
-    """Raises Refused for a job that the service would not take."""
+def refuse(request: Mapping[str, Any], region: str, store: ObjectStore) -> None:
+    """Raises ApiError for a job that the service would not take."""
     _check_algorithm(request["AlgorithmSpecification"])
     _check_resources(request.get("ResourceConfig") or {})
     _check_times(request)
@@ -50,7 +50,7 @@ def _check_resources(asked: Mapping[str, Any]) -> None:
     groups = asked.get("InstanceGroups")
     single = [name for name in ("InstanceType", "InstanceCount") if asked.get(name)]
     if groups and single:
-        raise invalid(f"{' and '.join(single)} can't be given together with InstanceGroups.")
+        raise invalid(f"{' and '.join(single)} must not be given together with InstanceGroups.")
     if not groups and len(single) < 2:
         raise invalid("ResourceConfig needs an InstanceType and an InstanceCount of at least 1.")
     if any(not group.get("InstanceCount") for group in groups or ()):
@@ -67,12 +67,12 @@ def _check_times(request: Mapping[str, Any]) -> None:
                 "MaxRuntimeInSeconds"
             )
         if request["ResourceConfig"].get("KeepAlivePeriodInSeconds"):
-            raise invalid("KeepAlivePeriodInSeconds can't be used with managed spot training.")
+            raise invalid("KeepAlivePeriodInSeconds is not supported with managed spot training.")
     elif waits:
         raise invalid("MaxWaitTimeInSeconds can be used with managed spot training only.")
 
 
-def _check_channel(channel: Channel, networked: bool) -> None:
+def _check_channel(channel: InputChannel, networked: bool) -> None:
     if not channel.source:
         if not networked:
             raise invalid(
@@ -93,12 +93,12 @@ def _check_channel(channel: Channel, networked: bool) -> None:
         )
 
 
-def _check_objects(channel: Channel, role: str, region: str, store: Store) -> None:
+def _check_objects(channel: InputChannel, role: str, region: str, store: ObjectStore) -> None:
     uri = channel.source["S3Uri"]
-    place, said = Place.of(uri), ""
+    place, said = S3Location.of(uri), ""
     try:
         if store.keys(place):
             return
     except ClientError as wrong:
         said = wrong.response["Error"]["Message"]
-    raise nothing_there(uri, region, role, place.bucket, said)
+    raise no_objects(uri, region, role, place.bucket, said)

@@ -15,11 +15,12 @@ from botocore.exceptions import ClientError
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.rehearsal.engine import GRACE_S
+from distrain_nb.rehearsal.errors import JobFailed
 from distrain_nb.rehearsal.sagemaker_ai.attempt import Attempt
 from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
 
 if TYPE_CHECKING:
-    from distrain_nb.rehearsal.sagemaker_ai.attempt import Job, Surroundings
+    from distrain_nb.rehearsal.sagemaker_ai.attempt import JobContext, TrainingJob
 
 _LOOK_EVERY_S = 0.2
 _SAVE_EVERY_S = 1.0
@@ -28,22 +29,18 @@ _KILLED = 137
 _INTERNAL = "InternalServerError: We encountered an internal error. Please try again."
 
 
-class _Failed(Exception):
-    """The job fails, for this reason."""
-
-
-class Execution:
+class TrainingJobExecution:
     """Takes a job from its start to its end, on a thread of its own."""
 
-    def __init__(self, job: Job, around: Surroundings) -> None:
+    def __init__(self, job: TrainingJob, context: JobContext) -> None:
         self._job = job
-        self._around = around
+        self._context = context
         self._record = job.record
         self._stopped = threading.Event()
-        self._grace = around.grace
+        self._grace = context.grace
         self._created = time.monotonic()
         self._trained = 0.0
-        self._interruptions = list(around.faults.preemptions)
+        self._interruptions = list(context.faults.preemptions)
         self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
 
     def start(self) -> None:
@@ -65,18 +62,18 @@ class Execution:
 
     def _run(self) -> None:
         try:
-            self._note_what_is_left_out()
+            self._note_omissions()
             end = self._attempts()
-        except _Failed as wrong:
+        except JobFailed as wrong:
             reason = str(wrong)
         except Exception as wrong:  # whatever it was, the job must not seem to run for ever
             traceback.print_exc()
             reason = f"InternalServerError: {wrong!r}"
         else:
-            self._around.streams.send()
+            self._context.streams.send()
             self._record.enter(end)
             return
-        self._around.streams.send()
+        self._context.streams.send()
         self._record.fail(reason)
 
     def _attempts(self) -> str:
@@ -92,7 +89,7 @@ class Execution:
                 retries -= 1
                 self._enter("Restarting")
             else:
-                raise _Failed(_INTERNAL)
+                raise JobFailed(_INTERNAL)
         raise AssertionError
 
     def _attempt(self, number: int) -> str:
@@ -101,15 +98,15 @@ class Execution:
         names = [host.name for host in hosts(self._job.request)]
         own = hashlib.sha256(f"{self._job.arn}{number}".encode()).hexdigest()[:10]
         try:
-            network = self._around.engine.network(f"distrain-{own}", names, apart=True)
+            network = self._context.engine.network(f"distrain-{own}", names, apart=True)
         except DistrainError as wrong:
-            raise _Failed(f"InternalServerError: {wrong}") from None
-        with closing(Attempt(self._around, self._job, number, network)) as attempt:
+            raise JobFailed(f"InternalServerError: {wrong}") from None
+        with closing(Attempt(self._context, self._job, number, network)) as attempt:
             self._enter("Downloading")
             try:
                 attempt.prepare()
             except ClientError as wrong:
-                raise _Failed(f"ClientError: Data download failed:{_said(wrong)}") from None
+                raise JobFailed(f"ClientError: Data download failed:{_said(wrong)}") from None
             if self._stopped.is_set():
                 return "Stopped"
             self._enter("Training")
@@ -123,32 +120,34 @@ class Execution:
         if not self._stopped.is_set():
             self._record.enter(phase, message)
 
-    def _note_what_is_left_out(self) -> None:
+    def _note_omissions(self) -> None:
         """In a stream of its own: how hosts run in a rehearsal, and what of theirs isn't here."""
-        notes = [f"This is a rehearsal on one machine. {self._around.engine.note}"]
+        notes = [f"This is a rehearsal on one machine. {self._context.engine.note}"]
         for instance in dict.fromkeys(host.instance for host in hosts(self._job.request)):
             row = current().instances.get(instance)
             if row is not None and (row.gpu_count or row.neuron_count):
                 what = f"{row.gpu_count} x {row.gpu_name}"
                 if not row.gpu_count:
                     what = f"{row.neuron_count} x {row.neuron_name}"
-                notes.append(f"Each {instance} goes without its {what}: they are not here.")
+                notes.append(
+                    f"Each {instance} runs without its {what}: a rehearsal has no accelerators."
+                )
         files = [x for x in self._job.request.get("InputDataConfig", ()) if _of_file_system(x)]
         notes += [
-            f"Channel {x['ChannelName']} is empty: its file system is not here." for x in files
+            f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
         ]
-        streams = self._around.streams
+        streams = self._context.streams
         own = streams.open(self._job.region, f"{self._job.name}/rehearsal")
         for note in notes:
             streams.write(own, note)
 
     def _pull(self) -> None:
         try:
-            if self._around.faults.permission.startswith("ecr:"):
-                raise DistrainError(f"The role lacks {self._around.faults.permission}.")
-            self._around.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
+            if self._context.faults.permission.startswith("ecr:"):
+                raise DistrainError(f"The role lacks {self._context.faults.permission}.")
+            self._context.engine.pull(self._job.request["AlgorithmSpecification"]["TrainingImage"])
         except DistrainError as wrong:
-            raise _Failed(
+            raise JobFailed(
                 "ClientError: Cannot pull algorithm container. Either the image does not exist "
                 f"or its permissions are incorrect. {wrong}"
             ) from None
@@ -163,7 +162,7 @@ class Execution:
                 self._save(attempt)
                 saved = time.monotonic()
             if attempt.trouble():
-                raise _Failed(f"ClientError: Data download failed:{attempt.trouble()}")
+                raise JobFailed(f"ClientError: Data download failed:{attempt.trouble()}")
             end = "Stopped" if stopped else self._over(attempt, now - began)
             if end:
                 attempt.stop(0.0 if end == "Interrupted" else self._grace)
@@ -183,7 +182,7 @@ class Execution:
             if loss.text in attempt.printed if loss.text else ran >= loss.seconds:
                 self._interruptions.remove(loss)
                 if loss.replica not in statuses:
-                    raise _Failed(f"spot={loss.replica}: the hosts are {', '.join(statuses)}.")
+                    raise JobFailed(f"spot={loss.replica}: the hosts are {', '.join(statuses)}.")
                 return "Interrupted"
         condition = self._job.request.get("StoppingCondition") or {}
         if self._trained + ran >= condition.get("MaxRuntimeInSeconds", _MAX_RUNTIME_S):
@@ -198,24 +197,24 @@ class Execution:
         self._save(attempt)
         said = attempt.failure(host)
         if status == _KILLED and not said:
-            raise _Failed(
+            raise JobFailed(
                 "ClientError: Please use an instance type with more memory, or reduce the size "
                 "of training data processed on an instance."
             )
-        raise _Failed(f"AlgorithmError: {said}, exit code: {status}")
+        raise JobFailed(f"AlgorithmError: {said}, exit code: {status}")
 
     def _save(self, attempt: Attempt) -> None:
         try:
             attempt.save()
         except ClientError as wrong:
-            raise _Failed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+            raise JobFailed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
 
     def _upload(self, attempt: Attempt) -> None:
         self._record.enter("Uploading")
         try:
             self._record.keep_model(attempt.upload())
         except ClientError as wrong:
-            raise _Failed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
+            raise JobFailed(f"ClientError: Artifact upload failed:{_said(wrong)}") from None
 
 
 def _said(wrong: ClientError) -> str:

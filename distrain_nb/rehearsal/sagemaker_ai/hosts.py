@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.rehearsal.engine import Replica
+from distrain_nb.rehearsal.engine import ReplicaSpec
 from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
 from distrain_nb.rehearsal.sagemaker_ai.channels import channels
 
@@ -44,7 +44,7 @@ def hosts(request: Mapping[str, Any]) -> tuple[Host, ...]:
 
 
 @dataclass(frozen=True)
-class Machine:
+class HostDisk:
     """A host's own disk: `folder` is what its container has at /opt/ml."""
 
     host: Host
@@ -57,7 +57,7 @@ class Machine:
         return self.folder.with_name("others") / str(inside).strip("/").replace("/", "-")
 
     def lay_out(self, request: Mapping[str, Any], interface: str) -> None:
-        """Write down what the service tells a host about its job and its place in it."""
+        """Write the files by which the service describes the job, and the host in it."""
         for name in _FOLDERS:
             (self.folder / name).mkdir(parents=True)
         for place in (
@@ -65,12 +65,12 @@ class Machine:
         ):
             if place:
                 self.path(place).mkdir(parents=True, exist_ok=True)
-        told = {
+        configs = {
             "hyperparameters": request.get("HyperParameters", {}),
             "resourceconfig": self._resources(request, interface),
-            "inputdataconfig": {one.name: one.told() for one in channels(request)},
+            "inputdataconfig": {one.name: one.config() for one in channels(request)},
         }
-        for name, value in told.items():
+        for name, value in configs.items():
             path = self.folder / "input" / "config" / f"{name}.json"
             path.write_text(json.dumps(value), encoding="utf-8")
 
@@ -93,7 +93,7 @@ class Machine:
             "network_interface_name": interface,
         }
 
-    def container(self, arn: str, request: Mapping[str, Any], s3: str) -> Replica:
+    def container(self, arn: str, request: Mapping[str, Any], s3: str) -> ReplicaSpec:
         """What the host runs: the image with `train`, or with the job's own command."""
         algorithm = request["AlgorithmSpecification"]
         command = tuple(algorithm.get("ContainerEntrypoint", ()))
@@ -105,7 +105,7 @@ class Machine:
             place = place_of(request, name)
             if place and not place.is_relative_to(ML):
                 mounts[str(place)] = self.path(place)
-        return Replica(
+        return ReplicaSpec(
             self.host.name,
             algorithm["TrainingImage"],
             command,
@@ -127,17 +127,17 @@ def place_of(request: Mapping[str, Any], name: str) -> PurePosixPath | None:
 def _service_environment(arn: str, s3: str) -> dict[str, str]:
     """What the service tells every container, and how one that can reaches a rehearsal's S3."""
     region, name = arn.split(":")[3], arn.partition("/")[2]
-    told = {
+    variables = {
         "AWS_REGION": region,
         "AWS_DEFAULT_REGION": region,
         "TRAINING_JOB_NAME": name,
         "TRAINING_JOB_ARN": arn,
     }
     if s3:
-        told |= {
+        variables |= {
             "AWS_ENDPOINT_URL_S3": f"http://{s3}",
             "AWS_ENDPOINT_URL_SECRETS_MANAGER": f"http://{s3}",
             "AWS_ACCESS_KEY_ID": ROLE_KEY,
             "AWS_SECRET_ACCESS_KEY": "rehearsal",
         }
-    return told
+    return variables

@@ -6,19 +6,19 @@ import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.rehearsal.sagemaker_ai.attempt import Job, Surroundings
+from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.sagemaker_ai.attempt import JobContext, TrainingJob
 from distrain_nb.rehearsal.sagemaker_ai.checks import refuse
-from distrain_nb.rehearsal.sagemaker_ai.execution import Execution
+from distrain_nb.rehearsal.sagemaker_ai.execution import TrainingJobExecution
 from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
-from distrain_nb.rehearsal.sagemaker_ai.record import Record
+from distrain_nb.rehearsal.sagemaker_ai.record import JobRecord
 from distrain_nb.rehearsal.sagemaker_ai.refusals import (
     ACCOUNT,
-    Refused,
     denied,
-    exhausted,
     invalid,
-    missing,
-    not_assumed,
+    not_found,
+    quota_exceeded,
+    role_not_assumed,
     taken,
 )
 
@@ -37,20 +37,20 @@ _SUMMARY = (
 )
 
 
-class TrainingJobs:
+class TrainingJobService:
     """Every training job of a rehearsal."""
 
-    def __init__(self, around: Surroundings) -> None:
-        self._around = around
-        self._permission = around.faults.permission
+    def __init__(self, context: JobContext) -> None:
+        self._context = context
+        self._permission = context.faults.permission
         self._lost = itertools.count()
-        self._jobs: dict[str, Job] = {}
-        self._executions: dict[str, Execution] = {}
+        self._jobs: dict[str, TrainingJob] = {}
+        self._executions: dict[str, TrainingJobExecution] = {}
         self._tags: dict[str, dict[str, str]] = {}
         self._lock = threading.Lock()
 
     def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
-        """Each by its name: a region and a checked request make an answer, or raise Refused."""
+        """Each by its name: a region and a checked request make an answer, or raise ApiError."""
         return {
             "CreateTrainingJob": self.create,
             "DescribeTrainingJob": self.describe,
@@ -68,27 +68,27 @@ class TrainingJobs:
         if self._permission == "iam:PassRole":
             raise denied("iam:PassRole", role)
         if self._permission == "sts:AssumeRole":
-            raise not_assumed(role)
-        refuse(asked, region, self._around.store)
-        if self._around.faults.quota:
-            raise exhausted(self._around.faults.quota, len(hosts(asked)))
+            raise role_not_assumed(role)
+        refuse(asked, region, self._context.store)
+        if self._context.faults.quota:
+            raise quota_exceeded(self._context.faults.quota, len(hosts(asked)))
         with self._lock:
             if arn in self._jobs:
                 raise taken(arn)
-            job = Job(arn, asked, Record(arn, asked))
+            job = TrainingJob(arn, asked, JobRecord(arn, asked))
             self._jobs[arn] = job
             self._tags[arn] = {tag["Key"]: tag["Value"] for tag in asked.get("Tags", ())}
-            self._executions[arn] = Execution(job, self._around)
+            self._executions[arn] = TrainingJobExecution(job, self._context)
         self._executions[arn].start()
-        if next(self._lost) < self._around.faults.lost:
-            raise Refused("ServiceUnavailable", "The service is currently unavailable.", 503)
+        if next(self._lost) < self._context.faults.lost:
+            raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
         return {"TrainingJobArn": arn}
 
     def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """The job as it stands."""
         arn = _arn(region, asked["TrainingJobName"])
         self._permit("DescribeTrainingJob", arn)
-        return self._find(arn).record.told()
+        return self._find(arn).record.description()
 
     def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a job to end."""
@@ -107,9 +107,11 @@ class TrainingJobs:
         self._permit("ListTrainingJobs", _arn(region, "*"))
         with self._lock:
             here = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
-        told = [job.record.told() for job in here if asked.get("NameContains", "") in job.name]
+        described = [
+            job.record.description() for job in here if asked.get("NameContains", "") in job.name
+        ]
         wanted = asked.get("StatusEquals")
-        found = [one for one in told if wanted in (None, one["TrainingJobStatus"])]
+        found = [one for one in described if wanted in (None, one["TrainingJobStatus"])]
         if asked.get("SortOrder") != "Ascending":
             found.reverse()
         start = int(asked.get("NextToken", 0))
@@ -143,10 +145,10 @@ class TrainingJobs:
         if self._permission == f"sagemaker:{operation}":
             raise denied(self._permission, resource)
 
-    def _find(self, arn: str) -> Job:
+    def _find(self, arn: str) -> TrainingJob:
         with self._lock:
             if arn not in self._jobs:
-                raise missing()
+                raise not_found()
             return self._jobs[arn]
 
 

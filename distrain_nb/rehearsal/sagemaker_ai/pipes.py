@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.rehearsal.sagemaker_ai.store import Place, Store
+from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, S3Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from distrain_nb.rehearsal.sagemaker_ai.channels import Channel, Piece
+    from distrain_nb.rehearsal.sagemaker_ai.channels import InputChannel, InputObject
 
 _LOOK_EVERY_S = 0.02
 _CHUNK = 1 << 18
@@ -30,7 +30,7 @@ class Pipe:
     """Feeds `FOLDER/CHANNEL_0`, `FOLDER/CHANNEL_1`, … to whoever opens them, one after another."""
 
     def __init__(
-        self, channel: Channel, pieces: Sequence[Piece], store: Store, folder: Path
+        self, channel: InputChannel, pieces: Sequence[InputObject], store: ObjectStore, folder: Path
     ) -> None:
         self._channel = channel
         self._pieces = pieces
@@ -87,7 +87,9 @@ def _write(file: Any, chunk: bytes) -> None:
         left = left[file.write(left) :]
 
 
-def _chunks(channel: Channel, pieces: Sequence[Piece], store: Store) -> Iterator[bytes]:
+def _chunks(
+    channel: InputChannel, pieces: Sequence[InputObject], store: ObjectStore
+) -> Iterator[bytes]:
     """One pass over the channel's data."""
     for piece in pieces:
         if channel.augmented:
@@ -100,19 +102,19 @@ def _chunks(channel: Channel, pieces: Sequence[Piece], store: Store) -> Iterator
                 yield chunk
 
 
-def _plain(channel: Channel, source: Any) -> Any:
+def _plain(channel: InputChannel, source: Any) -> Any:
     zipped = channel.asked.get("CompressionType") == "Gzip"
     return gzip.GzipFile(fileobj=source) if zipped else source
 
 
-def _records(channel: Channel, manifest: bytes, store: Store) -> Iterator[bytes]:
+def _records(channel: InputChannel, manifest: bytes, store: ObjectStore) -> Iterator[bytes]:
     """The attributes of each line, in the order that was asked for; `…-ref` names an object."""
     for line in filter(None, manifest.splitlines()):
         values = json.loads(line)
         for name in channel.source["AttributeNames"]:
             value = values[name]
             if name.endswith("-ref"):
-                data = store.read(Place.of(value)).read()
+                data = store.read(S3Location.of(value)).read()
             else:
                 data = (value if isinstance(value, str) else json.dumps(value)).encode()
             yield _record(data) if channel.wrapped else data

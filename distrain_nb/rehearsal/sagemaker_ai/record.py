@@ -1,4 +1,4 @@
-"""What is told of a training job: the request it was made by, and how it stands."""
+"""What the service says of a training job: its request, and its state."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _MESSAGES = {
     "MaxWaitTimeExceeded": "Resource released due to exceeding the maximum wait time",
 }
 _MAX_REASON = 1024
-_NOT_TOLD = ("Tags",)
+_HIDDEN = ("Tags",)
 
 
-class Record:
+class JobRecord:
     """A job as `DescribeTrainingJob` gives it. Safe to use from several threads."""
 
     def __init__(self, arn: str, request: Mapping[str, Any]) -> None:
         now = time.time()
-        self._told = {name: value for name, value in request.items() if name not in _NOT_TOLD}
-        self._told |= {
+        self._description = {name: value for name, value in request.items() if name not in _HIDDEN}
+        self._description |= {
             "TrainingJobArn": arn,
             "TrainingJobStatus": "InProgress",
             "SecondaryStatus": "Starting",
@@ -60,27 +60,27 @@ class Record:
         self._lock = threading.RLock()
         self.enter("Starting")
 
-    def told(self) -> dict[str, Any]:
-        """The whole answer, times in seconds since the epoch."""
+    def description(self) -> dict[str, Any]:
+        """The answer to DescribeTrainingJob, with times in seconds since the epoch."""
         with self._lock:
-            told = copy.deepcopy(self._told)
+            found = copy.deepcopy(self._description)
             if self._metrics:
-                told["FinalMetricDataList"] = list(self._metrics.values())
-            return told
+                found["FinalMetricDataList"] = list(self._metrics.values())
+            return found
 
     def stop(self) -> str:
-        """Come to the job's stopping if it is in progress; gives the status that it had."""
+        """Enter `Stopping` if the job is in progress. Returns the status that it had."""
         with self._lock:
-            status = str(self._told["TrainingJobStatus"])
+            status = str(self._description["TrainingJobStatus"])
             if status == "InProgress":
                 self.enter("Stopping")
             return status
 
     def enter(self, secondary: str, message: str = "") -> None:
-        """Come to the next phase; without a `message` in what the service says of it."""
+        """Enter the next phase, with the service's usual words if there is no `message`."""
         now = time.time()
         with self._lock:
-            for before in self._told["SecondaryStatusTransitions"][-1:]:
+            for before in self._description["SecondaryStatusTransitions"][-1:]:
                 before.setdefault("EndTime", now)
             step = {
                 "Status": secondary,
@@ -89,19 +89,19 @@ class Record:
             }
             if secondary in ENDS:
                 step["EndTime"] = now
-                self._told["TrainingJobStatus"] = ENDS[secondary]
+                self._description["TrainingJobStatus"] = ENDS[secondary]
                 self._end(now)
             elif secondary == "Stopping":
-                self._told["TrainingJobStatus"] = "Stopping"
+                self._description["TrainingJobStatus"] = "Stopping"
             elif secondary in ("Downloading", "Training"):
-                self._told.setdefault("TrainingStartTime", now)
-            self._told["SecondaryStatusTransitions"].append(step)
-            self._told["SecondaryStatus"] = secondary
-            self._told["LastModifiedTime"] = now
+                self._description.setdefault("TrainingStartTime", now)
+            self._description["SecondaryStatusTransitions"].append(step)
+            self._description["SecondaryStatus"] = secondary
+            self._description["LastModifiedTime"] = now
 
     def _end(self, now: float) -> None:
-        seconds = round(now - self._told.setdefault("TrainingStartTime", now))
-        self._told |= {
+        seconds = round(now - self._description.setdefault("TrainingStartTime", now))
+        self._description |= {
             "TrainingEndTime": now,
             "TrainingTimeInSeconds": seconds,
             "BillableTimeInSeconds": seconds,
@@ -110,13 +110,13 @@ class Record:
     def fail(self, reason: str) -> None:
         """End the job with a failure."""
         with self._lock:
-            self._told["FailureReason"] = reason[:_MAX_REASON]
+            self._description["FailureReason"] = reason[:_MAX_REASON]
         self.enter("Failed")
 
     def keep_model(self, uri: str) -> None:
         """Say where the model is."""
         with self._lock:
-            self._told["ModelArtifacts"] = {"S3ModelArtifacts": uri}
+            self._description["ModelArtifacts"] = {"S3ModelArtifacts": uri}
 
     def read(self, line: str) -> None:
         """Take the job's metrics from a line of its log."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from distrain_nb.config import home
+from distrain_nb.rehearsal.errors import ApiError
 
 # Whom moto's STS says that every caller is.
 ACCOUNT = "123456789012"
@@ -14,37 +13,28 @@ CALLER = f"arn:aws:sts::{ACCOUNT}:user/moto"
 DATA = "rehearsal/s3"
 
 
-@dataclass
-class Refused(Exception):
-    """A call that fails: the name of the error, the service's words, and the HTTP status."""
-
-    code: str
-    text: str
-    status: int = 400
-
-
-def invalid(text: str) -> Refused:
+def invalid(text: str) -> ApiError:
     """The request itself is wrong."""
-    return Refused("ValidationException", text)
+    return ApiError("ValidationException", text)
 
 
-def missing() -> Refused:
+def not_found() -> ApiError:
     """There is no training job of that name."""
     return invalid("Requested resource not found.")
 
 
-def taken(arn: str) -> Refused:
+def taken(arn: str) -> ApiError:
     """There has been a training job of that name."""
-    return Refused(
+    return ApiError(
         "ResourceInUse",
         "Training job names must be unique within an AWS account and region, and a training job "
         f"with this name already exists ({arn})",
     )
 
 
-def exhausted(limit: str, instances: int) -> Refused:
+def quota_exceeded(limit: str, instances: int) -> ApiError:
     """A quota is used up."""
-    return Refused(
+    return ApiError(
         "ResourceLimitExceeded",
         f"The account-level service limit '{limit} for training job usage' is 0 Instances, with "
         f"current utilization of 0 Instances and a request delta of {instances} Instances. "
@@ -53,9 +43,9 @@ def exhausted(limit: str, instances: int) -> Refused:
     )
 
 
-def denied(action: str, resource: str) -> Refused:
+def denied(action: str, resource: str) -> ApiError:
     """The caller may not do this."""
-    return Refused("AccessDeniedException", denial(action, resource))
+    return ApiError("AccessDeniedException", denial(action, resource))
 
 
 def denial(action: str, resource: str) -> str:
@@ -66,7 +56,7 @@ def denial(action: str, resource: str) -> str:
     )
 
 
-def not_assumed(role: str) -> Refused:
+def role_not_assumed(role: str) -> ApiError:
     """SageMaker may not act in the job's role."""
     return invalid(
         f"Could not assume role {role}. Please ensure that the role exists and allows principal "
@@ -74,7 +64,7 @@ def not_assumed(role: str) -> Refused:
     )
 
 
-def nothing_there(uri: str, region: str, role: str, bucket: str, said: str) -> Refused:
+def no_objects(uri: str, region: str, role: str, bucket: str, said: str) -> ApiError:
     """A channel's place in S3 has no objects, or the role may not list them."""
     return invalid(
         f'No S3 objects found under S3 URL "{uri}" given in input data source. Please ensure '

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
+from distrain_nb.rehearsal.faults import secret_value
 from distrain_nb.rehearsal.sagemaker_ai.store import client
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def have_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None:
-    """Have every secret there that the job's variables name; `NAME#KEY` is a JSON object's."""
+def create_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None:
+    """Create every secret that the job's variables name; `NAME#KEY` is a JSON object's."""
     named = json.loads(request.get("Environment", {}).get(SECRETS_VARIABLE, "{}"))
     values: dict[str, Any] = {}
     for each in named.values():
         name, _, key = each.partition("#")
         if key:
-            values.setdefault(name, {})[key] = value_of(each)
+            values.setdefault(name, {})[key] = secret_value(each)
         else:
-            values[name] = value_of(name)
+            values[name] = secret_value(name)
     store = client("secretsmanager", endpoint, region)
     for name, value in values.items():
         text = value if isinstance(value, str) else json.dumps(value)
@@ -32,11 +33,6 @@ def have_secrets(request: Mapping[str, Any], endpoint: str, region: str) -> None
         except ClientError as wrong:
             if wrong.response["Error"]["Code"] != "ResourceExistsException":
                 raise
-
-
-def value_of(secret: str) -> str:
-    """What a rehearsal gives for the secret, or the key of one, that is called so."""
-    return f"rehearsal of {secret}"
 
 
 def _name(secret: str) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from botocore.loaders import Loader
 from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
 
-from distrain_nb.rehearsal.sagemaker_ai.refusals import Refused, invalid
+from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +38,7 @@ def model() -> ServiceModel:
 
 
 def check(operation: str, request: Mapping[str, Any]) -> None:
-    """Raises Refused, naming every value that the model doesn't allow."""
+    """Raises ApiError, naming every value that the model doesn't allow."""
     shape = model().operation_model(operation).input_shape
     found = list(_violations(request, shape, "")) if shape else []
     if found:
@@ -47,7 +48,7 @@ def check(operation: str, request: Mapping[str, Any]) -> None:
 
 def _violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
     if not _is(value, _TYPES[shape.type_name]):
-        raise Refused(
+        raise ApiError(
             "SerializationException",
             f"{path or 'The request'}: {type(value).__name__} can not be converted to "
             f"{shape.type_name}",
@@ -81,10 +82,10 @@ def _of_map(value: Mapping[str, Any], shape: MapShape, path: str) -> Iterator[st
     for what, member, found in parts:
         wrong = {text for one in found for text in _constraints(one, member)}
         if wrong:
-            told = ", ".join(f"Member must {text}" for text in sorted(wrong))
+            needed = ", ".join(f"Member must {text}" for text in sorted(wrong))
             yield (
                 f"Value '{dict(value)}' at '{path}' failed to satisfy constraint: "
-                f"Map {what} must satisfy constraint: [{told}]"
+                f"Map {what} must satisfy constraint: [{needed}]"
             )
 
 

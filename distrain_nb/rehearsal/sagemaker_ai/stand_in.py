@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.config import private_home
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
-from distrain_nb.rehearsal.sagemaker_ai.attempt import Surroundings
+from distrain_nb.rehearsal.sagemaker_ai.attempt import JobContext
 from distrain_nb.rehearsal.sagemaker_ai.aws import aws
-from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobs
+from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
 from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
 from distrain_nb.rehearsal.sagemaker_ai.refusals import DATA
-from distrain_nb.rehearsal.sagemaker_ai.store import Store, client
-from distrain_nb.rehearsal.sagemaker_ai.streams import Streams
+from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, client
+from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StandIn:
+class SageMakerStandIn:
     """The services, by the addresses at which boto3 finds them, and what their jobs run on."""
 
     endpoints: Mapping[str, str]
-    around: Surroundings
+    context: JobContext
 
 
 @contextmanager
-def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
+def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerStandIn]:
     """Services with these buckets, which have what is below `DATA` of our home.
 
     Raises DistrainError naming what is not installed.
@@ -50,14 +50,14 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
         chosen = engine.choose()
         images = stack.enter_context(registry(private_home() / "rehearsal" / "registry"))
         kept = stack.enter_context(aws(folder, faults))
-        store = Store(client("s3", kept))
+        store = ObjectStore(client("s3", kept))
         for name in buckets:
             store.create(name)
             store.fill(name, private_home() / DATA / name)
-        streams = Streams(kept, faults.late)
+        streams = LogStreams(kept, faults.late)
         stack.callback(streams.close)
-        around = Surroundings(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
-        jobs = TrainingJobs(around)
+        context = JobContext(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
+        jobs = TrainingJobService(context)
         stack.callback(jobs.close)
         url = stack.enter_context(serve(jobs.operations()))
         endpoints = {
@@ -68,4 +68,4 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[StandIn]:
             "registry": images,
             "late": str(faults.late),
         }
-        yield StandIn(endpoints, around)
+        yield SageMakerStandIn(endpoints, context)

@@ -34,29 +34,29 @@ def client(service: str, endpoint: str, region: str = "us-east-1") -> Any:
 
 
 @dataclass(frozen=True)
-class Place:
+class S3Location:
     """A bucket and a key in it, which may be the beginning of many."""
 
     bucket: str
     key: str
 
     @classmethod
-    def of(cls, uri: str) -> Place:
+    def of(cls, uri: str) -> S3Location:
         """From `s3://BUCKET/KEY`."""
         found = _URI.fullmatch(uri)
         return cls(found[1], found[2]) if found else cls("", uri)
 
-    def below(self, name: str) -> Place:
+    def below(self, name: str) -> S3Location:
         """The object of that name in the folder that this place is."""
         folder = self.key if not self.key or self.key.endswith("/") else f"{self.key}/"
-        return Place(self.bucket, folder + name)
+        return S3Location(self.bucket, folder + name)
 
     def __str__(self) -> str:
         return f"s3://{self.bucket}/{self.key}"
 
 
 @dataclass(frozen=True)
-class Store:
+class ObjectStore:
     """All buckets, by a client of S3. Its errors are botocore's ClientError."""
 
     s3: Any
@@ -69,9 +69,9 @@ class Store:
         """Make objects of a folder's files."""
         for path in sorted(folder.rglob("*")):
             if path.is_file():
-                self.write(Place(bucket, path.relative_to(folder).as_posix()), path)
+                self.write(S3Location(bucket, path.relative_to(folder).as_posix()), path)
 
-    def keys(self, place: Place) -> list[str]:
+    def keys(self, place: S3Location) -> list[str]:
         """The keys that begin as the place's does, folders' own objects left out, in order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(
             Bucket=place.bucket, Prefix=place.key
@@ -79,16 +79,16 @@ class Store:
         found = (one["Key"] for page in pages for one in page.get("Contents", ()))
         return sorted(key for key in found if not key.endswith("/"))
 
-    def read(self, place: Place) -> Any:
+    def read(self, place: S3Location) -> Any:
         """An object as a file to read from."""
         return self.s3.get_object(Bucket=place.bucket, Key=place.key)["Body"]
 
-    def write(self, place: Place, path: Path) -> None:
+    def write(self, place: S3Location, path: Path) -> None:
         """Make an object of a file."""
         with path.open("rb") as file:
             self.s3.upload_fileobj(file, place.bucket, place.key)
 
-    def download(self, place: Place, path: Path) -> None:
+    def download(self, place: S3Location, path: Path) -> None:
         """Make a file of an object."""
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
@@ -97,19 +97,19 @@ class Store:
 
 
 @dataclass
-class KeptFolder:
+class SyncedFolder:
     """A host's folder whose files become objects while the job runs."""
 
     folder: Path
-    place: Place
-    store: Store
+    place: S3Location
+    store: ObjectStore
     _known: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def restore(self) -> None:
         """Bring here what is kept there."""
         start = self.place.below("")
         for key in self.store.keys(start):
-            self.store.download(Place(start.bucket, key), self.folder / key[len(start.key) :])
+            self.store.download(S3Location(start.bucket, key), self.folder / key[len(start.key) :])
         self._known = dict(self._versions())
 
     def save(self) -> None:

@@ -19,7 +19,7 @@ _MAX_BYTES = 256 * 1024 - 26
 
 
 @dataclass(frozen=True)
-class Stream:
+class LogStream:
     """A stream of the group in a region."""
 
     region: str
@@ -27,21 +27,21 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class _Line:
-    stream: Stream
+class _Event:
+    stream: LogStream
     time: int  # in ms since the epoch
     due: float  # on the monotonic clock
     text: str
 
 
-class Streams:
+class LogStreams:
     """Sends lines in batches; every seventh of them arrives `late` seconds after the others."""
 
     def __init__(self, endpoint: str, late: float) -> None:
         self._endpoint = endpoint
         self._late = late
         self._count = 0
-        self._lines: list[_Line] = []
+        self._lines: list[_Event] = []
         self._clients: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._sending = threading.Lock()
@@ -49,16 +49,16 @@ class Streams:
         self._thread = threading.Thread(target=self._run, name="log streams", daemon=True)
         self._thread.start()
 
-    def open(self, region: str, name: str) -> Stream:
+    def open(self, region: str, name: str) -> LogStream:
         """Have a stream of that name."""
         with self._sending:
             if region not in self._clients:
                 self._clients[region] = client("logs", self._endpoint, region)
                 self._clients[region].create_log_group(logGroupName=GROUP)
             self._clients[region].create_log_stream(logGroupName=GROUP, logStreamName=name)
-        return Stream(region, name)
+        return LogStream(region, name)
 
-    def write(self, stream: Stream, text: str) -> None:
+    def write(self, stream: LogStream, text: str) -> None:
         """Keep a line; CloudWatch takes none that is empty."""
         if not text:
             return
@@ -66,7 +66,7 @@ class Streams:
         with self._lock:
             late = self._count % _LATE_ONES == _LATE_ONES - 1
             due = time.monotonic() + (self._late if late else 0.0)
-            self._lines.append(_Line(stream, round(time.time() * 1000), due, cut))
+            self._lines.append(_Event(stream, round(time.time() * 1000), due, cut))
             self._count += 1
 
     def send(self) -> None:
@@ -80,7 +80,7 @@ class Streams:
             for stream, group in groupby(due, key=lambda line: line.stream):
                 self._put(stream, list(group))
 
-    def _put(self, stream: Stream, lines: list[_Line]) -> None:
+    def _put(self, stream: LogStream, lines: list[_Event]) -> None:
         for start in range(0, len(lines), _BATCH):
             events = [
                 {"timestamp": line.time, "message": line.text}

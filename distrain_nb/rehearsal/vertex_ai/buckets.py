@@ -12,7 +12,7 @@ from urllib.parse import quote
 import httpx
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.rehearsal.access import OwnServer
+from distrain_nb.rehearsal.access import PrivateServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,7 +146,7 @@ def buckets(folder: Path) -> Iterator[Buckets]:
             "`pip install gcp-storage-emulator`."
         ) from None
     storage = Storage(use_memory_fs=False, data_dir=str(folder / "objects"))
-    server = OwnServer(("127.0.0.1", 0), partial(RequestHandler, storage))
+    server = PrivateServer(("127.0.0.1", 0), partial(RequestHandler, storage))
     address = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()

@@ -17,7 +17,7 @@ _MAX_POOLS = 4
 
 
 def refuse(spec: types.CustomJobSpec, region: str) -> None:
-    """Raises Refused for a job that the service would not take."""
+    """Raises ApiError for a job that the service would not take."""
     pools = spec.worker_pool_specs
     if not 1 <= len(pools) <= _MAX_POOLS:
         raise invalid(

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from google.cloud.logging_v2.types import ListLogEntriesResponse, LogEntry
 
-from distrain_nb.rehearsal.vertex_ai.refusals import Refused, exhausted, invalid
+from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.vertex_ai.refusals import invalid, quota_exceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -75,11 +76,13 @@ class Entries:
             self._kept.append(Kept(when, received / 1e6, fields, entry))
 
     def list(self, request: ListLogEntriesRequest) -> ListLogEntriesResponse:
-        """A page of what the filter lets through. Raises Refused as the service does."""
+        """A page of what the filter lets through. Raises ApiError as the service does."""
         with self._lock:
             self._calls += 1
             if self._faults.busy and self._calls % self._faults.busy == 0:
-                raise exhausted("logging.googleapis.com/read_requests", "Read requests per minute")
+                raise quota_exceeded(
+                    "logging.googleapis.com/read_requests", "Read requests per minute"
+                )
             kept = list(self._kept)
         if request.order_by not in _ORDERS:
             raise invalid(f"order_by {request.order_by!r} is not one of {_ORDERS[1:]}")
@@ -136,7 +139,7 @@ def _holds(one: Kept, field: str, sign: str, value: str) -> bool:
     if field in ("timestamp", "receiveTimestamp"):
         return _compare(one.time if field == "timestamp" else one.received, sign, _seconds(value))
     if field not in one.fields:
-        raise Refused("INVALID_ARGUMENT", f"Field not found: {field!r}.")
+        raise ApiError("INVALID_ARGUMENT", f"Field not found: {field!r}.")
     return _compare(one.fields[field], sign, value)
 
 

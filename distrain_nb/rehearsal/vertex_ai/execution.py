@@ -12,12 +12,13 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
+from distrain_nb.rehearsal.errors import NO_ACCELERATORS, JobFailed
 from distrain_nb.rehearsal.vertex_ai.entries import SERVICE
 from distrain_nb.rehearsal.vertex_ai.replicas import (
     Member,
-    cluster,
     cluster_id,
     image,
+    job_cluster,
     members,
     names_secrets,
     reduces,
@@ -38,12 +39,8 @@ States = types.JobState
 _LOOK_EVERY_S = 0.2
 
 
-class _Failed(Exception):
-    """The job fails, for this reason."""
-
-
-class Execution:
-    """`enter` is told of each state by the job's name, with what went wrong."""
+class CustomJobExecution:
+    """`enter` gets each state with the job's name, and what went wrong."""
 
     def __init__(
         self,
@@ -89,10 +86,10 @@ class Execution:
         try:
             self._enter(self._job, States.JOB_STATE_PENDING)
             self._say("Waiting for job to be provisioned.")
-            self._note_what_is_left_out()
+            self._note_omissions()
             self._pull()
             self._run_replicas()
-        except _Failed as wrong:
+        except JobFailed as wrong:
             state, error = States.JOB_STATE_FAILED, str(wrong)
         except Exception as wrong:  # whatever it was, the job must not seem to run for ever
             state, error = States.JOB_STATE_FAILED, f"Internal error: {wrong!r}"
@@ -114,7 +111,7 @@ class Execution:
             try:
                 self._engine.pull(name)
             except DistrainError as wrong:
-                raise _Failed(
+                raise JobFailed(
                     f"Failed to pull image {name!r}: {wrong}. Make sure that the image "
                     "exists and that the job's service account may read it."
                 ) from None
@@ -125,7 +122,7 @@ class Execution:
         try:
             network = self._engine.network(name, hosts)
         except DistrainError as wrong:
-            raise _Failed(str(wrong)) from None
+            raise JobFailed(str(wrong)) from None
         try:
             self._sync()
             with secret_manager(self._permission) as port:
@@ -141,26 +138,25 @@ class Execution:
                 reader.join()
             self._sync()
 
-    def _note_what_is_left_out(self) -> None:
+    def _note_omissions(self) -> None:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")
         for position, pool in enumerate(self._spec.worker_pool_specs):
             machine = pool.machine_spec
             if reduces(pool):
                 self._say(
-                    f"Worker pool {position} is left out: the Reduction Server is of use to GPUs "
-                    "alone."
+                    f"Worker pool {position} is left out: Reduction Server works with GPUs only."
                 )
             elif pool.replica_count and machine.accelerator_count:
                 self._say(
-                    f"Worker pool {position} goes without its {machine.accelerator_count} x "
-                    f"{machine.accelerator_type.name} per replica: they are not here."
+                    f"Worker pool {position} runs without its {machine.accelerator_count} x "
+                    f"{machine.accelerator_type.name} per replica: {NO_ACCELERATORS}"
                 )
 
     def _start(self, network: Network, which: Iterable[Member]) -> None:
-        told = cluster(self._job, self._spec, network.addresses)
+        cluster = job_cluster(self._job, self._spec, network.addresses)
         folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
         for member in which:
-            container = replica(self._job, self._spec, member, told, folders, self._services)
+            container = replica(self._job, self._spec, member, cluster, folders, self._services)
             running = network.start(container)
             self._running[member.task] = running
             reader = threading.Thread(target=self._read, args=(member.task, running), daemon=True)
@@ -182,7 +178,7 @@ class Execution:
             self._sync()
             ran = time.monotonic() - began
             if limit and ran > limit:
-                raise _Failed(f"The job has run for its timeout of {limit:g} s and was stopped.")
+                raise JobFailed(f"The job has run for its timeout of {limit:g} s and was stopped.")
             due = next((one for one in self._preemptions if self._is_due(one, ran)), None)
             if due is not None:
                 self._preemptions.remove(due)
@@ -197,7 +193,7 @@ class Execution:
                 return
 
     def _end_with_primary(self, statuses: Mapping[str, int | None]) -> None:
-        """Stop the others; what was still at work is told, but for what never ends by itself."""
+        """Stop the others; what was still running is named, except what never ends by itself."""
         others = [m for m in self._members if statuses.get(m.task, 0) is None]
         self._stop(others)
         serving = {Role.SERVERS, Role.REDUCERS}
@@ -206,8 +202,8 @@ class Execution:
         for member in others:
             if member.role not in serving and self._running[member.task].status():
                 self._say(
-                    f"The replica {member.task} was still at work when the primary replica ended, "
-                    "and was stopped: what it had not printed or saved is lost.",
+                    f"The replica {member.task} was still running when the primary replica ended, "
+                    "and was stopped: what it had not yet printed or saved is lost.",
                     "e",
                 )
 
@@ -218,11 +214,11 @@ class Execution:
         """The machine goes away; the service starts on another."""
         taken = [member for member in self._members if member.task == one.replica]
         if not taken:
-            raise _Failed(f"preempt={one.replica}: the job has no such replica.")
+            raise JobFailed(f"preempt={one.replica}: the job has no such replica.")
         self._stop(taken, grace=0.0)
         self._say(f"The replica {one.replica} was preempted.", "e")
         if self._spec.scheduling.disable_retries:
-            raise _Failed(f"The replica {one.replica} was preempted, and retries are disabled.")
+            raise JobFailed(f"The replica {one.replica} was preempted, and retries are disabled.")
         if self._spec.scheduling.restart_job_on_worker_restart:
             self._enter(self._job, States.JOB_STATE_PENDING)
             self._stop(self._members)
@@ -241,7 +237,7 @@ class Execution:
     def _fail(self, task: str, status: int) -> NoReturn:
         _, project, _, _, _, number = self._job.split("/")
         query = f'resource.type="ml_job"\nresource.labels.job_id="{number}"'
-        raise _Failed(
+        raise JobFailed(
             f"The replica {task} exited with a non-zero status of {status}. To find out more "
             "about why your job exited please check the logs: "
             f"https://console.cloud.google.com/logs/viewer?project={project}"

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import re
 import threading
 import time
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
 
+from distrain_nb.rehearsal.errors import ApiError
 from distrain_nb.rehearsal.vertex_ai.checks import refuse
-from distrain_nb.rehearsal.vertex_ai.execution import Execution
-from distrain_nb.rehearsal.vertex_ai.messages import copied, now
+from distrain_nb.rehearsal.vertex_ai.execution import CustomJobExecution
 from distrain_nb.rehearsal.vertex_ai.refusals import (
-    Refused,
     denied,
-    exhausted,
     invalid,
-    missing,
+    not_found,
+    quota_exceeded,
 )
 from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION
 
@@ -43,7 +44,12 @@ _PAGE = 100
 _FILTER = re.compile(r"""(labels\.)?"?(?P<field>[\w-]+)"?\s*=\s*"?(?P<value>[\w.:-]*)"?""")
 
 
-class Jobs:
+def now() -> Any:
+    """The time as the fields of the protocol take it."""
+    return datetime.now(timezone.utc)
+
+
+class JobService:
     """Every custom job of a rehearsal."""
 
     def __init__(self, engine: Engine, buckets: Buckets, entries: Entries, faults: Faults) -> None:
@@ -53,14 +59,14 @@ class Jobs:
         self._faults = faults
         self._lost = itertools.count()
         self._jobs: dict[str, types.CustomJob] = {}
-        self._executions: dict[str, Execution] = {}
+        self._executions: dict[str, CustomJobExecution] = {}
         self._lock = threading.Lock()
 
     def create(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
-        """Take a job and start it. Raises Refused as the service would."""
+        """Take a job and start it. Raises ApiError as the service would."""
         job = self.start(request.parent, request.custom_job)
         if next(self._lost) < self._faults.lost:
-            raise Refused("UNAVAILABLE", "The service is currently unavailable.")
+            raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
         return job
 
     def start(self, parent: str, asked: types.CustomJob) -> types.CustomJob:
@@ -74,15 +80,15 @@ class Jobs:
             raise invalid("custom_job.display_name is required.")
         refuse(asked.job_spec, place["region"])
         if self._faults.quota:
-            raise exhausted(self._faults.quota)
-        job = copied(asked)
+            raise quota_exceeded(self._faults.quota)
+        job = copy.deepcopy(asked)
         with self._lock:
             number = str(time.time_ns())
             job.name = f"{parent}/customJobs/{number}"
             job.state = States.JOB_STATE_QUEUED
             job.create_time = job.update_time = now()
             self._jobs[job.name] = job
-            execution = Execution(
+            execution = CustomJobExecution(
                 job.name,
                 job.job_spec,
                 self._engine,
@@ -99,8 +105,8 @@ class Jobs:
         """A copy of the job as it stands."""
         with self._lock:
             if name not in self._jobs:
-                raise missing(name)
-            return copied(self._jobs[name])
+                raise not_found(name)
+            return copy.deepcopy(self._jobs[name])
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """A page of the jobs that the filter lets through, the newest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 from google.cloud.aiplatform_v1 import types
 from google.protobuf import json_format, struct_pb2
 
-from distrain_nb.rehearsal.vertex_ai.messages import copied, now
-from distrain_nb.rehearsal.vertex_ai.refusals import invalid, missing
+from distrain_nb.rehearsal.vertex_ai.jobs import now
+from distrain_nb.rehearsal.vertex_ai.refusals import invalid, not_found
 
 if TYPE_CHECKING:
-    from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
+    from distrain_nb.rehearsal.vertex_ai.jobs import JobService
 
 CUSTOM_TASK = "schema/trainingjob/definition/custom_task_1.0.0.yaml"
 _PAGE = 100
@@ -29,16 +30,16 @@ _STATE_OF: dict[Any, Any] = {
 }
 
 
-class Pipelines:
+class PipelineService:
     """Every training pipeline of a rehearsal."""
 
-    def __init__(self, jobs: Jobs) -> None:
+    def __init__(self, jobs: JobService) -> None:
         self._jobs = jobs
         self._pipelines: dict[str, tuple[types.TrainingPipeline, str]] = {}
         self._lock = threading.Lock()
 
     def create(self, request: types.CreateTrainingPipelineRequest) -> types.TrainingPipeline:
-        """Start the custom job that the pipeline's inputs describe. Raises Refused."""
+        """Start the custom job that the pipeline's inputs describe. Raises ApiError."""
         asked = request.training_pipeline
         if not asked.training_task_definition.endswith(CUSTOM_TASK):
             raise invalid(
@@ -53,7 +54,7 @@ class Pipelines:
             raise invalid(f"training_task_inputs: {wrong}") from None
         job.job_spec = types.CustomJobSpec.wrap(spec)
         started = self._jobs.start(request.parent, job)
-        pipeline = copied(asked)
+        pipeline = copy.deepcopy(asked)
         pipeline.name = f"{request.parent}/trainingPipelines/{time.time_ns()}"
         pipeline.create_time = now()
         with self._lock:
@@ -64,7 +65,7 @@ class Pipelines:
         """The pipeline, as its job stands."""
         pipeline, job = self._find(name)
         current = self._jobs.get(job)
-        shown = copied(pipeline)
+        shown = copy.deepcopy(pipeline)
         shown.state = _STATE_OF[current.state]
         shown.update_time = current.update_time
         for field in ("start_time", "end_time"):
@@ -95,7 +96,7 @@ class Pipelines:
     def _find(self, name: str) -> tuple[types.TrainingPipeline, str]:
         with self._lock:
             if name not in self._pipelines:
-                raise missing(name)
+                raise not_found(name)
             return self._pipelines[name]
 
     def _all_jobs(self, request: types.ListTrainingPipelinesRequest) -> Any:
@@ -106,7 +107,7 @@ class Pipelines:
 
 
 def _metadata(job: str) -> struct_pb2.Value:
-    """What the custom task tells of itself: the job that it runs."""
-    told = struct_pb2.Struct()
-    told.update({"backingCustomJob": job})
-    return struct_pb2.Value(struct_value=told)
+    """The metadata of a custom task: the job that it runs."""
+    metadata = struct_pb2.Struct()
+    metadata.update({"backingCustomJob": job})
+    return struct_pb2.Value(struct_value=metadata)

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from distrain_nb.rehearsal.errors import ApiError
 
 
-@dataclass
-class Refused(Exception):
-    """A call that fails: the name of a gRPC status, and the service's words."""
-
-    code: str
-    text: str
-
-
-def invalid(text: str) -> Refused:
+def invalid(text: str) -> ApiError:
     """The request itself is wrong."""
-    return Refused("INVALID_ARGUMENT", text)
+    return ApiError("INVALID_ARGUMENT", text)
 
 
-def missing(name: str) -> Refused:
+def not_found(name: str) -> ApiError:
     """There is nothing of that name."""
-    return Refused("NOT_FOUND", f"The resource {name} is not found.")
+    return ApiError("NOT_FOUND", f"The resource {name} is not found.")
 
 
-def exhausted(metric: str, words: str = "") -> Refused:
+def quota_exceeded(metric: str, words: str = "") -> ApiError:
     """A quota is used up."""
     if words:
-        return Refused(
+        return ApiError(
             "RESOURCE_EXHAUSTED", f"Quota exceeded for quota metric '{words}' ({metric})."
         )
-    return Refused(
+    return ApiError(
         "RESOURCE_EXHAUSTED",
         f"The following quota metrics exceed quota limits: aiplatform.googleapis.com/{metric}",
     )
 
 
-def denied(permission: str, parent: str) -> Refused:
+def denied(permission: str, parent: str) -> ApiError:
     """The caller may not do this."""
-    return Refused(
+    return ApiError(
         "PERMISSION_DENIED",
         f"Permission '{permission}' denied on resource '//aiplatform.googleapis.com/{parent}' "
         "(or it may not exist).",

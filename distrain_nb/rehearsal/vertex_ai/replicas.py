@@ -1,4 +1,4 @@
-"""What each replica of a custom job is: its image, its command, what it is told."""
+"""What each replica of a custom job is: its image, its command, its environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from google.protobuf.json_format import MessageToDict
 
 from distrain_nb.cluster import Cluster, replica_environment
 from distrain_nb.layout import Role
-from distrain_nb.rehearsal.engine import Replica
+from distrain_nb.rehearsal.engine import ReplicaSpec
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def cluster_id(job: str) -> str:
 def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
     """Every replica that runs here, in the order of its worker pools; reducers don't.
 
-    Nobody is told of a member that isn't there: TensorFlow would wait for it for ever.
+    No member that isn't there is named to the others: TensorFlow would wait for it for ever.
     """
     return tuple(
         Member(role, index, f"cmle-training-workerpool{role.position}-{cluster_id(job)}-{index}")
@@ -71,7 +71,7 @@ def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
     )
 
 
-def cluster(job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str]) -> Cluster:
+def job_cluster(job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str]) -> Cluster:
     """The job's cluster, with each host's address."""
     there = members(job, spec)
     by_role = {
@@ -85,10 +85,10 @@ def replica(
     job: str,
     spec: types.CustomJobSpec,
     member: Member,
-    told: Cluster,
+    cluster: Cluster,
     buckets: Mapping[str, Path],
     services: Mapping[str, str],
-) -> Replica:
+) -> ReplicaSpec:
     """The container of a member; `buckets` are the folders of the job's buckets by name, `services`
     variables that say where it finds what it asks for."""
     pool = spec.worker_pool_specs[member.role.position]
@@ -96,12 +96,12 @@ def replica(
         "OMP_NUM_THREADS": str(_threads(spec)),
         **services,
         **service_environment(job, spec),
-        **replica_environment(told, member.role, member.index),
+        **replica_environment(cluster, member.role, member.index),
     }
     mounts = {f"{_MOUNTED}{name}": folder for name, folder in buckets.items()}
     if pool.python_package_spec.executor_image_uri:
         package = pool.python_package_spec
-        return Replica(
+        return ReplicaSpec(
             member.host,
             package.executor_image_uri,
             ("/bin/sh", "-c", _install(package), "sh"),
@@ -110,7 +110,7 @@ def replica(
             mounts,
         )
     container = pool.container_spec
-    return Replica(
+    return ReplicaSpec(
         member.host,
         container.image_uri,
         tuple(container.command),

@@ -12,14 +12,14 @@ from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesR
 from google.protobuf.empty_pb2 import Empty
 
 from distrain_nb.rehearsal.access import is_ours
-from distrain_nb.rehearsal.vertex_ai.refusals import Refused
+from distrain_nb.rehearsal.errors import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
-    from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
-    from distrain_nb.rehearsal.vertex_ai.pipelines import Pipelines
+    from distrain_nb.rehearsal.vertex_ai.jobs import JobService
+    from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -41,7 +41,7 @@ def serve(*services: grpc.GenericRpcHandler) -> Iterator[str]:
         server.stop(None).wait()
 
 
-def job_service(jobs: Jobs) -> grpc.GenericRpcHandler:
+def job_service(jobs: JobService) -> grpc.GenericRpcHandler:
     """`JobService`, for custom jobs."""
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
@@ -56,7 +56,7 @@ def job_service(jobs: Jobs) -> grpc.GenericRpcHandler:
     return _service("google.cloud.aiplatform.v1.JobService", methods)
 
 
-def pipeline_service(pipelines: Pipelines) -> grpc.GenericRpcHandler:
+def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
     """`PipelineService`, for training pipelines of the custom task."""
     pipeline = types.TrainingPipeline.serialize
     listed = types.ListTrainingPipelinesResponse.serialize
@@ -100,7 +100,7 @@ def _method(
             context.abort(grpc.StatusCode.PERMISSION_DENIED, "A rehearsal serves its own user.")
         try:
             return answer(request)
-        except Refused as no:
+        except ApiError as no:
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)

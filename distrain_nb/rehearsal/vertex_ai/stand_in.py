@@ -13,8 +13,8 @@ from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.vertex_ai.buckets import buckets
 from distrain_nb.rehearsal.vertex_ai.entries import Entries
-from distrain_nb.rehearsal.vertex_ai.jobs import Jobs
-from distrain_nb.rehearsal.vertex_ai.pipelines import Pipelines
+from distrain_nb.rehearsal.vertex_ai.jobs import JobService
+from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
 from distrain_nb.rehearsal.vertex_ai.servers import (
     job_service,
     logging_service,
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class StandIn:
+class VertexStandIn:
     """The services, by the addresses at which the real client libraries find them."""
 
     endpoints: dict[str, str]
     entries: Entries
-    jobs: Jobs
+    jobs: JobService
     folder: Path
 
 
 @contextmanager
-def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
+def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandIn]:
     """Services with buckets of these names. Raises DistrainError naming what is not installed."""
     kept = private_home() / "rehearsal"
     with ExitStack() as stack:
@@ -52,8 +52,8 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
         for name in names:
             stored.create(name)
         entries = Entries(faults)
-        jobs = Jobs(chosen, stored, entries, faults)
-        services = (job_service(jobs), pipeline_service(Pipelines(jobs)))
+        jobs = JobService(chosen, stored, entries, faults)
+        services = (job_service(jobs), pipeline_service(PipelineService(jobs)))
         endpoints = {
             "aiplatform": stack.enter_context(serve(*services)),
             "logging": stack.enter_context(serve(logging_service(entries))),
@@ -62,4 +62,4 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[StandIn]:
             "late": str(faults.late),
         }
         stack.callback(jobs.close)
-        yield StandIn(endpoints, entries, jobs, folder)
+        yield VertexStandIn(endpoints, entries, jobs, folder)

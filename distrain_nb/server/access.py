@@ -34,7 +34,7 @@ def open_run(store: Store, number: str, home: str = "") -> Run:
     """
     check_home(store, home)
     if not RUN_ID.fullmatch(number):
-        raise RunNotFound(f"no run {number!r}; runs have numbers, as in 12")
+        raise RunNotFound(f"invalid run {number!r}: expected a number, such as 12")
     record = store.get(number)
     if not _may_be_opened(store.folder, record.folder):
         raise RunNotFound(f"no run {number!r} of this user")
@@ -51,7 +51,7 @@ def own_runs(store: Store) -> Iterator[Run]:
 def check_home(store: Store, home: str) -> None:
     """Raises RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
     if home and home != fingerprint(store.folder):
-        raise RunNotFound(f"this server serves the runs below {store.folder}, and not that one's")
+        raise RunNotFound(f"the page has another DISTRAIN_HOME than this server's, {store.folder}")
 
 
 def _may_be_opened(home: Path, folder: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from distrain_nb.image.base.base import read_base
-from distrain_nb.image.base.layer_scan import Inside, look_inside
+from distrain_nb.image.base.layer_scan import LayerScan, scan_layers
 from distrain_nb.image.registry.client import Registry
 from distrain_nb.image.registry.reference import Reference
 
@@ -42,11 +42,11 @@ def layer(folder: Path, *names: str, links: dict[str, str] | None = None) -> Blo
     return Blob(path, digest, diff_id)
 
 
-def seen(host: str, *layers: Blob, env: tuple[str, ...] = ENV) -> Inside:
+def seen(host: str, *layers: Blob, env: tuple[str, ...] = ENV) -> LayerScan:
     where = Reference.parse(f"{host}/inside/base:1")
     BaseImage(layers, env=env).push(str(where))
     with closing(Registry(host, [])) as registry:
-        return look_inside(read_base(registry, where, "linux/amd64"), registry, None)
+        return scan_layers(read_base(registry, where, "linux/amd64"), registry, None)
 
 
 def test_packages_of_the_python_that_starts(open_registry: str, tmp_path: Path) -> None:

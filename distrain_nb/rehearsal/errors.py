@@ -1,0 +1,23 @@
+"""What a service refuses, and how a job fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NO_ACCELERATORS = "a rehearsal has no accelerators."
+
+
+@dataclass
+class ApiError(Exception):
+    """A call that is refused: the name of the error and the service's words.
+
+    The name is a gRPC status on Vertex AI; `status` is SageMaker's HTTP status.
+    """
+
+    code: str
+    text: str
+    status: int = 400
+
+
+class JobFailed(Exception):
+    """The job fails, for this reason."""
