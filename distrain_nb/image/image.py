@@ -23,7 +23,7 @@ PROGRAM = f"{ROOT}/program"
 ENTRYPOINT = ("python3", "-m", "distrain_nb.worker")
 
 
-class Program(Protocol):
+class ProgramFiles(Protocol):
     """What a build needs of a captured cell."""
 
     @property

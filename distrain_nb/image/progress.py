@@ -91,7 +91,7 @@ class Meter:
                 self._listener(Progress(self._phase, self._done, self._total))
 
 
-def tell(listener: Listener | None, phase: str) -> None:
+def announce(listener: Listener | None, phase: str) -> None:
     """Announce a phase."""
     if listener is not None:
         listener(Progress(phase))

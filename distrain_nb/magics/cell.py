@@ -14,7 +14,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.shell import label, notebook_of
-from distrain_nb.program.progress import heard_by
+from distrain_nb.program.progress import report_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,7 +61,7 @@ def _long_work_shown() -> Iterator[None]:
             bar(progress)
 
     try:
-        with heard_by(hear):
+        with report_to(hear):
             yield
     finally:
         if bar is not None:

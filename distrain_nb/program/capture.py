@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.arrange import Piece, arrange
+from distrain_nb.program.gathering.arrange import PreludeItem, arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.own_names import own_names
-from distrain_nb.program.gathering.resolve import Import, Literal, Source, Value
+from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
 from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import follow, included
-from distrain_nb.program.notebook.settings import settings_of, told
+from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
-    CarriedSource,
-    CarriedValue,
+    CapturedSource,
+    CapturedValue,
     Program,
 )
-from distrain_nb.program.python.imports import Imported, imports_of
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.requirements import requirements_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.cells import Cell, Notebook
-    from distrain_nb.program.notebook.history import Placed
+    from distrain_nb.program.notebook.history import Executed
 
 LIMIT = 64 * 2**20
 
@@ -64,8 +64,8 @@ def capture(
 ) -> Program:
     """Make a program of a cell, from line `first_line` (1-based) on.
 
-    `include` are paths to carry along, relative to the notebook's folder or absolute; `require`
-    are further requirements; `limit` is how many bytes of values may travel; `results` are names
+    `include` are paths to take along, relative to the notebook's folder or absolute; `require`
+    are further requirements; `limit` is how many bytes of values may be captured; `results` are names
     that the cell must leave behind; `for_image` says that the program will have the packages of an
     image, rather than those that are installed here. What is wrong is among the program's findings.
     """
@@ -79,15 +79,15 @@ def capture(
     settings = _settings(code, gathering)
     gathering.finish()
     _tell_unused(code, gathering)
-    pieces = arrange(gathering.found, past, settings)
+    items = arrange(gathering.found, past, settings)
     imports = _import_lines(gathering.found)
-    imported = (*imports_of(code.tree), *_imported(gathering.found, pieces, imports))
+    imported = (*imports_of(code.tree), *_imported(gathering.found, items, imports))
     local = follow(imported, notebook.folder)
     files, file_findings = _files(local.files, include, notebook.folder)
-    data, value_findings = data_of(gathering, pieces, limit)
+    data, value_findings = data_of(gathering, items, limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
-    main, segments = assemble(futures, imports, pieces, body)
+    main, segments = assemble(futures, imports, items, body)
     unknown = _unknown(local.unknown, imported, cell.label, for_image=for_image)
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
@@ -144,7 +144,7 @@ def _relative_import(where: str) -> Finding:
         "capture.relative-import",
         Severity.ERROR,
         where,
-        "a cell is in no package, so it can't import relative to one: name the package",
+        "invalid relative import: a cell belongs to no package, so name the package",
     )
 
 
@@ -177,7 +177,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
 
 
-def _settings(code: _Code, gathering: Gathering) -> list[Placed]:
+def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """The notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
     lines = _import_lines(gathering.found)
@@ -187,12 +187,12 @@ def _settings(code: _Code, gathering: Gathering) -> list[Placed]:
     )
     roots = {i.root for i in follow(imported, notebook.folder).imports}
     settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
-    gathering.findings += told(settings)
-    placed = [s.placed for s in settings if s.runs]
-    for each in placed:
+    gathering.findings += settings_findings(settings)
+    executed = [s.executed for s in settings if s.runs]
+    for each in executed:
         gathering.want(each.statement.names().needs.values(), each.statement.label)
     gathering.run()
-    return placed
+    return executed
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:
@@ -214,12 +214,12 @@ def _import_lines(found: Mapping[str, Needed]) -> list[str]:
 
 
 def _imported(
-    found: Mapping[str, Needed], pieces: Iterable[Piece], lines: Iterable[str]
-) -> tuple[Imported, ...]:
+    found: Mapping[str, Needed], items: Iterable[PreludeItem], lines: Iterable[str]
+) -> tuple[ImportedModule, ...]:
     repeated = imports_of(ast.parse("\n".join(lines)))
-    placed = [i for piece in pieces if piece.placed for i in piece.placed.statement.imports()]
+    executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
-    return (*repeated, *placed, *[Imported(m, (), 0) for m in sorted(modules)])
+    return (*repeated, *executed, *[ImportedModule(m, (), 0) for m in sorted(modules)])
 
 
 def _files(
@@ -230,14 +230,14 @@ def _files(
     for given in include:
         path = folder / Path(given).expanduser()
         if not path.exists():
-            message = f"{given} is not there: paths count from {folder}"
+            message = f"{given} does not exist: paths are relative to {folder}"
             findings.append(Finding("capture.missing-file", Severity.ERROR, "--include", message))
             continue
         files.update(included(path))
     for own in (MAIN, SOURCE_MAP, ARGUMENTS):
         if own in files:
             message = (
-                f"{files[own]!s} would take the place of the program's own {own}: rename it,"
+                f"{files[own]!s} would overwrite the program's own {own}: rename it,"
                 " or move it into a folder"
             )
             findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
@@ -245,16 +245,16 @@ def _files(
 
 
 def _unknown(
-    roots: Iterable[str], imports: Iterable[Imported], label: str, *, for_image: bool
+    roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
 ) -> list[Finding]:
     lines = {i.root: i.line for i in reversed(list(imports))}
-    way = "unless the image has it, name what brings it with --require" if for_image else ""
+    way = "unless the image has it, name its package with --require" if for_image else ""
     return [
         Finding(
             "capture.unknown-module",
             Severity.WARNING,
             f"{label}, line {lines[root]}" if lines.get(root) else label,
-            f"`{root}` is not installed here: {way or '%pip install what brings it'}",
+            f"`{root}` is not installed here: {way or '%pip install its package'}",
         )
         for root in roots
     ]
@@ -263,9 +263,9 @@ def _unknown(
 # -- values ---------------------------------------------------------------------------------------
 
 
-def _values(found: Mapping[str, Needed]) -> tuple[CarriedValue, ...]:
+def _values(found: Mapping[str, Needed]) -> tuple[CapturedValue, ...]:
     return tuple(
-        CarriedValue(
+        CapturedValue(
             n.name,
             type(n.value).__name__,
             n.trial.size if n.trial else 0,
@@ -277,11 +277,11 @@ def _values(found: Mapping[str, Needed]) -> tuple[CarriedValue, ...]:
     )
 
 
-def _sources(found: Mapping[str, Needed]) -> tuple[CarriedSource, ...]:
+def _sources(found: Mapping[str, Needed]) -> tuple[CapturedSource, ...]:
     return tuple(
-        CarriedSource(n.name, _kind(n), n.how.chain[-1].statement.where, n.where)
+        CapturedSource(n.name, _kind(n), n.how.chain[-1].statement.where, n.where)
         for n in found.values()
-        if isinstance(n.how, Source)
+        if isinstance(n.how, SourceCode)
     )
 
 

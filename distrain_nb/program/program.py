@@ -8,7 +8,7 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.progress import Meter, tell, write_file
+from distrain_nb.program.progress import ByteCounter, report, write_file
 from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class CarriedValue:
-    """A value that comes along: its type's name, its size in bytes, the places that use it.
+class CapturedValue:
+    """A captured value: its type's name, its size in bytes, the places that use it.
 
     `literal` is its text where it is short enough to stand in main.py.
     """
@@ -35,8 +35,8 @@ class CarriedValue:
 
 
 @dataclass(frozen=True)
-class CarriedSource:
-    """A definition that comes along: what it is, the cell it is from, the places that use it."""
+class CapturedSource:
+    """A captured definition: what it is, the cell it is from, the places that use it."""
 
     name: str
     kind: str
@@ -46,7 +46,7 @@ class CarriedSource:
 
 @dataclass(frozen=True)
 class Data:
-    """The files of the carried values, complete."""
+    """The files of the captured values, complete."""
 
     index: str = field(repr=False)
     objects: bytes = field(repr=False)
@@ -55,7 +55,7 @@ class Data:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / values.INDEX).write_text(self.index, encoding="utf-8")
-        meter = Meter("writing values", len(self.objects) + len(self.arrays))
+        meter = ByteCounter("writing values", len(self.objects) + len(self.arrays))
         write_file(folder / values.OBJECTS, self.objects, meter)
         write_file(folder / values.ARRAYS, self.arrays, meter)
 
@@ -74,8 +74,8 @@ class Program:
     label: str
     main: str = field(repr=False)
     segments: tuple[Segment, ...] = field(repr=False)
-    values: tuple[CarriedValue, ...]
-    sources: tuple[CarriedSource, ...]
+    values: tuple[CapturedValue, ...]
+    sources: tuple[CapturedSource, ...]
     files: Mapping[str, bytes | Path]
     requirements: tuple[str, ...]
     imports: frozenset[str]
@@ -89,7 +89,7 @@ class Program:
         for name, content in self.files.items():
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            tell(f"copying {name}")
+            report(f"copying {name}")
             if isinstance(content, bytes):
                 target.write_bytes(content)
             else:
@@ -103,7 +103,7 @@ class Program:
         (folder / MAIN).write_text(self.main, encoding="utf-8")
 
     def describe(self) -> str:
-        """What it carries and why, and its text: what `--dry-run` prints."""
+        """What it captured and why, and its text: what `--dry-run` prints."""
         parts = [
             *(str(f) for f in self.findings),
             *_section("Definitions from the notebook", map(_source_line, self.sources)),
@@ -126,7 +126,7 @@ class Program:
         return text
 
 
-def _is_hidden(value: CarriedValue) -> bool:
+def _is_hidden(value: CapturedValue) -> bool:
     return value.literal is not None and is_secret(value.name, value.literal)
 
 
@@ -135,11 +135,11 @@ def _section(title: str, lines: object) -> list[str]:
     return [f"{title}:", *found, ""] if found else []
 
 
-def _source_line(source: CarriedSource) -> str:
+def _source_line(source: CapturedSource) -> str:
     return f"{source.name}: {source.kind} from {source.origin}{_used(source.where)}"
 
 
-def _value_line(value: CarriedValue) -> str:
+def _value_line(value: CapturedValue) -> str:
     literal = HIDDEN if _is_hidden(value) else value.literal
     size = f"= {literal}" if literal is not None else readable_size(value.size)
     return f"{value.name}: {value.type}, {size}{_used(value.where)}"

@@ -1,4 +1,4 @@
-"""How far long work on a cell is: told by whatever does it to whoever listens during a block.
+"""Progress of long work on a cell, reported to a listener that a block installs.
 
 A variable of the context carries the listener, so that nothing between the two need know of it.
 """
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-PIECE = 8 << 20
+CHUNK = 8 << 20
 
 Listener = Callable[[Progress], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
-    """Tell this listener what is done in the block."""
+def report_to(listener: Listener) -> Iterator[None]:
+    """Report the progress made in the block to this listener."""
     token = _listener.set(listener)
     try:
         yield
@@ -33,14 +33,14 @@ def heard_by(listener: Listener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def tell(phase: str, done: int = 0, total: int = 0) -> None:
+def report(phase: str, done: int = 0, total: int = 0) -> None:
     """`done` of `total` bytes are done; a `total` of 0 means that nobody knows it."""
     listener = _listener.get()
     if listener is not None:
         listener(Progress(phase, done, total))
 
 
-class Meter:
+class ByteCounter:
     """Adds up the bytes of one phase."""
 
     def __init__(self, phase: str, total: int) -> None:
@@ -50,30 +50,30 @@ class Meter:
 
     def add(self, size: int) -> None:
         self._done += size
-        tell(self._phase, min(self._done, self._total), self._total)
+        report(self._phase, min(self._done, self._total), self._total)
 
 
-class MeteredMemory(io.BytesIO):
-    """A file in memory whose bytes are told as they come."""
+class CountedMemory(io.BytesIO):
+    """A file in memory that reports the bytes written to it."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: ByteCounter) -> None:
         super().__init__()
         self._meter = meter
 
     def write(self, data: Any) -> int:
         whole = memoryview(data)
-        if whole.nbytes <= PIECE:
+        if whole.nbytes <= CHUNK:
             self._meter.add(super().write(whole))
             return whole.nbytes
         view = whole.cast("B")
-        for start in range(0, len(view), PIECE):
-            self._meter.add(super().write(view[start : start + PIECE]))
+        for start in range(0, len(view), CHUNK):
+            self._meter.add(super().write(view[start : start + CHUNK]))
         return len(view)
 
 
-def write_file(path: Path, data: bytes, meter: Meter) -> None:
-    """Write a file, telling its bytes as they go."""
+def write_file(path: Path, data: bytes, meter: ByteCounter) -> None:
+    """Write a file, reporting its bytes as they are written."""
     view = memoryview(data)
     with path.open("wb") as file:
-        for start in range(0, len(view), PIECE):
-            meter.add(file.write(view[start : start + PIECE]))
+        for start in range(0, len(view), CHUNK):
+            meter.add(file.write(view[start : start + CHUNK]))

@@ -7,18 +7,18 @@ from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.notebook.local_modules import place_of
+from distrain_nb.program.notebook.local_modules import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from distrain_nb.program.python.imports import Imported
+    from distrain_nb.program.python.imports import ImportedModule
 
 _OWN = "distrain-nb"
 
 
-def requirements_of(imports: Iterable[Imported], folder: Path) -> tuple[str, ...]:
+def requirements_of(imports: Iterable[ImportedModule], folder: Path) -> tuple[str, ...]:
     """Requirements for what is imported from installed distributions, sorted by name.
 
     A local part of a version (`2.13.0+cpu`) is left out: an index has only the public one.
@@ -29,7 +29,7 @@ def requirements_of(imports: Iterable[Imported], folder: Path) -> tuple[str, ...
             dotted.setdefault(found.root, set()).update(found.dotted)
     names: set[str] = set()
     for root, modules in dotted.items():
-        if place_of(root, folder).kind == "installed":
+        if locate(root, folder).kind == "installed":
             names |= _distributions(root, frozenset(modules))
     return tuple(sorted(f"{n}=={_version(n)}" for n in names if n != _OWN))
 

@@ -41,10 +41,10 @@ def test_what_a_cell_imports_is_met(home: Path) -> None:
 def test_a_missing_module_is_no_matter_of_images_here(home: Path) -> None:
     code = "import not_installed_anywhere"
     (here,) = [f for f in api.check(code) if f.code == "capture.unknown-module"]
-    assert here.message.endswith("is not installed here: %pip install what brings it")
+    assert here.message.endswith("is not installed here: %pip install its package")
     (there,) = [
         f
         for f in api.check(code, on="vertex", primary="n1-standard-4")
         if f.code == "capture.unknown-module"
     ]
-    assert there.message.endswith("unless the image has it, name what brings it with --require")
+    assert there.message.endswith("unless the image has it, name its package with --require")

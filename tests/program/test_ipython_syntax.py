@@ -98,7 +98,7 @@ def test_a_definition_that_uses_it_is_refused_where_it_stands(kernel: Kernel) ->
     kernel.cells[0] = Cell("Cell In[1]", "%load_ext x\n!ls\ndef f():\n    !rm -r x")
     (finding,) = kernel.capture("f()").findings
     assert (finding.code, finding.where) == ("capture.ipython-syntax", "Cell In[1], line 4")
-    assert "`f` comes along from there" in finding.message
+    assert "`f` is captured from there" in finding.message
 
 
 def test_cells_that_are_not_python_are_passed_over(kernel: Kernel, place: Place) -> None:

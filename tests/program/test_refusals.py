@@ -20,7 +20,7 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
     ("setup", "expression", "path", "advice"),
     [
         ("import os; v = open(os.devnull)", "v", "`v` (TextIOWrapper)", "open it in the cell"),
-        ("import os; v = open(os.devnull, 'rb')", "v", "an open file", "carry its path"),
+        ("import os; v = open(os.devnull, 'rb')", "v", "an open file", "capture its path"),
         ("v = (i for i in 'ab')", "v", "is a generator", "make a list"),
         ("async def f(): ...\nv = f()\nv.close()", "v", "is a coroutine", "build it in the cell"),
         ("import socket; v = socket.socket()", "v", "is a socket", "connect in the cell"),
@@ -28,14 +28,19 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
         ("import threading; v = threading.Thread()", "v", "is a thread", "start it in the cell"),
         ("import queue; v = queue.Queue()", "v", "is a queue", "a list of its items"),
         ("import sqlite3; v = sqlite3.connect(':memory:')", "v", "database", "connect in the cell"),
-        ("import ipywidgets; v = ipywidgets.IntSlider()", "v", "a widget", "carry its .value"),
+        ("import ipywidgets; v = ipywidgets.IntSlider()", "v", "a widget", "capture its .value"),
         (
             "from concurrent.futures import ThreadPoolExecutor as E; v = (E(),)",
             "v",
             "a pool of workers",
             "create it in the cell",
         ),
-        ("import types; v = types.CellType(1)", "v", "`v` (cell) can't be saved", "make it in the"),
+        (
+            "import types; v = types.CellType(1)",
+            "v",
+            "`v` (cell) is not picklable",
+            "create it in the",
+        ),
     ],
 )
 def test_refused(kernel: Kernel, setup: str, expression: str, path: str, advice: str) -> None:

@@ -268,7 +268,7 @@ REFUSED = [
             "Box.items.append(d.DistributedSampler([1], 1, 0))",
         ),
         "box",
-        ("`box` (list)", "DistributedSampler", "make it in the cell"),
+        ("`box` (list)", "DistributedSampler", "create it in the cell"),
     ),
     Refusal(
         "a name that changed since it was read",

@@ -8,7 +8,7 @@ import numpy as np
 
 from distrain_nb import api
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.program.progress import PIECE, heard_by
+from distrain_nb.program.progress import CHUNK, report_to
 from distrain_nb.worker.files.status import Progress
 from tests.kernels import Kernel
 
@@ -23,12 +23,12 @@ one, two, three = Slow(), Slow(), Slow()
 
 
 def test_capture_tells_its_phases_and_bytes(tmp_path: Path) -> None:
-    weights = np.ones(5 * PIECE // 16)  # two and a half pieces
+    weights = np.ones(5 * CHUNK // 16)  # two and a half pieces
     source = api.Source(
         Cell("cell", "print(weights.sum())"), Notebook({"weights": weights}, (), tmp_path)
     )
     told: list[Progress] = []
-    with heard_by(told.append):
+    with report_to(told.append):
         prepared = api.prepare(source, on="local")
         prepared.job.program.write(tmp_path / "program")
     phases = list(dict.fromkeys(each.phase for each in told))

@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Journal, Submission
-from distrain_nb.program.progress import tell
+from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secrets
 from distrain_nb.worker.files.launch import PROGRAM_FOLDER
 from distrain_nb.worker.files.status import (
@@ -79,7 +79,7 @@ class RemoteBackend:
         """Raises CheckFailed, before anything leaves this machine, for what looks like a secret."""
         job = plan.job
         job.program.write(folder / PROGRAM_FOLDER)
-        tell("looking for secrets")
+        report("looking for secrets")
         refuse_secrets(folder / PROGRAM_FOLDER, _told_openly(job), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))

@@ -20,13 +20,13 @@ from distrain_nb.image.image import (
     WORKER,
     Image,
     ImageLayer,
-    Program,
+    ProgramFiles,
     Recipe,
     environment_for,
     worker_files,
 )
 from distrain_nb.image.layers import Layer, write_layer
-from distrain_nb.image.progress import Listener, Meter, tell
+from distrain_nb.image.progress import Listener, Meter, announce
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
 from distrain_nb.image.registry.manifest import Manifest, Settings, digest_of
 from distrain_nb.image.registry.reference import Reference
@@ -41,7 +41,7 @@ _AT_ONCE = 6
 _VERSION_LABEL = "distrain-nb.version"
 
 
-def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:
+def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = None) -> Image:
     """Put the worker, the packages and the program on top of the base, and push the image.
 
     Raises CheckFailed for files that look like secrets, and ImageError (with RegistryError,
@@ -54,9 +54,9 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
     with ExitStack() as stack:
         source, sink = stack.enter_context(open_registries(where, target))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-image-")))
-        tell(progress, "reading the base")
+        announce(progress, "reading the base")
         base = read_base(source, where, recipe.platform)
-        tell(progress, "packing")
+        announce(progress, "packing")
         packages = packages_for(program.requirements, recipe, base, source, progress)
         layers = _layers(program, recipe, base, packages, folder)
         pushed = _Push(base, source, sink, target, Meter(progress, "sending"))
@@ -71,7 +71,7 @@ def _target(name: str) -> Reference:
 
 
 def _layers(
-    program: Program, recipe: Recipe, base: Base, packages: Packages, folder: Path
+    program: ProgramFiles, recipe: Recipe, base: Base, packages: Packages, folder: Path
 ) -> dict[str, Layer]:
     """The new layers by purpose, the one that changes least often first."""
     written = folder / "program"

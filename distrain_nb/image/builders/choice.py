@@ -8,14 +8,14 @@ from distrain_nb.errors import OptionError
 from distrain_nb.image.builders import append, cloudbuild, docker
 
 if TYPE_CHECKING:
-    from distrain_nb.image.image import Image, Program, Recipe
+    from distrain_nb.image.image import Image, ProgramFiles, Recipe
     from distrain_nb.image.progress import Listener
 
 _BY_NAME = {"append": append.build, "docker": docker.build}
 
 
 def build(
-    program: Program,
+    program: ProgramFiles,
     recipe: Recipe,
     builder: str | cloudbuild.CloudBuild = "append",
     progress: Listener | None = None,

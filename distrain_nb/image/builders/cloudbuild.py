@@ -17,13 +17,13 @@ import httpx
 from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.docker import describe, write_context
 from distrain_nb.image.layers import write_layer
-from distrain_nb.image.progress import Listener, tell
+from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.credentials import google_token
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import check_busy, with_retries
 
 if TYPE_CHECKING:
-    from distrain_nb.image.image import Image, Program, Recipe
+    from distrain_nb.image.image import Image, ProgramFiles, Recipe
 
 _DOCKER = "gcr.io/cloud-builders/docker"
 _POLL_S = 2.0
@@ -56,14 +56,14 @@ class CloudBuild:
 
 
 def build(
-    program: Program, recipe: Recipe, where: CloudBuild, progress: Listener | None = None
+    program: ProgramFiles, recipe: Recipe, where: CloudBuild, progress: Listener | None = None
 ) -> Image:
     """Send the context to the bucket, let Cloud Build build and push, and wait for the end.
 
     Raises ImageError if nobody is logged in, if Google refuses, or if the build fails.
     """
     began = time.monotonic()
-    tell(progress, "packing")
+    announce(progress, "packing")
     with tempfile.TemporaryDirectory(prefix="distrain-cloudbuild-") as folder:
         context = Path(folder, "context")
         context.mkdir()
@@ -71,9 +71,9 @@ def build(
         packed = write_layer(Path(folder, "context.tar.gz"), {p.name: p for p in context.iterdir()})
         name = f"distrain-nb/{packed.digest[7:39]}.tar.gz"
         with _session() as http:
-            tell(progress, "sending the context")
+            announce(progress, "sending the context")
             _upload(http, where.bucket, name, packed.path.read_bytes())
-            tell(progress, "building in Cloud Build")
+            announce(progress, "building in Cloud Build")
             result = _run(http, where, where.request(recipe, name))
     target = Reference.parse(recipe.target)
     return describe(target.at(_digest(result)), recipe, time.monotonic() - began)

@@ -23,7 +23,7 @@ from distrain_nb.image.base.names import (
 from distrain_nb.image.builders import uv
 from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
-from distrain_nb.image.progress import Listener, tell
+from distrain_nb.image.progress import Listener, announce
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def packages_for(
     if not wanted:
         return Packages(python=installed.python, notes=notes)
     python = uv.Python(_python(installed, recipe), installed.platform)
-    tell(listener, "resolving packages")
+    announce(listener, "resolving packages")
     added = _resolved(wanted, python, installed)
     layer = _layer(added, python, listener) if added else None
     return Packages(added, layer, python.version, notes)
@@ -146,7 +146,7 @@ def _layer(added: Sequence[str], python: uv.Python, listener: Listener | None) -
     facts = path.with_suffix(".json")
     if facts.exists() and path.exists():
         return Layer(path=path, **json.loads(facts.read_bytes()))
-    tell(listener, f"installing {len(added)} packages")
+    announce(listener, f"installing {len(added)} packages")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as drafts:
         folder = Path(drafts) / "packages"
         uv.install(added, python, folder)

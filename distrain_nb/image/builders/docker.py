@@ -27,13 +27,13 @@ from distrain_nb.image.image import (
     environment_for,
     worker_files,
 )
-from distrain_nb.image.progress import Listener, tell
+from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.secrets import refuse_secrets
 
 if TYPE_CHECKING:
-    from distrain_nb.image.image import Program, Recipe
+    from distrain_nb.image.image import ProgramFiles, Recipe
 
 # As Google's documentation has it, "Distributed training": what custom containers of workers need
 # in a job with Reduction Server.
@@ -53,7 +53,7 @@ _INSTALL_IMPORTS = (
 )
 
 
-def dockerfile(program: Program, recipe: Recipe) -> str:
+def dockerfile(program: ProgramFiles, recipe: Recipe) -> str:
     """The Dockerfile for a program: what changes least often comes first."""
     lines = [f"FROM --platform={recipe.platform} {recipe.base}"]
     lines += [f"RUN {command}" for command in recipe.run]
@@ -76,7 +76,7 @@ def dockerfile(program: Program, recipe: Recipe) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_context(program: Program, recipe: Recipe, folder: Path) -> None:
+def write_context(program: ProgramFiles, recipe: Recipe, folder: Path) -> None:
     """Lay down the Dockerfile and all that it copies. Raises CheckFailed for secrets."""
     (folder / "program").mkdir()
     program.write(folder / "program")
@@ -103,7 +103,7 @@ def _with_builds(requirement: str) -> str:
     return f"{without_local_version(requirement)}\t{' '.join(names)}"
 
 
-def build(program: Program, recipe: Recipe, progress: Listener | None = None) -> Image:
+def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = None) -> Image:
     """Build and push with the `docker` on this machine, and whatever daemon it talks to.
 
     Raises ImageError with the end of Docker's output if a step fails.
@@ -112,9 +112,9 @@ def build(program: Program, recipe: Recipe, progress: Listener | None = None) ->
     target = Reference.parse(recipe.target)
     with tempfile.TemporaryDirectory(prefix="distrain-docker-") as folder:
         write_context(program, recipe, Path(folder))
-        tell(progress, "docker build")
+        announce(progress, "docker build")
         _docker("build", "--tag", str(target), folder)
-    tell(progress, "docker push")
+    announce(progress, "docker push")
     said = _docker("push", str(target))
     digest = re.search(r"digest: (sha256:[0-9a-f]{64})", said)
     if digest is None:

@@ -12,7 +12,7 @@ from distrain_nb.worker.rank.program import Segment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distrain_nb.program.gathering.arrange import Piece
+    from distrain_nb.program.gathering.arrange import PreludeItem
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Body:
 
 
 def assemble(
-    futures: Sequence[str], imports: Sequence[str], pieces: Sequence[Piece], body: Body
+    futures: Sequence[str], imports: Sequence[str], items: Sequence[PreludeItem], body: Body
 ) -> tuple[str, tuple[Segment, ...]]:
     """Write the program: imports, definitions and values, then the cell."""
     page = _Page()
@@ -56,37 +56,37 @@ def assemble(
     if futures:
         page.add(f"from __future__ import {', '.join(futures)}")
     page.add()
-    carries = any(_kind(piece) == "carried" for piece in pieces)
+    carries = any(_kind(item) == "carried" for item in items)
     own = ["from distrain_nb.worker.rank.values import carried"] if carries else []
     for line in [*imports, *own]:
         page.add(line)
-    _definitions(page, pieces)
+    _definitions(page, items)
     page.add()
     page.add(f"# {body.label}, which runs:")
     page.quote(body.text, body.label, body.line, is_cell=True)
     return "\n".join(page.lines) + "\n", tuple(page.segments)
 
 
-def _definitions(page: _Page, pieces: Iterable[Piece]) -> None:
-    for kind, group in groupby(pieces, key=_kind):
+def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
+    for kind, group in groupby(items, key=_kind):
         if kind != "source":
             page.add()
         if kind == "carried":
-            page.add(_carried([piece.name for piece in group]))
+            page.add(_carried([item.name for item in group]))
             continue
-        for piece in group:
-            if piece.placed is None:
-                page.add(f"{piece.name} = {piece.literal}")
+        for item in group:
+            if item.executed is None:
+                page.add(f"{item.name} = {item.literal}")
                 continue
-            statement = piece.placed.statement
+            statement = item.executed.statement
             page.add(f"\n# {statement.label}")
             page.quote(statement.text, statement.label, statement.line)
 
 
-def _kind(piece: Piece) -> str:
-    if piece.placed is not None:
+def _kind(item: PreludeItem) -> str:
+    if item.executed is not None:
         return "source"
-    return "carried" if piece.literal is None else "literal"
+    return "carried" if item.literal is None else "literal"
 
 
 def _carried(names: Sequence[str]) -> str:

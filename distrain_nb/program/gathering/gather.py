@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.needed import Needed, Wanted
+from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
 from distrain_nb.program.gathering.remake import Remade, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
-    Source,
+    SourceCode,
     Value,
     as_data,
     by_statement,
@@ -26,14 +26,14 @@ from distrain_nb.program.gathering.resolve import (
 from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
-from distrain_nb.program.progress import tell
-from distrain_nb.program.values.pickling import Definitions, Problem, try_value
+from distrain_nb.program.progress import report
+from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from distrain_nb.program.notebook.cells import Notebook
-    from distrain_nb.program.notebook.history import History, Placed
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.reads import Use
 
 _MODULE_NAMES = {
@@ -48,14 +48,14 @@ class Gathering:
     """The work of finding all that a cell needs. `found` and `findings` are the result."""
 
     notebook: Notebook
-    history: History
+    history: ExecutionHistory
     limit: int
     own: frozenset[str] = frozenset()  # what the cell sets before functions read it
     found: dict[str, Needed] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
-    _waiting: deque[Wanted] = field(default_factory=deque)
+    _waiting: deque[PendingName] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
-    _missing: list[Wanted] = field(default_factory=list)  # what the notebook does not have
+    _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.notebook.namespace)
@@ -66,12 +66,12 @@ class Gathering:
         for use in uses:
             where = f"{label}, line {use.line}"
             self._waiting.append(
-                Wanted(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
+                PendingName(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
             )
 
     def want_result(self, name: str) -> None:
         """Ask for a name that the program is to give back."""
-        self._waiting.append(Wanted(name, "--result", required=True))
+        self._waiting.append(PendingName(name, "--result", required=True))
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
@@ -98,7 +98,7 @@ class Gathering:
         """Record a finding."""
         self.findings.append(Finding(f"capture.{code}", severity, where, message))
 
-    def _settle(self, wanted: Wanted) -> None:
+    def _settle(self, wanted: PendingName) -> None:
         name, namespace = wanted.name, self.notebook.namespace
         if name in _MODULE_NAMES:
             return
@@ -116,7 +116,7 @@ class Gathering:
         elif not is_builtin(name, value):
             self._travel(wanted, value)
 
-    def _travel(self, wanted: Wanted, value: Any) -> None:
+    def _travel(self, wanted: PendingName, value: Any) -> None:
         how = resolve(wanted.name, value, self.history, self.definitions)
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
@@ -125,12 +125,12 @@ class Gathering:
         else:
             self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
 
-    def _take(self, needed: Needed, wanted: Wanted) -> None:
+    def _take(self, needed: Needed, wanted: PendingName) -> None:
         self.found[needed.name] = needed
-        if isinstance(needed.how, Source):
+        if isinstance(needed.how, SourceCode):
             self._source(wanted, needed.how)
 
-    def _data(self, wanted: Wanted, value: Any) -> None:
+    def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""
         if wanted.deleted:
             self._carry(wanted, None)
@@ -139,7 +139,7 @@ class Gathering:
         if not self._remade(made, wanted, value):
             self._carry(wanted, value)
 
-    def _remade(self, made: Remade, wanted: Wanted, value: Any) -> bool:
+    def _remade(self, made: Remade, wanted: PendingName, value: Any) -> bool:
         """Take what is made again; True where the value itself must not travel."""
         if made.how is not None and (made.how.world or wanted.required):
             self._take(Needed(wanted.name, value, made.how, (wanted.where,)), wanted)
@@ -155,7 +155,7 @@ class Gathering:
             self._settled.add(wanted.name)
         return made.refused
 
-    def _carry(self, wanted: Wanted, value: Any) -> None:
+    def _carry(self, wanted: PendingName, value: Any) -> None:
         how = as_data(value)
         needed = Needed(wanted.name, value, how, (wanted.where,))
         if isinstance(how, Value):
@@ -165,7 +165,7 @@ class Gathering:
 
     # -- source -------------------------------------------------------------------------------
 
-    def _source(self, wanted: Wanted, how: Source) -> None:
+    def _source(self, wanted: PendingName, how: SourceCode) -> None:
         if how.why:
             first = how.chain[-1].statement
             self.say(
@@ -176,27 +176,27 @@ class Gathering:
             )
         if len(how.chain) == 1:
             self._tell_changes(wanted, how.chain[0])
-        for placed in how.chain:
-            self._statement(wanted.name, placed)
+        for executed in how.chain:
+            self._statement(wanted.name, executed)
 
-    def _tell_changes(self, wanted: Wanted, placed: Placed) -> None:
+    def _tell_changes(self, wanted: PendingName, executed: Executed) -> None:
         value = self.notebook.namespace[wanted.name]
-        for method in changed_methods(placed.statement, value):
+        for method in changed_methods(executed.statement, value):
             self.say(
                 "changed-class",
                 Severity.WARNING,
                 wanted.where,
-                f"`{wanted.name}.{method}` is no longer what {placed.statement.where} defines,"
-                " but the run gets that: run the cell again, or change it there",
+                f"`{wanted.name}.{method}` is no longer what {executed.statement.where} defines,"
+                " but the run gets that version: run the cell again, or change it there",
             )
 
-    def _statement(self, name: str, placed: Placed) -> None:
-        statement = placed.statement
+    def _statement(self, name: str, executed: Executed) -> None:
+        statement = executed.statement
         for note in statement.notes:
             if note.severity is not Severity.ERROR:
                 continue
             where = f"{statement.label}, line {note.line}"
-            message = f"{note.message} (`{name}` comes along from there)"
+            message = f"{note.message} (`{name}` is captured from there)"
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
         uses = [
@@ -206,7 +206,7 @@ class Gathering:
         ]
         self.want(uses, statement.label)
 
-    def _no_source(self, wanted: Wanted, value: Any) -> None:
+    def _no_source(self, wanted: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
         self.say(
             "no-source",
@@ -219,8 +219,8 @@ class Gathering:
 
     # -- values -------------------------------------------------------------------------------
 
-    def _value(self, wanted: Wanted, needed: Needed) -> None:
-        tell(f"looking at {needed.name}")
+    def _value(self, wanted: PendingName, needed: Needed) -> None:
+        report(f"looking at {needed.name}")
         trial = try_value(needed.name, needed.value, self.definitions, self.limit)
         if trial.local_function:
             made = by_statement(
@@ -248,9 +248,9 @@ class Gathering:
             )
         for name in sorted(trial.seen.names):
             where = f"{wanted.where}, in `{needed.name}`"
-            self._waiting.append(Wanted(name, where, required=True))
+            self._waiting.append(PendingName(name, where, required=True))
 
-    def _not_portable(self, wanted: Wanted, problem: Problem) -> None:
+    def _not_portable(self, wanted: PendingName, problem: PickleProblem) -> None:
         self._settled.add(wanted.name)
         if not wanted.required:
             why = f"`{problem.path}`, {problem.type}, {problem.reason}"
@@ -261,17 +261,19 @@ class Gathering:
             "not-portable",
             Severity.ERROR,
             wanted.where,
-            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't travel:"
+            f"`{problem.path}` ({problem.type}){inside} {problem.reason} and can't be captured:"
             f" {problem.advice}",
         )
 
-    def _stays_behind(self, wanted: Wanted, why: str) -> None:
-        message = f"the notebook's `{wanted.name}` stays behind, as the cell sets its own ({why})"
+    def _stays_behind(self, wanted: PendingName, why: str) -> None:
+        message = (
+            f"the notebook's `{wanted.name}` is not captured, as the cell sets its own ({why})"
+        )
         self.say("not-carried", Severity.INFO, wanted.where, message)
 
     # -- names that the notebook doesn't have -------------------------------------------------
 
-    def _undefined(self, wanted: Wanted) -> None:
+    def _undefined(self, wanted: PendingName) -> None:
         close = difflib.get_close_matches(
             wanted.name, {*self.notebook.namespace, *dir(builtins)}, 1, 0.75
         )
@@ -283,7 +285,7 @@ class Gathering:
             f"`{wanted.name}` is not defined in the notebook{hint}",
         )
 
-    def _prompt(self, wanted: Wanted) -> None:
+    def _prompt(self, wanted: PendingName) -> None:
         self._settled.add(wanted.name)
         if wanted.name == "get_ipython" and not (wanted.at_once and wanted.required):
             return
@@ -291,6 +293,6 @@ class Gathering:
             "not-portable",
             Severity.ERROR,
             wanted.where,
-            f"`{wanted.name}` belongs to the notebook and is not there in a run:"
-            " give what you need from it a name in another cell",
+            f"`{wanted.name}` belongs to the notebook and does not exist in a run:"
+            " assign what you need of it to a variable in another cell",
         )

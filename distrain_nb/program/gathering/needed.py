@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from distrain_nb.program.gathering.resolve import How
-    from distrain_nb.program.values.pickling import Trial
+    from distrain_nb.program.values.pickling import PickleTrial
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Needed:
     value: Any
     how: How
     where: tuple[str, ...]
-    trial: Trial | None = None
+    trial: PickleTrial | None = None
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PendingName:
     """A name that code reads, and where. `required`: without it the code fails."""
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.gathering.resolve import Source
+from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.python.names import names_of
 from distrain_nb.program.python.reads import Read
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from distrain_nb.program.gathering.needed import Needed
-    from distrain_nb.program.notebook.history import History
+    from distrain_nb.program.notebook.history import ExecutionHistory
     from distrain_nb.program.python.names import Names
 
 
 def own_names(
-    tree: ast.Module, names: Names, history: History, namespace: Mapping[str, Any]
+    tree: ast.Module, names: Names, history: ExecutionHistory, namespace: Mapping[str, Any]
 ) -> frozenset[str]:
     """Names that functions of the notebook find in the program because the cell has set them.
 
@@ -34,19 +34,19 @@ def own_names(
     return frozenset(names.binds - needed.keys())
 
 
-def set_by_functions(found: Mapping[str, Needed], history: History) -> set[str]:
+def set_by_functions(found: Mapping[str, Needed], history: ExecutionHistory) -> set[str]:
     """Names that definitions which come along declare `global` and set when they are called."""
     statements = [
-        placed.statement
+        executed.statement
         for needed in found.values()
-        if isinstance(needed.how, Source)
-        for placed in needed.how.chain
+        if isinstance(needed.how, SourceCode)
+        for executed in needed.how.chain
     ]
     late = history.late_annotations
     return {name for s in statements for name in s.names(late).binds - s.binds}
 
 
-def _reads(name: str, history: History) -> list[Read]:
+def _reads(name: str, history: ExecutionHistory) -> list[Read]:
     statement = history.of(name)[0].statement
     uses = statement.names(history.late_annotations).needs.values()
     return [

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.resolve import Source, by_statement
+from distrain_nb.program.gathering.resolve import SourceCode, by_statement
 from distrain_nb.program.notebook.process_bound import name_of
 
 if TYPE_CHECKING:
-    from distrain_nb.program.notebook.history import Placed
+    from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
     from distrain_nb.program.notebook.world import World
     from distrain_nb.program.notebook.world_reads import Reading
@@ -41,7 +41,7 @@ _ARRAYS = {
 class Remade:
     """How a name travels instead of its value; without `how` its value does, if nothing forbids."""
 
-    how: Source | None = None
+    how: SourceCode | None = None
     finding: Finding | None = None
 
     @property
@@ -67,7 +67,7 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
     if making and not work:
         on = "world" if reading.kind == "world" else "machine"
         why = f"depends on the {on} ({reading.what}), and is made again in every rank"
-        return Remade(Source(making.chain, why, world=reading.kind == "world"))
+        return Remade(SourceCode(making.chain, why, world=reading.kind == "world"))
     if reading.kind == "device":
         return Remade()
     return Remade(finding=_refused(name, value, reading, where, making, work))
@@ -78,16 +78,16 @@ def _is_container(value: Any, reading: Reading) -> bool:
     return not reading.where and isinstance(value, (list, tuple, dict, set))
 
 
-def _tool(name: str, value: Any, world: World) -> Source | None:
+def _tool(name: str, value: Any, world: World) -> SourceCode | None:
     if not any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__):
         return None
     making = world.making(name)
     if making is None or making.work:
         return None
-    return Source(making.chain, "is made again by its statements")
+    return SourceCode(making.chain, "is made again by its statements")
 
 
-def _choice(name: str, value: Any, world: World) -> Source | None:
+def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     """A device, number or text that was chosen by asking this machine: the run must ask again."""
     if not isinstance(value, (str, int)) and type(value).__qualname__ != "device":
         return None
@@ -98,24 +98,24 @@ def _choice(name: str, value: Any, world: World) -> Source | None:
     return by_statement(name, world.history) if words & _MACHINE else None
 
 
-def _is_result(value: Any, placed: Placed) -> bool:
+def _is_result(value: Any, executed: Executed) -> bool:
     """Results of work, such as losses: they don't say how many ranks there are."""
-    if isinstance(placed.statement.node, (ast.For, ast.While)) and isinstance(value, int):
+    if isinstance(executed.statement.node, (ast.For, ast.While)) and isinstance(value, int):
         return True  # the last epoch
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)):
         numbers = [v for v in value if not isinstance(v, (int, str))]
-        return bool(numbers) and all(_is_result(v, placed) for v in numbers)
+        return bool(numbers) and all(_is_result(v, executed) for v in numbers)
     return isinstance(value, (float, complex, str)) or name_of(type(value)) in _ARRAYS
 
 
-def _measured(name: str, where: str, work: Placed) -> Finding:
+def _measured(name: str, where: str, work: Executed) -> Finding:
     return Finding(
         "capture.measured",
         Severity.WARNING,
         where,
-        f"`{name}` travels as the notebook computed it, alone ({work.statement.where}):"
+        f"`{name}` is captured as the notebook alone computed it ({work.statement.where}):"
         " nothing in it comes from the run's ranks",
     )
 
@@ -126,19 +126,19 @@ def _refused(
     reading: Reading,
     where: str,
     making: Making | None,
-    work: Placed | None,
+    work: Executed | None,
 ) -> Finding:
     kind = type(value).__name__
     at = f", {reading.where}" if reading.where else ""
-    head = f"`{name}` ({kind}) belongs to the notebook, a world of 1 ({reading.what}{at})"
+    head = f"`{name}` ({kind}) was created in the notebook, a world of 1 ({reading.what}{at})"
     if making is None or work is None:
-        way = "no statement of an executed cell is known to make it: make it in the cell"
+        way = "no executed statement is known to create it: create it in the cell"
     else:
         made = making.chain[0].statement.where
         reason = (
-            "the statement that makes it also trains"
+            "the statement that creates it also trains"
             if work in making.chain
             else f"{work.statement.where} has changed it since"
         )
-        way = f"it can't be made again, as {reason}: move {made} into the cell"
+        way = f"ranks can't create their own, as {reason}: move {made} into the cell"
     return Finding("capture.process-bound", Severity.ERROR, where, f"{head}; {way}")

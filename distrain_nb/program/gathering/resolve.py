@@ -14,7 +14,7 @@ from distrain_nb.program.notebook.source_match import changed_methods, made_by
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.program.notebook.history import History, Placed
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.values.pickling import Definitions
 
 _LITERAL_WIDTH = 200  # longest literal that is written into the program, in characters
@@ -29,13 +29,13 @@ class Import:
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceCode:
     """`chain`: the statements that make the object, in order. `why`: where it is not plain.
 
     `world`: it depends on the rank or the world, so that nothing else will do.
     """
 
-    chain: tuple[Placed, ...]
+    chain: tuple[Executed, ...]
     why: str = ""
     world: bool = False
 
@@ -61,10 +61,10 @@ class NoSource:
     value: Any
 
 
-How = Import | Source | Literal | Value | NoSource
+How = Import | SourceCode | Literal | Value | NoSource
 
 
-def resolve(name: str, value: Any, history: History, definitions: Definitions) -> How:
+def resolve(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
     """Choose how a name travels. Source comes first; only plain data goes as data."""
     imported = _by_import(name, value, history)
     if imported:
@@ -97,30 +97,33 @@ _HOLDING = (*_ASSIGNING, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.If,
 
 
 def by_statement(
-    name: str, history: History, why: str = "", kinds: tuple[type[ast.stmt], ...] = _ASSIGNING
-) -> Source | None:
+    name: str,
+    history: ExecutionHistory,
+    why: str = "",
+    kinds: tuple[type[ast.stmt], ...] = _ASSIGNING,
+) -> SourceCode | None:
     """The statement that last bound a name, with the earlier ones that it builds on."""
     latest = next(iter(history.of(name)), None)
     if latest is None or not isinstance(latest.statement.node, kinds):
         return None
-    return Source(_chain(name, latest, history), why)
+    return SourceCode(_chain(name, latest, history), why)
 
 
 # -- imports --------------------------------------------------------------------------------------
 
 
-def _by_import(name: str, value: Any, history: History) -> Import | None:
+def _by_import(name: str, value: Any, history: ExecutionHistory) -> Import | None:
     latest = next(iter(history.of(name)), None)
     if latest is not None and latest.statement.is_import:
         return _repeated(name, value, history, latest)
-    for placed in reversed([s for s in history.stars if latest is None or s.at > latest.at]):
-        module = placed.statement.node.module  # type: ignore[attr-defined]
+    for executed in reversed([s for s in history.stars if latest is None or s.at > latest.at]):
+        module = executed.statement.node.module  # type: ignore[attr-defined]
         if getattr(sys.modules.get(module), name, _MISSING) is value:
             return Import((f"from {module} import {name}",))
     return None
 
 
-def _repeated(name: str, value: Any, history: History, latest: Placed) -> Import | None:
+def _repeated(name: str, value: Any, history: ExecutionHistory, latest: Executed) -> Import | None:
     node, alias = latest.statement.node, latest.statement.alias(name)
     if alias is None:
         return None
@@ -136,11 +139,15 @@ def _repeated(name: str, value: Any, history: History, latest: Placed) -> Import
     return Import(tuple(dict.fromkeys(_plain_imports(name, history))))
 
 
-def _plain_imports(name: str, history: History) -> Iterator[str]:
+def _plain_imports(name: str, history: ExecutionHistory) -> Iterator[str]:
     """`import a.b` and `import a.c` both bind `a`, and both are needed."""
-    for placed in reversed(history.of(name)):
-        alias = placed.statement.alias(name)
-        if alias is not None and isinstance(placed.statement.node, ast.Import) and not alias.asname:
+    for executed in reversed(history.of(name)):
+        alias = executed.statement.alias(name)
+        if (
+            alias is not None
+            and isinstance(executed.statement.node, ast.Import)
+            and not alias.asname
+        ):
             yield f"import {alias.name}"
 
 
@@ -160,32 +167,32 @@ def _import_line(module: str, name: str) -> str:
 # -- definitions ----------------------------------------------------------------------------------
 
 
-def _by_definition(name: str, value: Any, history: History) -> Source | None:
+def _by_definition(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
     candidates = []
-    for position, placed in enumerate(history.of(name)):
-        inner = placed.statement.inner_definition(name)
+    for position, executed in enumerate(history.of(name)):
+        inner = executed.statement.inner_definition(name)
         if inner and made_by(inner, name, value):
-            candidates.append(placed)  # the whole statement: `with strategy.scope():`
+            candidates.append(executed)  # the whole statement: `with strategy.scope():`
             continue
-        decorated = bool(getattr(placed.statement.node, "decorator_list", ()))
-        if placed.statement.is_definition and not (position and decorated):
-            if made_by(placed.statement, name, value):
-                candidates.append(placed)
+        decorated = bool(getattr(executed.statement.node, "decorator_list", ()))
+        if executed.statement.is_definition and not (position and decorated):
+            if made_by(executed.statement, name, value):
+                candidates.append(executed)
         elif not _is_code(value):
             break
     unchanged = (c for c in candidates if not changed_methods(c.statement, value))
     chosen = next(unchanged, next(iter(candidates), None))
-    return Source(_chain(name, chosen, history)) if chosen else None
+    return SourceCode(_chain(name, chosen, history)) if chosen else None
 
 
-def _by_choice(name: str, value: Any, history: History) -> Source | None:
+def _by_choice(name: str, value: Any, history: ExecutionHistory) -> SourceCode | None:
     """`try: import a` `except ImportError: …` and the like, taken whole: the run chooses again."""
     latest = next(iter(history.of(name)), None)
     if latest is None or not isinstance(latest.statement.node, (ast.If, ast.Try)):
         return None
     if not _only_defines(latest.statement.node):
         return None
-    return Source((latest,)) if _is_code(value) or isinstance(value, ModuleType) else None
+    return SourceCode((latest,)) if _is_code(value) or isinstance(value, ModuleType) else None
 
 
 _DEFINING = (
@@ -204,7 +211,7 @@ def _only_defines(node: ast.If | ast.Try) -> bool:
     )
 
 
-def _code(name: str, value: Any, history: History, definitions: Definitions) -> How:
+def _code(name: str, value: Any, history: ExecutionHistory, definitions: Definitions) -> How:
     """A function or class that no `def` or `class` of the notebook has given this name."""
     module, qualname = getattr(value, "__module__", None), getattr(value, "__qualname__", "")
     loaded = sys.modules.get(module or "")
@@ -221,19 +228,19 @@ def _is_code(value: Any) -> bool:
     return isinstance(getattr(value, "__wrapped__", None), FunctionType)  # lru_cache(f)
 
 
-def _chain(name: str, placed: Placed, history: History) -> tuple[Placed, ...]:
+def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
     """The statement, before it those whose result it takes (`f = cached(f)`), then changes."""
-    chain = [placed]
+    chain = [executed]
     while _takes(name, chain[0]):
         earlier = history.of(name, before=chain[0].at)
         if not earlier:
             break
         chain.insert(0, earlier[0])
-    return (*chain, *history.changes_of(name, after=placed.at))
+    return (*chain, *history.changes_of(name, after=executed.at))
 
 
-def _takes(name: str, placed: Placed) -> bool:
-    use = placed.statement.names().needs.get(name)
+def _takes(name: str, executed: Executed) -> bool:
+    use = executed.statement.names().needs.get(name)
     return use is not None and use.at_once
 
 

@@ -45,5 +45,5 @@ def working_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise OptionError(
-            "the working folder has been removed: change to one that is there, as in `%cd ~`"
+            "the working folder has been removed: change to one that exists, as in `%cd ~`"
         ) from None

@@ -65,6 +65,6 @@ def _free(name: str, namespace: Mapping[str, Any]) -> str:
 def _refused(function: object) -> OptionError:
     name = getattr(function, "__qualname__", repr(function))
     return OptionError(
-        f"{name} can't be submitted: give a function that `def` makes at the top level of a"
+        f"cannot submit {name}: expected a function defined with `def` at the top level of a"
         " module or notebook, by the name that it has there"
     )

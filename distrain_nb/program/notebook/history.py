@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.python.imports import Imported, imports_of
-from distrain_nb.program.python.ipython_syntax import Note, plain
+from distrain_nb.program.python.imports import ImportedModule, imports_of
+from distrain_nb.program.python.ipython_syntax import SyntaxNote, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.python.scopes import bound_names
 
@@ -31,7 +31,7 @@ class Statement:
     node: ast.stmt
     text: str
     binds: frozenset[str]
-    notes: tuple[Note, ...]  # IPython's syntax inside
+    notes: tuple[SyntaxNote, ...]  # IPython's syntax inside
     imported: frozenset[str]  # names that its cell imports: calls of theirs are compiled otherwise
 
     @property
@@ -48,7 +48,7 @@ class Statement:
         return names_of([self.node], late_annotations=late_annotations)
 
     @lru_cache(maxsize=4096)  # noqa: B019
-    def imports(self) -> tuple[Imported, ...]:
+    def imports(self) -> tuple[ImportedModule, ...]:
         """The modules that the statement imports, inside functions too."""
         return imports_of(self.node)
 
@@ -83,7 +83,7 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class Executed:
     """A statement and its place in the order of execution."""
 
     at: tuple[int, int]  # cell, statement
@@ -91,48 +91,48 @@ class Placed:
 
 
 @dataclass
-class History:
+class ExecutionHistory:
     """All executed statements, by the names that they bind."""
 
-    bindings: dict[str, list[Placed]] = field(default_factory=dict)
-    changes: dict[str, list[Placed]] = field(default_factory=dict)  # Net.forward = …
-    stars: list[Placed] = field(default_factory=list)
-    placed: list[Placed] = field(default_factory=list)  # every statement, in order
+    bindings: dict[str, list[Executed]] = field(default_factory=dict)
+    changes: dict[str, list[Executed]] = field(default_factory=dict)  # Net.forward = …
+    stars: list[Executed] = field(default_factory=list)
+    executed: list[Executed] = field(default_factory=list)  # every statement, in order
     futures: set[str] = field(default_factory=set)  # they stay on in later cells
 
     @property
     def late_annotations(self) -> bool:
         return "annotations" in self.futures
 
-    def of(self, name: str, before: tuple[int, int] | None = None) -> list[Placed]:
+    def of(self, name: str, before: tuple[int, int] | None = None) -> list[Executed]:
         """The statements that bound a name, latest first."""
         return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
 
-    def changes_of(self, name: str, after: tuple[int, int]) -> list[Placed]:
+    def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
         """The statements that set an attribute of a name's object, or registered with it."""
         return [p for p in self.changes.get(name, ()) if p.at > after]
 
 
-def history(cells: Iterable[Cell]) -> History:
+def history(cells: Iterable[Cell]) -> ExecutionHistory:
     """Index executed cells, oldest first. Each text is parsed once per process."""
-    found = History()
+    found = ExecutionHistory()
     for position, cell in enumerate(cells):
         statements = statements_of(cell.label, cell.source)
         for number, statement in enumerate(statements):
-            _add(found, Placed((position, number), statement))
+            _add(found, Executed((position, number), statement))
         found.futures.update(futures_in(s.node for s in statements))
     return found
 
 
-def _add(found: History, placed: Placed) -> None:
-    node = placed.statement.node
-    found.placed.append(placed)
-    for name in placed.statement.binds:
-        found.bindings.setdefault(name, []).append(placed)
+def _add(found: ExecutionHistory, executed: Executed) -> None:
+    node = executed.statement.node
+    found.executed.append(executed)
+    for name in executed.statement.binds:
+        found.bindings.setdefault(name, []).append(executed)
     for name in _changed(node):
-        found.changes.setdefault(name, []).append(placed)
+        found.changes.setdefault(name, []).append(executed)
     if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-        found.stars.append(placed)
+        found.stars.append(executed)
 
 
 def _changed(node: ast.stmt) -> set[str]:
@@ -179,7 +179,7 @@ def _statement(
     label: str,
     node: ast.stmt,
     lines: list[str],
-    notes: tuple[Note, ...],
+    notes: tuple[SyntaxNote, ...],
     imported: frozenset[str],
 ) -> Statement:
     inside = tuple(n for n in notes if first_line(node) <= n.line <= (node.end_lineno or 0))

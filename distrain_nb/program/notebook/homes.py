@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.cells import Cell
-from distrain_nb.program.notebook.history import History, history
+from distrain_nb.program.notebook.history import ExecutionHistory, history
 from distrain_nb.program.notebook.local_modules import is_installed
 
 if TYPE_CHECKING:
@@ -26,14 +26,14 @@ class Home:
     """Names, and the statements that made them."""
 
     namespace: Mapping[str, Any]
-    history: History
+    history: ExecutionHistory
 
     def definition(self, qualname: str) -> tuple[Statement, ast.AST] | None:
         """The statement of a function or class, and its part that defines just that."""
         root, *rest = qualname.partition(".<locals>")[0].split(".")
-        for placed in self.history.of(root):
-            inner = placed.statement.inner_definition(root)
-            statement = placed.statement if placed.statement.is_definition else inner
+        for executed in self.history.of(root):
+            inner = executed.statement.inner_definition(root)
+            statement = executed.statement if executed.statement.is_definition else inner
             if statement is None:
                 continue
             node: ast.AST | None = statement.node

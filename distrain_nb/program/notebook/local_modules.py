@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from distrain_nb.program.python.imports import Imported, imports_of
+from distrain_nb.program.python.imports import ImportedModule, imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,31 +22,31 @@ _OWN = "distrain_nb"
 
 
 @dataclass(frozen=True)
-class Place:
+class ModuleLocation:
     """Where a top-level module comes from; for local ones the files to carry, by path."""
 
     kind: Kind
     files: tuple[tuple[str, Path], ...] = ()
 
 
-def place_of(root: str, folder: Path) -> Place:
+def locate(root: str, folder: Path) -> ModuleLocation:
     """Where the module of this top-level name lives, seen from a notebook in `folder`."""
     if root in sys.stdlib_module_names or root in sys.builtin_module_names:
-        return Place("stdlib")
+        return ModuleLocation("stdlib")
     if root == _OWN:
-        return Place("installed")
+        return ModuleLocation("installed")
     spec = _spec(root, folder)
     if spec is None:
-        return Place("unknown")
+        return ModuleLocation("unknown")
     origin = Path(spec.origin) if spec.has_location and spec.origin else None
     folders = [Path(p) for p in spec.submodule_search_locations or ()]
     home = origin or next(iter(folders), None)
     if home is None or is_installed(home.absolute()):
-        return Place("installed")
+        return ModuleLocation("installed")
     if origin and origin.name != "__init__.py":
-        return Place("local", ((origin.name, origin),))
+        return ModuleLocation("local", ((origin.name, origin),))
     files = [pair for top in folders for pair in _tree(top, sources_only=origin is None)]
-    return Place("local", tuple(files))
+    return ModuleLocation("local", tuple(files))
 
 
 def _spec(root: str, folder: Path) -> ModuleSpec | None:
@@ -96,22 +96,22 @@ class LocalCode:
     """The local files that imports lead to, and everything that these import in turn."""
 
     files: dict[str, Path]
-    imports: tuple[Imported, ...]
+    imports: tuple[ImportedModule, ...]
     unknown: tuple[str, ...]
 
 
-def follow(imports: Iterable[Imported], folder: Path) -> LocalCode:
+def follow(imports: Iterable[ImportedModule], folder: Path) -> LocalCode:
     """Follow imports through local modules."""
     files: dict[str, Path] = {}
     seen: dict[str, Kind] = {}
-    every: list[Imported] = []
+    every: list[ImportedModule] = []
     waiting = [i for i in imports if not i.relative]
     while waiting:
         found = waiting.pop(0)
         every.append(found)
         if found.root in seen:
             continue
-        place = place_of(found.root, folder)
+        place = locate(found.root, folder)
         seen[found.root] = place.kind
         for name, path in place.files:
             files[name] = path
@@ -122,7 +122,7 @@ def follow(imports: Iterable[Imported], folder: Path) -> LocalCode:
 
 
 @lru_cache(maxsize=4096)
-def _imports_in(path: Path, modified: int) -> tuple[Imported, ...]:  # noqa: ARG001
+def _imports_in(path: Path, modified: int) -> tuple[ImportedModule, ...]:  # noqa: ARG001
     try:
         return imports_of(ast.parse(path.read_bytes()))
     except (SyntaxError, ValueError):

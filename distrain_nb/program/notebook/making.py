@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from distrain_nb.program.notebook.history import Placed, Statement
+    from distrain_nb.program.notebook.history import Executed, Statement
     from distrain_nb.program.notebook.homes import Home, Homes
 
 # Methods that set an object up: as statements of their own they run again with it.
@@ -40,9 +40,9 @@ class Making:
     is a number, it is a result.
     """
 
-    chain: tuple[Placed, ...]
-    work: Placed | None = None
-    result: Placed | None = None
+    chain: tuple[Executed, ...]
+    work: Executed | None = None
+    result: Executed | None = None
 
 
 @dataclass
@@ -69,12 +69,12 @@ class Makings:
         work = next((p for p in chain if self.works(p.statement)), None)
         return Making(tuple(chain), work, work or next((p for p in chain if _measures(p)), None))
 
-    def _set_up_since(self, name: str, latest: Placed) -> Iterator[Placed]:
+    def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Statements that changed the object; also through what it gave: argument groups."""
         names = {name}
-        for placed in self.home.history.placed:
-            statement = placed.statement
-            if placed.at <= latest.at:
+        for executed in self.home.history.executed:
+            statement = executed.statement
+            if executed.at <= latest.at:
                 continue
             mentioned = names & statement.mentions()
             if (mentioned and self._sets_up(statement, names)) or self._set_inside(
@@ -82,17 +82,17 @@ class Makings:
             ):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
-                yield placed
+                yield executed
 
-    def worked_on(self, name: str, making: Making) -> Placed | None:
+    def worked_on(self, name: str, making: Making) -> Executed | None:
         """The last statement since that trained or otherwise changed what a name stands for."""
-        for placed in reversed(self.home.history.placed):
-            if placed.at <= making.chain[0].at:
+        for executed in reversed(self.home.history.executed):
+            if executed.at <= making.chain[0].at:
                 return None
-            if placed in making.chain or placed.statement.is_definition:
+            if executed in making.chain or executed.statement.is_definition:
                 continue
-            if self.works(placed.statement) and name in self._reached(placed):
-                return placed
+            if self.works(executed.statement) and name in self._reached(executed):
+                return executed
         return None
 
     def works(self, statement: Statement) -> bool:
@@ -101,19 +101,19 @@ class Makings:
 
     # -- statements ---------------------------------------------------------------------------
 
-    def _setter(self, name: str) -> Placed | None:
+    def _setter(self, name: str) -> Executed | None:
         """The statement that called a function which declares the name `global`."""
         late = self.home.history.late_annotations
         setters = {
-            placed.statement.node.name
-            for placed in self.home.history.placed
-            if isinstance(placed.statement.node, _DEFINITIONS)
-            and name in placed.statement.names(late).binds - placed.statement.binds
+            executed.statement.node.name
+            for executed in self.home.history.executed
+            if isinstance(executed.statement.node, _DEFINITIONS)
+            and name in executed.statement.names(late).binds - executed.statement.binds
         }
-        for placed in reversed(self.home.history.placed):
-            calls = () if placed.statement.is_definition else _calls(placed.statement.node)
+        for executed in reversed(self.home.history.executed):
+            calls = () if executed.statement.is_definition else _calls(executed.statement.node)
             if any(isinstance(c.func, ast.Name) and c.func.id in setters for c in calls):
-                return placed
+                return executed
         return None
 
     def _sets_up(self, statement: Statement, names: set[str]) -> bool:
@@ -178,30 +178,30 @@ class Makings:
                     return True
         return False
 
-    def _reached(self, placed: Placed) -> set[str]:
+    def _reached(self, executed: Executed) -> set[str]:
         """The names that a statement reads, and those that their makers read in turn."""
         late = self.home.history.late_annotations
         reached: set[str] = set()
-        waiting = list(placed.statement.names(late).needs)
+        waiting = list(executed.statement.names(late).needs)
         while waiting:
             name = waiting.pop()
             if name in reached:
                 continue
             reached.add(name)
-            before = self.home.history.of(name, before=placed.at)
+            before = self.home.history.of(name, before=executed.at)
             if before:
                 waiting += before[0].statement.names(late).needs
         return reached
 
 
-def _measures(placed: Placed) -> bool:
-    node = placed.statement.node
+def _measures(executed: Executed) -> bool:
+    node = executed.statement.node
     methods = {c.func.attr for c in _calls(node) if isinstance(c.func, ast.Attribute)}
     return isinstance(node, _LOOPS) or any(map(_MEASURES.fullmatch, methods))
 
 
-def _takes(name: str, placed: Placed) -> bool:
-    use = placed.statement.names().needs.get(name)
+def _takes(name: str, executed: Executed) -> bool:
+    use = executed.statement.names().needs.get(name)
     return use is not None and use.at_once
 
 

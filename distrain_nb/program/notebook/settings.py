@@ -18,12 +18,12 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.homes import Home, Homes
 from distrain_nb.program.notebook.process_bound import name_of
 from distrain_nb.program.notebook.world import is_settings
-from distrain_nb.program.notebook.world_reads import Code, local_names
+from distrain_nb.program.notebook.world_reads import CodeUnit, local_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import History, Placed
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 # Calls, as they are written with the module's full name or as the function names itself.
 _CALLS = re.compile(
@@ -68,7 +68,7 @@ class Setting:
     `runs` says that the program makes it again; else it is only told.
     """
 
-    placed: Placed
+    executed: Executed
     names: tuple[str, ...]
     runs: bool
 
@@ -79,43 +79,45 @@ class Setting:
         return not own or bool(own & {*roots, *(("numpy",) if installed else ())})
 
 
-def settings_of(namespace: Mapping[str, Any], history: History) -> list[Setting]:
+def settings_of(namespace: Mapping[str, Any], history: ExecutionHistory) -> list[Setting]:
     """The settings that a notebook made, in order; of a cell that ran again only the last run."""
     home = Home(namespace, history)
     homes = Homes(home)
     last = _last_runs(history)
-    found = (_setting(placed, home, homes) for placed in history.placed if placed.at[0] in last)
+    found = (
+        _setting(executed, home, homes) for executed in history.executed if executed.at[0] in last
+    )
     return [setting for setting in found if setting]
 
 
-def _last_runs(history: History) -> set[int]:
+def _last_runs(history: ExecutionHistory) -> set[int]:
     """The positions of cells, of those with the same text only the last."""
     texts: dict[int, list[str]] = {}
-    for placed in history.placed:
-        texts.setdefault(placed.at[0], []).append(placed.statement.text)
+    for executed in history.executed:
+        texts.setdefault(executed.at[0], []).append(executed.statement.text)
     return set({tuple(text): position for position, text in texts.items()}.values())
 
 
-def told(settings: Iterable[Setting]) -> Iterator[Finding]:
+def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
     """What runs again in every rank, and what stays behind, with the lines."""
     for runs, code, message in (
-        (True, "settings", "every rank makes these settings of the notebook first: "),
-        (False, "left-behind", "the notebook's process alone has these settings: "),
+        (True, "settings", "every rank first repeats these settings of the notebook: "),
+        (False, "left-behind", "these settings hold in the notebook only: "),
     ):
         lines = [
-            f"`{s.placed.statement.text.splitlines()[0]}` ({s.placed.statement.where})"
+            f"`{s.executed.statement.text.splitlines()[0]}` ({s.executed.statement.where})"
             for s in settings
             if s.runs is runs
         ]
         if lines:
-            way = "" if runs else ". Write in the cell what the run needs"
+            way = "" if runs else ". Repeat in the cell what the run needs"
             message += "; ".join(lines) + way
             yield Finding(f"capture.{code}", Severity.INFO, "", message)
 
 
-def _setting(placed: Placed, home: Home, homes: Homes) -> Setting | None:
-    statement = placed.statement
-    code = Code(homes, home, statement.label, {})
+def _setting(executed: Executed, home: Home, homes: Homes) -> Setting | None:
+    statement = executed.statement
+    code = CodeUnit(homes, home, statement.label, {})
     node = statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
     names = [_name(each, code) for each in inside]
@@ -124,18 +126,18 @@ def _setting(placed: Placed, home: Home, homes: Homes) -> Setting | None:
     made = [_makes(each, name, code) for each, name in zip(inside, names, strict=True)]
     if all(made):
         plain = all(_is_plain(name, home.namespace) for name in statement.names().needs)
-        return Setting(placed, tuple(name for each in made for name in each), plain)
-    return Setting(placed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
+        return Setting(executed, tuple(name for each in made for name in each), plain)
+    return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
 
-def _makes(node: ast.stmt, name: str, code: Code) -> list[str]:
+def _makes(node: ast.stmt, name: str, code: CodeUnit) -> list[str]:
     """What a statement sets that ranks can set too; nothing where it does anything else."""
     if isinstance(node, ast.Assign):
         return [] if name.startswith(("os.", "sys.")) else [name]
     return [name] if _CALLS.fullmatch(name) else _made_by_function(node, code)
 
 
-def _name(node: ast.stmt, code: Code) -> str:
+def _name(node: ast.stmt, code: CodeUnit) -> str:
     """The full name of what a statement calls, or of a module's attribute that it sets."""
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return _written(node.value.func, code)
@@ -148,13 +150,13 @@ def _name(node: ast.stmt, code: Code) -> str:
     return ""
 
 
-def _module(node: ast.AST, code: Code) -> Any:
+def _module(node: ast.AST, code: CodeUnit) -> Any:
     while isinstance(node, ast.Attribute):
         node = node.value
     return code.resolve(node)
 
 
-def _written(node: ast.expr, code: Code) -> str:
+def _written(node: ast.expr, code: CodeUnit) -> str:
     rest: list[str] = []
     while isinstance(node, ast.Attribute):
         rest.insert(0, node.attr)
@@ -170,7 +172,7 @@ def _written(node: ast.expr, code: Code) -> str:
     return ""
 
 
-def _made_by_function(node: ast.stmt, code: Code) -> list[str]:
+def _made_by_function(node: ast.stmt, code: CodeUnit) -> list[str]:
     """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = code.resolve(node.value.func)
@@ -178,7 +180,7 @@ def _made_by_function(node: ast.stmt, code: Code) -> list[str]:
     found = home.definition(target.__qualname__) if home else None
     if home is None or found is None or not isinstance(found[1], ast.FunctionDef):
         return []
-    inner = Code(code.homes, home, found[0].label, local_names(found[1]))
+    inner = CodeUnit(code.homes, home, found[0].label, local_names(found[1]))
     body = [s for s in ast.walk(found[1]) if isinstance(s, ast.stmt) and s is not found[1]]
     sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
     names = [(s, _name(s, inner)) for s in sets]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.program.notebook.homes import Home, Homes
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
-from distrain_nb.program.notebook.world_reads import Facts, Reading, WorldReads
+from distrain_nb.program.notebook.world_reads import Dependencies, Reading, WorldReads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.program.notebook.history import History, Placed
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
 
 _CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
@@ -33,10 +33,10 @@ class World:
     """Answers for one capture."""
 
     namespace: Mapping[str, Any]
-    history: History
+    history: ExecutionHistory
     _homes: Homes = field(init=False)
     _makings: dict[int, Makings] = field(default_factory=dict)
-    _known: dict[tuple[int, str], Facts] = field(default_factory=dict)
+    _known: dict[tuple[int, str], Dependencies] = field(default_factory=dict)
     _readings: dict[str, Reading | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,7 +54,7 @@ class World:
         """The statements that made what the name stands for."""
         return self._makings_of(self._notebook).of(name)
 
-    def worked_on(self, name: str, making: Making) -> Placed | None:
+    def worked_on(self, name: str, making: Making) -> Executed | None:
         """The statement that has changed it by work since, so that a new one is not the same."""
         value = self.namespace.get(name)
         if is_settings(value) or not keeps_state(value) or self._wraps_what_travels(value, making):
@@ -72,36 +72,38 @@ class World:
                 continue
             seen.add(key)
             if isinstance(node, tuple):
-                facts = self._facts(*node)
+                dependencies = self._facts(*node)
                 making = self._makings_of(node[0]).of(node[1])
                 plain = plain and is_settings(node[0].namespace.get(node[1]))
                 plain = plain and not (making and making.result)
             else:
-                facts = self._reads.of_call(node)
-            for reading in facts.readings:
+                dependencies = self._reads.of_call(node)
+            for reading in dependencies.readings:
                 if reading.kind == "world":
                     return reading
                 device = device or (reading if plain else None)
-            waiting.extend((following, plain) for following in (*facts.names, *facts.calls))
+            waiting.extend(
+                (following, plain) for following in (*dependencies.names, *dependencies.calls)
+            )
         return device
 
-    def _facts(self, home: Home, name: str) -> Facts:
+    def _facts(self, home: Home, name: str) -> Dependencies:
         key = (id(home), name)
         if key not in self._known:
             self._known[key] = self._look(home, name)
         return self._known[key]
 
-    def _look(self, home: Home, name: str) -> Facts:
+    def _look(self, home: Home, name: str) -> Dependencies:
         value = home.namespace.get(name)
         if isinstance(value, _CODE):
-            return Facts()
+            return Dependencies()
         making = self._makings_of(home).of(name)
         if is_bound(value):
             where = making.chain[0].statement.where if making else ""
-            return Facts((Reading("world", type(value).__name__, where),))
-        total = Facts()
-        for placed in making.chain if making else ():
-            total += self._reads.of_statement(placed.statement, home)
+            return Dependencies((Reading("world", type(value).__name__, where),))
+        total = Dependencies()
+        for executed in making.chain if making else ():
+            total += self._reads.of_statement(executed.statement, home)
         return total
 
     def _makings_of(self, home: Home) -> Makings:
@@ -114,7 +116,7 @@ class World:
         weights = _weights(value)
         if not weights:
             return False
-        names = {n for placed in making.chain for n in placed.statement.names().needs}
+        names = {n for executed in making.chain for n in executed.statement.names().needs}
         inside = [self.namespace.get(n) for n in names if n in self.namespace]
         travelling = [v for v in inside if v is not value and not is_bound(v)]
         return weights <= {w for v in travelling for w in _weights(v)}

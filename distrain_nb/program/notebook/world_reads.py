@@ -46,16 +46,16 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Dependencies:
     """What code asks itself, the names that it reads, the functions and classes that it calls."""
 
     readings: tuple[Reading, ...] = ()
     names: tuple[tuple[Home, str], ...] = ()
     calls: tuple[Any, ...] = ()
 
-    def __add__(self, other: Facts) -> Facts:
+    def __add__(self, other: Dependencies) -> Dependencies:
         readings, names = self.readings + other.readings, self.names + other.names
-        return Facts(readings, names, self.calls + other.calls)
+        return Dependencies(readings, names, self.calls + other.calls)
 
 
 @dataclass(frozen=True)
@@ -70,34 +70,36 @@ class WorldReads:
     """Looks at code, each piece once."""
 
     homes: Homes
-    _statements: dict[Statement, Facts] = field(default_factory=dict)
-    _targets: dict[str, Facts] = field(default_factory=dict)
+    _statements: dict[Statement, Dependencies] = field(default_factory=dict)
+    _targets: dict[str, Dependencies] = field(default_factory=dict)
 
-    def of_statement(self, statement: Statement, home: Home) -> Facts:
+    def of_statement(self, statement: Statement, home: Home) -> Dependencies:
         """What a statement asks and reads while it runs."""
         if statement not in self._statements:
-            code = Code(self.homes, home, statement.label, {})
-            self._statements[statement] = code.facts(statement.node)
+            code = CodeUnit(self.homes, home, statement.label, {})
+            self._statements[statement] = code.dependencies(statement.node)
         return self._statements[statement]
 
-    def of_call(self, target: Any) -> Facts:
+    def of_call(self, target: Any) -> Dependencies:
         """What a call of the user's own function or class asks and reads."""
         name = name_of(target)
         if name not in self._targets:
             self._targets[name] = self._inside(target)
         return self._targets[name]
 
-    def _inside(self, target: Any) -> Facts:
+    def _inside(self, target: Any) -> Dependencies:
         home = self.homes.of(getattr(target, "__module__", None))
         found = home.definition(getattr(target, "__qualname__", "")) if home else None
         if home is None or found is None:
-            return Facts()
+            return Dependencies()
         statement, node = found
         if not isinstance(target, type):
-            return Code(self.homes, home, statement.label, local_names(node)).facts(node)
-        total = Facts(calls=target.__mro__[1:-1])
+            return CodeUnit(self.homes, home, statement.label, local_names(node)).dependencies(node)
+        total = Dependencies(calls=target.__mro__[1:-1])
         for part in _made_with(node):
-            total += Code(self.homes, home, statement.label, local_names(part)).facts(part)
+            total += CodeUnit(self.homes, home, statement.label, local_names(part)).dependencies(
+                part
+            )
         return total
 
 
@@ -110,7 +112,7 @@ def asked_by_call(target: Any) -> Literal["world", "device"] | None:
 
 
 @dataclass
-class Code:
+class CodeUnit:
     """One piece of code: its home, its cell, and its local names (modules that it imports)."""
 
     homes: Homes
@@ -118,47 +120,47 @@ class Code:
     label: str
     local: dict[str, Any]
 
-    def facts(self, tree: ast.AST) -> Facts:
+    def dependencies(self, tree: ast.AST) -> Dependencies:
         line = first_line(tree) if isinstance(tree, ast.stmt) else 0
         settled: set[int] = set()  # mentions of os.environ that are understood
-        total = Facts()
+        total = Dependencies()
         for node in ast.walk(tree):
             line = getattr(node, "lineno", line)
             where = f"{self.label}, line {line}"
             variable = self._variable(node, settled)
             if variable is not None and (not variable or is_launchers(variable)):
                 what = f"os.environ[{variable!r}]" if variable else "os.environ"
-                total += Facts((Reading("world", what, where),))
+                total += Dependencies((Reading("world", what, where),))
             elif isinstance(node, ast.Call):
                 total += self._called(node, where)
             elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 if id(node) not in settled and self.resolve(node) is os.environ:
-                    total += Facts((Reading("world", "os.environ", where),))
+                    total += Dependencies((Reading("world", "os.environ", where),))
                 total += self._mentioned(node, where)
         return total
 
-    def _called(self, node: ast.Call, where: str) -> Facts:
+    def _called(self, node: ast.Call, where: str) -> Dependencies:
         target = self.resolve(node.func)
         while isinstance(target, partial):
             target = target.func
         kind = asked_by_call(target)
         if kind:
-            return Facts((Reading(kind, f"{ast.unparse(node.func)}()", where),))
+            return Dependencies((Reading(kind, f"{ast.unparse(node.func)}()", where),))
         own = isinstance(target, (type, FunctionType)) and self.homes.of(target.__module__)
-        return Facts(calls=(target,)) if own else Facts()
+        return Dependencies(calls=(target,)) if own else Dependencies()
 
-    def _mentioned(self, node: ast.Name | ast.Attribute, where: str) -> Facts:
+    def _mentioned(self, node: ast.Name | ast.Attribute, where: str) -> Dependencies:
         if isinstance(node, ast.Name):
             known = node.id not in self.local and node.id in self.home.namespace
-            return Facts(names=((self.home, node.id),)) if known else Facts()
+            return Dependencies(names=((self.home, node.id),)) if known else Dependencies()
         base = self.resolve(node.value)
         found = self.resolve(node)
         if is_bound(found):  # MPI.COMM_WORLD
-            return Facts((Reading("world", ast.unparse(node), where),))
+            return Dependencies((Reading("world", ast.unparse(node), where),))
         if isinstance(base, ModuleType):
             home = self.homes.of(base.__name__)
-            return Facts(names=((home, node.attr),)) if home else Facts()
-        return Facts(calls=(found.fget,)) if isinstance(found, property) else Facts()
+            return Dependencies(names=((home, node.attr),)) if home else Dependencies()
+        return Dependencies(calls=(found.fget,)) if isinstance(found, property) else Dependencies()
 
     def _variable(self, node: ast.AST, settled: set[int]) -> str | None:
         """The environment's variable that a node reads: empty where nobody knows which one."""

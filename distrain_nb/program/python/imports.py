@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportedModule:
     """One import: the module's dotted name, the names taken from it, the line."""
 
     module: str
@@ -29,23 +29,23 @@ class Imported:
         return (self.module, *[f"{self.module}.{name}" for name in self.names])
 
 
-def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[Imported, ...]:
+def imports_of(tree: ast.AST | Iterable[ast.AST]) -> tuple[ImportedModule, ...]:
     """The imports in code, those inside functions included, and `import_module("name")`."""
     nodes = [tree] if isinstance(tree, ast.AST) else tree
     return tuple(found for top in nodes for node in ast.walk(top) for found in _imports(node))
 
 
-def _imports(node: ast.AST) -> Iterator[Imported]:
+def _imports(node: ast.AST) -> Iterator[ImportedModule]:
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield Imported(alias.name, (), node.lineno)
+            yield ImportedModule(alias.name, (), node.lineno)
     elif isinstance(node, ast.ImportFrom):
         names = tuple(a.name for a in node.names if a.name != "*")
-        yield Imported(node.module or "", names, node.lineno, relative=node.level > 0)
+        yield ImportedModule(node.module or "", names, node.lineno, relative=node.level > 0)
     elif isinstance(node, ast.Call) and _function_name(node) in ("import_module", "__import__"):
         first = node.args[0] if node.args else None
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            yield Imported(first.value, (), node.lineno, relative=first.value.startswith("."))
+            yield ImportedModule(first.value, (), node.lineno, relative=first.value.startswith("."))
 
 
 def _function_name(call: ast.Call) -> str:

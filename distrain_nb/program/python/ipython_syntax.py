@@ -27,12 +27,12 @@ _ADVICE = {
     "conda": "name the package with --require",
     "mamba": "name the package with --require",
     "uv": "name the package with --require",
-    "store": "assign the variable in a cell, and it comes along",
+    "store": "assign the variable in a cell, and it is captured",
     "distrain": "put it in a cell of its own",
     "bash": "use subprocess.run([...], check=True)",
     "sh": "use subprocess.run([...], check=True)",
     "sx": "use subprocess.run([...], check=True)",
-    "writefile": "write the file in Python, or bring it along with --include",
+    "writefile": "write the file in Python, or add it with --include",
 }
 _MAGIC = re.compile(r"%([\w.]+)\s*(.*)", re.S)
 _ASSIGNED = re.compile(r"^[\w.,\s*\[\]\"']+=\s*([%!])(?!=)")
@@ -41,7 +41,7 @@ _ENV = re.compile(r"(\w+)(?:\s*=\s*|\s+)(.*)", re.S)
 
 
 @dataclass(frozen=True)
-class Note:
+class SyntaxNote:
     """A line of IPython's syntax: what became of it."""
 
     line: int
@@ -57,12 +57,12 @@ class PlainCell:
     """
 
     text: str
-    notes: tuple[Note, ...]
+    notes: tuple[SyntaxNote, ...]
     tree: ast.Module | None
     error: SyntaxError | ValueError | None = None
 
     @property
-    def refused(self) -> tuple[Note, ...]:
+    def refused(self) -> tuple[SyntaxNote, ...]:
         return tuple(n for n in self.notes if n.severity is Severity.ERROR)
 
 
@@ -84,7 +84,7 @@ def _parse(source: str) -> tuple[ast.Module | None, SyntaxError | ValueError | N
         return None, error
 
 
-def _replaced(lines: list[str]) -> tuple[list[str], list[Note]]:
+def _replaced(lines: list[str]) -> tuple[list[str], list[SyntaxNote]]:
     lines, notes, position = [*lines], [], 0
     while position < len(lines):
         end = position + 1
@@ -92,7 +92,7 @@ def _replaced(lines: list[str]) -> tuple[list[str], list[Note]]:
             while lines[end - 1].endswith("\\") and end < len(lines):
                 end += 1
             replacement, severity, message = _replace(lines[position:end])
-            notes.append(Note(position + 1, severity, message))
+            notes.append(SyntaxNote(position + 1, severity, message))
             if lines[position].startswith("%%") and severity is Severity.ERROR:
                 end = len(lines)  # the rest is not Python
             lines[position:end] = [replacement, *[""] * (end - position - 1)]
@@ -141,20 +141,20 @@ def _environment(code: str, rest: str) -> tuple[str, Severity, str]:
     parts = _ENV.fullmatch(rest)
     if parts is None or "$" in rest or "{" in rest:
         text, severity, _ = _refuse(code, code)
-        return text, severity, f"`{code}` can't travel: set os.environ[...] in Python"
+        return text, severity, f"`{code}` has no equal in Python: set os.environ[...] instead"
     text = f"import os; os.environ[{parts[1]!r}] = {parts[2].strip()!r}"
     return text, Severity.INFO, f"`{code}` became `{text}`"
 
 
 def _drop(code: str) -> tuple[str, Severity, str]:
-    return f"pass  # {code}", Severity.INFO, f"`{code}` means nothing in a run and was left out"
+    return f"pass  # {code}", Severity.INFO, f"`{code}` has no effect in a run and was left out"
 
 
 def _refuse(code: str, special: str) -> tuple[str, Severity, str]:
     return (
         f"pass  # {code}",
         Severity.ERROR,
-        f"`{code}` is IPython's, not Python: {_advice(special)}",
+        f"`{code}` is IPython syntax, not Python: {_advice(special)}",
     )
 
 

@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.program import Data, readable_size
-from distrain_nb.program.progress import Meter, MeteredMemory
+from distrain_nb.program.progress import ByteCounter, CountedMemory
 from distrain_nb.program.values.pickling import Definitions, encode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from distrain_nb.program.gathering.arrange import Piece
+    from distrain_nb.program.gathering.arrange import PreludeItem
     from distrain_nb.program.gathering.gather import Gathering
     from distrain_nb.program.gathering.needed import Needed
 
 
 def data_of(
-    gathering: Gathering, pieces: Iterable[Piece], limit: int
+    gathering: Gathering, items: Iterable[PreludeItem], limit: int
 ) -> tuple[Data | None, list[Finding]]:
     """The files of the values that are no literals; past `limit`, in bytes, a finding instead."""
-    carried = [gathering.found[p.name] for p in pieces if not p.placed and p.literal is None]
+    carried = [gathering.found[p.name] for p in items if not p.executed and p.literal is None]
     sizes = {n.name: n.trial.size for n in carried if n.trial}
     too_large = _too_large(carried, sum(sizes.values()), limit)
     if too_large or not carried:
         return None, too_large
-    meter = Meter("copying values", sum(sizes.values()))
-    objects, arrays = MeteredMemory(meter), MeteredMemory(meter)
+    meter = ByteCounter("copying values", sum(sizes.values()))
+    objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
     index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
@@ -43,10 +43,10 @@ def _too_large(carried: Sequence[Needed], total: int, limit: int) -> list[Findin
             "capture.too-large",
             Severity.ERROR,
             largest[0].where[0],
-            f"the values that the cell needs take {readable_size(total)} of the"
-            f" {readable_size(limit)} that may travel with it; the largest: {', '.join(named)}."
-            " Put large data in a file or bucket and name it with --data NAME=URI, or let more"
-            " travel: %distrain config carry_limit=MIB",
+            f"the values that the cell needs take {readable_size(total)}, more than the limit of"
+            f" {readable_size(limit)}; the largest: {', '.join(named)}."
+            " Put large data in a file or bucket and name it with --data NAME=URI, or raise the"
+            " limit: %distrain config carry_limit=MIB",
         )
     ]
 

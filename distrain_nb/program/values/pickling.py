@@ -1,7 +1,7 @@
-"""Which values can travel: a trial pickle of each, and the reason where one can't.
+"""Which values can be captured: a trial pickle of each, and the reason where one can't.
 
-Functions and classes of the notebook are never pickled: a pickle names them, and their source
-travels.
+Functions and classes of the notebook are never pickled: a pickle names them, and their source is
+captured.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Bound(Refusal):
     """The value holds an object that belongs to one process: to its rank, world or device."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__("belongs to one process of a job", "make it in the cell")
+        super().__init__("belongs to one process of a job", "create it in the cell")
         self.kind = kind
 
 
@@ -132,12 +132,12 @@ class _Counter(io.RawIOBase):
             raise _TooLarge
         return size
 
-    def tell(self) -> int:
+    def report(self) -> int:
         return self.size
 
 
 @dataclass(frozen=True)
-class Trial:
+class PickleTrial:
     """The result of trying to pickle a value.
 
     `size` is in bytes, at least that where `complete` is false. `problem` says why the value
@@ -150,11 +150,11 @@ class Trial:
     complete: bool = True
     local_function: bool = False
     bound: str = ""
-    problem: Problem | None = None
+    problem: PickleProblem | None = None
 
 
 @dataclass(frozen=True)
-class Problem:
+class PickleProblem:
     """What can't travel: the place inside the variable, its type, why, and what to do."""
 
     path: str
@@ -163,21 +163,21 @@ class Problem:
     advice: str
 
 
-def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Trial:
+def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> PickleTrial:
     """Pickle a value without keeping the result."""
     seen = Seen()
     objects, arrays = _Counter(limit), _Counter()
     try:
         NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(value)  # type: ignore[arg-type]
     except _TooLarge:
-        return Trial(objects.size + arrays.size, seen, complete=False)
+        return PickleTrial(objects.size + arrays.size, seen, complete=False)
     except _LocalFunction:
-        return Trial(0, seen, local_function=True, problem=_problem(name, value, definitions))
+        return PickleTrial(0, seen, local_function=True, problem=_problem(name, value, definitions))
     except Bound as bound:
-        return Trial(0, seen, bound=bound.kind, problem=_problem(name, value, definitions))
+        return PickleTrial(0, seen, bound=bound.kind, problem=_problem(name, value, definitions))
     except Exception:
-        return Trial(0, seen, problem=_problem(name, value, definitions))
-    return Trial(objects.size + arrays.size, seen)
+        return PickleTrial(0, seen, problem=_problem(name, value, definitions))
+    return PickleTrial(objects.size + arrays.size, seen)
 
 
 def encode(
@@ -191,7 +191,7 @@ def encode(
 # -- what exactly can't travel --------------------------------------------------------------------
 
 
-def _problem(name: str, value: Any, definitions: Definitions) -> Problem:
+def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
     def failure(obj: Any) -> Exception | None:
         writer = NotebookWriter(_Counter(), _Counter(), definitions=definitions, seen=Seen())  # type: ignore[arg-type]
         try:
@@ -204,12 +204,12 @@ def _problem(name: str, value: Any, definitions: Definitions) -> Problem:
     error = failure(culprit) or failure(value)
     kind = type(culprit).__name__
     if isinstance(error, Refusal):
-        return Problem(path, kind, error.reason, error.advice)
+        return PickleProblem(path, kind, error.reason, error.advice)
     if isinstance(error, _LocalFunction):
         what = f"holds {getattr(culprit, '__qualname__', kind)}, which has no name of its own"
-        return Problem(path, kind, what, "define it with `def` at the top level of a cell")
-    text = reason(error) if error else "it can't be pickled"
-    return Problem(path, kind, f"can't be saved ({text})", GENERAL_ADVICE)
+        return PickleProblem(path, kind, what, "define it with `def` at the top level of a cell")
+    text = reason(error) if error else "pickle refuses it"
+    return PickleProblem(path, kind, f"is not picklable ({text})", GENERAL_ADVICE)
 
 
 def _innermost(

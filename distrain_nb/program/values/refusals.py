@@ -1,4 +1,4 @@
-"""Objects that live in one process and can't travel, and what to do instead."""
+"""Objects that live in one process and can't be captured, and what to do instead."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
-GENERAL_ADVICE = "make it in the cell, or carry what it is made from"
+GENERAL_ADVICE = "create it in the cell, or capture what it is made from"
 
 
 class Refusal(Exception):
-    """Why an object can't travel, and what to do instead."""
+    """Why an object can't be captured, and what to do instead."""
 
     def __init__(self, reason: str, advice: str) -> None:
         self.reason, self.advice = reason, advice
@@ -32,9 +32,9 @@ _BY_TYPE = {  # qualified name of a class: what its objects are, what to do
     "multiprocessing.queues.Queue": ("is a queue between processes", _CREATE),
     "multiprocessing.pool.Pool": ("is a pool of processes", _CREATE),
     "concurrent.futures._base.Executor": ("is a pool of workers", _CREATE),
-    "concurrent.futures._base.Future": ("is a future", "carry its result()"),
-    "_asyncio.Future": ("is a future", "await it and carry its result"),
-    "queue.Queue": ("is a queue between threads", "carry a list of its items"),
+    "concurrent.futures._base.Future": ("is a future", "capture its result()"),
+    "_asyncio.Future": ("is a future", "await it and capture its result"),
+    "queue.Queue": ("is a queue between threads", "capture a list of its items"),
     "subprocess.Popen": ("is a process", "start it in the cell"),
     "socket.socket": ("is a socket", _CONNECT),
     "ssl.SSLContext": ("is a TLS context", _CREATE),
@@ -46,12 +46,12 @@ _BY_TYPE = {  # qualified name of a class: what its objects are, what to do
     "psycopg2.extensions.connection": ("is a database connection", _CONNECT),
     "psycopg.Connection": ("is a database connection", _CONNECT),
     "requests.sessions.Session": ("is an HTTP session", _CREATE),
-    "ipywidgets.widgets.widget.Widget": ("is a widget on the screen", "carry its .value"),
+    "ipywidgets.widgets.widget.Widget": ("is a widget on the screen", "capture its .value"),
     "traitlets.config.configurable.Configurable": ("belongs to the notebook's kernel", _CREATE),
     "torch.utils.tensorboard.writer.SummaryWriter": ("writes a log", _CREATE),
     "torch.utils.data.dataloader._BaseDataLoaderIter": (
         "is an iterator over a loader",
-        "carry the loader or its dataset, and call iter(...) in the cell",
+        "capture the loader or its dataset, and call iter(...) in the cell",
     ),
 }
 _LAZY = (GeneratorType, AsyncGeneratorType, CoroutineType)
@@ -59,12 +59,12 @@ _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom, io
 
 
 def refusal(obj: Any) -> Refusal | None:
-    """Why this object, whatever it holds, can't travel; None where it may."""
+    """Why this object, whatever it holds, can't be captured; None where it may."""
     if isinstance(obj, _LAZY):
         what = "coroutine" if isinstance(obj, CoroutineType) else "generator"
-        return Refusal(f"is a {what}", "make a list of what it gives, or build it in the cell")
+        return Refusal(f"is a {what}", "make a list of its items, or create it in the cell")
     if isinstance(obj, _FILES):
-        return Refusal("is an open file", "carry its path, and open it in the cell")
+        return Refusal("is an open file", "capture its path, and open it in the cell")
     for base in type(obj).__mro__:
         found = _BY_TYPE.get(f"{base.__module__}.{base.__qualname__}")
         if found is not None:
@@ -78,11 +78,11 @@ def _on_device(obj: Any) -> Refusal | None:
         return None
     if isinstance(obj, torch.nn.Module):
         device = next((t.device for t in _tensors(obj) if t.device.type not in _HOST), None)
-        advice = "carry `model.cpu()`, or its state_dict() on the CPU, and move it in the cell"
+        advice = "capture `model.cpu()`, or its state_dict() on the CPU, and move it in the cell"
         return Refusal(f"is a model on {device}", advice) if device else None
     if isinstance(obj, torch.Tensor) and obj.device.type not in _HOST:
         return Refusal(
-            f"is a tensor on {obj.device}", "carry `.cpu()` of it, and move it in the cell"
+            f"is a tensor on {obj.device}", "capture its `.cpu()`, and move it in the cell"
         )
     return None
 
