@@ -22,7 +22,7 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
         ("import os; v = open(os.devnull)", "v", "`v` (TextIOWrapper)", "open it in the cell"),
         ("import os; v = open(os.devnull, 'rb')", "v", "an open file", "capture its path"),
         ("v = (i for i in 'ab')", "v", "is a generator", "make a list"),
-        ("async def f(): ...\nv = f()\nv.close()", "v", "is a coroutine", "build it in the cell"),
+        ("async def f(): ...\nv = f()\nv.close()", "v", "is a coroutine", "create it in the cell"),
         ("import socket; v = socket.socket()", "v", "is a socket", "connect in the cell"),
         ("import threading; v = [threading.Lock()]", "v", "is a lock", "create it in the cell"),
         ("import threading; v = threading.Thread()", "v", "is a thread", "start it in the cell"),
@@ -147,7 +147,7 @@ def test_too_large_names_the_largest_and_the_way_out(kernel: Kernel) -> None:
     kernel.run("import numpy as np\nX = np.zeros(300_000)\ny = list(range(5))\nz = np.ones(1000)")
     finding = only_error_of(kernel.capture("X, y, z", limit=2**21))
     assert finding.code == "capture.too-large"
-    assert "2.297 MiB of the 2 MiB" in finding.message
+    assert "2.297 MiB, more than the limit of 2 MiB" in finding.message
     assert "`X` (ndarray, 2.289 MiB), `z` (ndarray, " in finding.message
     assert "--data" in finding.message
     assert "%distrain config carry_limit=MIB" in finding.message

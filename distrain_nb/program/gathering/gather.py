@@ -114,9 +114,9 @@ class Gathering:
             if not is_builtin(name) and wanted.required:
                 self._missing.append(wanted)
         elif not is_builtin(name, value):
-            self._travel(wanted, value)
+            self._capture(wanted, value)
 
-    def _travel(self, wanted: PendingName, value: Any) -> None:
+    def _capture(self, wanted: PendingName, value: Any) -> None:
         how = resolve(wanted.name, value, self.history, self.definitions)
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
@@ -148,7 +148,7 @@ class Gathering:
             return False
         if made.refused and not wanted.required:
             self._settled.add(wanted.name)
-            self._stays_behind(wanted, f"{type(value).__name__}, made for the notebook's process")
+            self._not_captured(wanted, f"{type(value).__name__}, made for the notebook's process")
             return True
         self.findings.append(made.finding)
         if made.refused:
@@ -235,7 +235,7 @@ class Gathering:
             self._remade(made_again, wanted, needed.value)
             return
         if trial.problem:
-            self._not_portable(wanted, trial.problem)
+            self._not_picklable(wanted, trial.problem)
             return
         self.found[needed.name] = replace(needed, trial=trial)
         for path in sorted(trial.seen.replaced):
@@ -250,11 +250,11 @@ class Gathering:
             where = f"{wanted.where}, in `{needed.name}`"
             self._waiting.append(PendingName(name, where, required=True))
 
-    def _not_portable(self, wanted: PendingName, problem: PickleProblem) -> None:
+    def _not_picklable(self, wanted: PendingName, problem: PickleProblem) -> None:
         self._settled.add(wanted.name)
         if not wanted.required:
             why = f"`{problem.path}`, {problem.type}, {problem.reason}"
-            self._stays_behind(wanted, why)
+            self._not_captured(wanted, why)
             return
         inside = "" if problem.path == wanted.name else f" in `{wanted.name}`"
         self.say(
@@ -265,7 +265,7 @@ class Gathering:
             f" {problem.advice}",
         )
 
-    def _stays_behind(self, wanted: PendingName, why: str) -> None:
+    def _not_captured(self, wanted: PendingName, why: str) -> None:
         message = (
             f"the notebook's `{wanted.name}` is not captured, as the cell sets its own ({why})"
         )
