@@ -65,8 +65,8 @@ def capture(
     """Make a program of a cell, from line `first_line` (1-based) on.
 
     `include` are paths to take along, relative to the notebook's folder or absolute; `require`
-    are further requirements; `limit` is how many bytes of values it may take; `results` are names that
-    the cell must leave behind; `for_image` says that the program will have the packages of an
+    are further requirements; `limit` is how many bytes of values it may take; `results` are names
+    that the cell must leave behind; `for_image` says that the program will have the packages of an
     image, rather than those that are installed here. What is wrong is among the program's findings.
     """
     past = history(notebook.cells)

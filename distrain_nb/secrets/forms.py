@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from distrain_nb.secrets.prefixes import Sight, has_words_of_manuals, is_made_up
+from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,17 +38,17 @@ _NOWHERE = re.compile(
 _LEAST_ENTROPY = 3.5  # bits a character
 
 
-def unprefixed(data: bytes, suffix: str) -> Iterator[Sight]:
+def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     """What in a text looks like a secret by what stands around it; `suffix` is the file's."""
     lower = data.lower()
     for kind, word, pattern, is_real in _FORMS:
         if word in lower:
-            yield from (Sight(m.start(), kind) for m in pattern.finditer(data) if is_real(m))
+            yield from (SecretMatch(m.start(), kind) for m in pattern.finditer(data) if is_real(m))
     for pattern in (_QUOTED, _SETTING) if suffix in _SETTINGS else (_QUOTED,):
         for found in pattern.finditer(data):
             start = max(found.start() - _LONGEST_NAME, 0)
             if _NAMED.search(data, start, found.start()) and _is_random(found[1]):
-                yield Sight(found.start(), _PLAIN)
+                yield SecretMatch(found.start(), _PLAIN)
 
 
 def _always(_: re.Match[bytes]) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-    from distrain_nb.secrets.prefixes import Sight
+    from distrain_nb.secrets.prefixes import SecretMatch
     from distrain_nb.worker.rank.program import Segment
     from distrain_nb.worker.rank.values import Entry
 
@@ -35,7 +35,7 @@ _SECRET = "a secret"
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Found:
     """What was seen: `name` is what lets it pass, `where` the place in words."""
 
     name: str
@@ -48,12 +48,12 @@ def refuse_secrets(
 ) -> None:
     """Raise CheckFailed, with a finding for each, if something that looks like a secret is there.
 
-    `folder` is a program as `Program.write` lays it down, `environment` what its job is told.
-    `allowed` are names that may go all the same: paths below `folder`, values that the program
-    carries, or variables.
+    `folder` is what `Program.write` wrote, `environment` the variables of its job.
+    `allowed` are names of what is let through: paths below `folder`, values that the program
+    captured, or variables.
     """
-    seen = [*_in_files(folder), *_in_environment(environment or {})]
-    findings = tuple(_finding(each) for each in seen if each.name not in allowed)
+    found = [*_in_files(folder), *_in_environment(environment or {})]
+    findings = tuple(_finding(each) for each in found if each.name not in allowed)
     if findings:
         raise CheckFailed(findings)
 
@@ -62,10 +62,10 @@ def is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like a secret, by its name or its value."""
     if not value or value.startswith(STORED):
         return False
-    return is_secret_name(name) or _sight(value.encode(errors="replace"), ".py") is not None
+    return is_secret_name(name) or _match(value.encode(errors="replace"), ".py") is not None
 
 
-def _in_files(folder: Path) -> Iterator[_Seen]:
+def _in_files(folder: Path) -> Iterator[_Found]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or name == SOURCE_MAP:
@@ -75,46 +75,46 @@ def _in_files(folder: Path) -> Iterator[_Seen]:
         elif name == f"{CARRIED}/{OBJECTS}":
             yield from _in_values(path)
         elif kind := kind_of_file(name):
-            yield _Seen(name, name, kind)
-        elif sight := _sight(data := _head(path), path.suffix.lower()):
-            yield _Seen(name, f"{name}, line {_line(data, sight.start)}", sight.kind)
+            yield _Found(name, name, kind)
+        elif match := _match(data := _head(path), path.suffix.lower()):
+            yield _Found(name, f"{name}, line {_line(data, match.start)}", match.kind)
 
 
-def _in_main(path: Path) -> Iterator[_Seen]:
+def _in_main(path: Path) -> Iterator[_Found]:
     """The cell and definitions by the names and lines of their cells; between them stand short
     values of the notebook, as `NAME = VALUE`."""
     data = path.read_bytes()
-    kinds = {_line(data, sight.start): sight.kind for sight in _sights(data, ".py")}
+    kinds = {_line(data, match.start): match.kind for match in _matches(data, ".py")}
     segments = _segments(path.parent)
     for number, text in enumerate(data.decode().split("\n"), 1):
         segment = next((s for s in segments if s.first <= number <= s.last), None)
         name, equals, value = text.partition(" = ")
         if segment is None and equals:
             if kind := kinds.get(number) or _kind_by_name(name, value):
-                yield _Seen(name, name, kind)
+                yield _Found(name, name, kind)
         elif kind := kinds.get(number):
             where = f"{MAIN}, line {number}"
             if segment is not None:
                 where = f"{segment.label}, line {segment.line + number - segment.first}"
-            yield _Seen(MAIN, where, kind)
+            yield _Found(MAIN, where, kind)
 
 
-def _in_values(path: Path) -> Iterator[_Seen]:
+def _in_values(path: Path) -> Iterator[_Found]:
     """The values that the program carries, by their names in the notebook."""
     data = _head(path)
     entries = index_of(path.parent).entries
     kinds = {entry.name: _SECRET for entry in entries if _is_secret_text(entry)}
-    for sight in _sights(data, ".py"):
-        before = [entry for entry in entries if entry.offset <= sight.start]
-        kinds[max(before, key=lambda entry: entry.offset).name] = sight.kind
-    yield from (_Seen(name, name, kind) for name, kind in kinds.items())
+    for match in _matches(data, ".py"):
+        before = [entry for entry in entries if entry.offset <= match.start]
+        kinds[max(before, key=lambda entry: entry.offset).name] = match.kind
+    yield from (_Found(name, name, kind) for name, kind in kinds.items())
 
 
-def _in_environment(environment: Mapping[str, str]) -> Iterator[_Seen]:
+def _in_environment(environment: Mapping[str, str]) -> Iterator[_Found]:
     for name, value in environment.items():
         if is_secret(name, value):
-            sight = _sight(value.encode(errors="replace"), ".py")
-            yield _Seen(name, name, sight.kind if sight else _SECRET)
+            match = _match(value.encode(errors="replace"), ".py")
+            yield _Found(name, name, match.kind if match else _SECRET)
 
 
 def _segments(folder: Path) -> list[Segment]:
@@ -135,24 +135,24 @@ def _head(path: Path) -> bytes:
         return file.read(_READ_AT_MOST)
 
 
-def _sights(data: bytes, suffix: str) -> Iterator[Sight]:
+def _matches(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     return chain(prefixed(data), unprefixed(data, suffix))
 
 
-def _sight(data: bytes, suffix: str) -> Sight | None:
+def _match(data: bytes, suffix: str) -> SecretMatch | None:
     """The first one in the text."""
-    return min(_sights(data, suffix), default=None)
+    return min(_matches(data, suffix), default=None)
 
 
 def _line(data: bytes, start: int) -> int:
     return data.count(b"\n", 0, start) + 1
 
 
-def _finding(seen: _Seen) -> Finding:
+def _finding(found: _Found) -> Finding:
     return Finding(
         "secret",
         Severity.ERROR,
-        seen.where,
-        f"looks like {seen.kind}, and anyone who may read the job's code or settings can read it. "
-        f"Leave it out, or allow it with --allow-secret {seen.name}.",
+        found.where,
+        f"looks like {found.kind}, and anyone who may read the job's code or settings can read it. "
+        f"Leave it out, or allow it with --allow-secret {found.name}.",
     )

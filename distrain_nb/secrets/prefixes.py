@@ -121,21 +121,21 @@ _IN_TOKENS = f"{string.ascii_letters}{string.digits}_+/=.~:@$-".encode()
 _BLANKED = bytes(sign if sign in _IN_TOKENS else ord(" ") for sign in range(256))
 
 
-class Sight(NamedTuple):
+class SecretMatch(NamedTuple):
     """Something that looks like a secret: the byte at which it begins, its kind in words."""
 
     start: int
     kind: str
 
 
-def prefixed(data: bytes) -> Iterator[Sight]:
+def prefixed(data: bytes) -> Iterator[SecretMatch]:
     """The tokens in a text that have an issuer's prefix, but for examples."""
     words = b" ".join(word for word in data.translate(_BLANKED).split() if len(word) >= _SHORTEST)
     for prefix, pattern, before, kind in _patterns():
         if prefix in words:
             for found in pattern.finditer(data):
                 if not is_made_up(data[max(found.start() - before, 0) : found.end()]):
-                    yield Sight(found.start(), kind)
+                    yield SecretMatch(found.start(), kind)
 
 
 def is_made_up(value: bytes) -> bool:

@@ -34,7 +34,7 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """What `work` gives. What a user can set right is told: 404, 400 and 503 with a message."""
+        """The result of `work`. Errors that a user can mend become 404, 400 or 503, with a message."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
         except (RunNotFound, RunUnreadable, FileNotFoundError) as wrong:
@@ -44,7 +44,7 @@ class _Handler(APIHandler):
         except OptionError as wrong:
             raise web.HTTPError(400, str(wrong)) from None
 
-    def tell(self, value: Any) -> None:
+    def answer_json(self, value: Any) -> None:
         """Answer with the value as JSON that every page can read."""
         self.finish(to_json(value).replace("</", "<\\/"))
 
@@ -62,7 +62,7 @@ class VersionHandler(_Handler):
     @web.authenticated
     @authorized
     async def get(self) -> None:
-        self.tell({"version": __version__, "home": fingerprint(Store().folder)})
+        self.answer_json({"version": __version__, "home": fingerprint(Store().folder)})
 
 
 class RunsHandler(_Handler):
@@ -72,7 +72,7 @@ class RunsHandler(_Handler):
         """Its ETag changes with the runs, so that a page that asks again gets 304 or news."""
         store = Store()
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.tell(await self.in_thread(table.rows, store))
+        self.answer_json(await self.in_thread(table.rows, store))
 
 
 class CompareHandler(_Handler):
@@ -81,7 +81,7 @@ class CompareHandler(_Handler):
     async def get(self) -> None:
         store, numbers = Store(), self.get_query_argument("runs", "")
         await self.in_thread(check_home, store, self.get_query_argument("home", ""))
-        self.tell(await self.in_thread(table.side_by_side, store, numbers))
+        self.answer_json(await self.in_thread(table.side_by_side, store, numbers))
 
 
 class CurvesHandler(_Handler):
@@ -90,7 +90,7 @@ class CurvesHandler(_Handler):
     async def get(self) -> None:
         store, query = Store(), self.query()
         await self.in_thread(check_home, store, query.get("home", ""))
-        self.tell(await self.in_thread(table.curves, store, query.get("runs", ""), query))
+        self.answer_json(await self.in_thread(table.curves, store, query.get("runs", ""), query))
 
 
 class RunHandler(_Handler):
@@ -112,7 +112,7 @@ class CancelHandler(_Handler):
         run = await self.run(number)
         await self.in_thread(run.cancel)
         self.set_status(202)
-        self.tell({"state": str(await self.in_thread(lambda: run.state))})
+        self.answer_json({"state": str(await self.in_thread(lambda: run.state))})
 
 
 class DownloadHandler(_Handler):
@@ -136,7 +136,7 @@ class AnswerHandler(_Handler):
         run = await self.run(number)
         if "watching" in query:
             await self.in_thread(note_watched, run.folder)
-        self.tell(await self.in_thread(answer, run, path, query))
+        self.answer_json(await self.in_thread(answer, run, path, query))
 
 
 def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:

@@ -36,14 +36,14 @@ def curves(store: Store, numbers: str, query: Query) -> dict[str, Any]:
 
     For the query see `run.curves`. Raises OptionError, RunNotFound.
     """
-    told = [(title(run), answer(run, "metrics", query)) for run in chosen(store, numbers)]
+    answers = [(title(run), answer(run, "metrics", query)) for run in chosen(store, numbers)]
     return {
         "lines": [
             {**line, "run": line_name(name, line["run"])}
-            for name, answered in told
+            for name, answered in answers
             for line in answered["lines"]
         ],
-        "notes": [note for _, answered in told for note in answered["notes"]],
+        "notes": [note for _, answered in answers for note in answered["notes"]],
     }
 
 

@@ -266,9 +266,7 @@ class Gathering:
         )
 
     def _not_captured(self, wanted: PendingName, why: str) -> None:
-        message = (
-            f"the notebook's `{wanted.name}` is not captured, as the cell sets its own ({why})"
-        )
+        message = f"`{wanted.name}` is not captured, as the cell sets its own ({why})"
         self.say("not-carried", Severity.INFO, wanted.where, message)
 
     # -- names that the notebook doesn't have -------------------------------------------------
