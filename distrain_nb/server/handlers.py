@@ -34,7 +34,7 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """The result of `work`. Errors that a user can mend become 404, 400 or 503, with a message."""
+        """The result of `work`. Errors that a user can mend become 404, 400 or 503."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
         except (RunNotFound, RunUnreadable, FileNotFoundError) as wrong:
