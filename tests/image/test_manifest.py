@@ -141,5 +141,5 @@ def test_a_history_that_is_missing_or_null_is_no_obstacle(tmp_path: Path) -> Non
 
 
 def test_an_artifact_is_no_base() -> None:
-    with pytest.raises(ImageError, match="can't be a base"):
+    with pytest.raises(ImageError, match="choose another base"):
         ImageConfig.read(b'{"model": "weights"}', "somewhere")

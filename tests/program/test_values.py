@@ -191,7 +191,7 @@ def test_numpy_1_and_2_read_each_other(folder: Path) -> None:
 
 def test_reading_with_plain_pickle_says_what_to_use(folder: Path) -> None:
     dump({"x": np.ones(3)}, folder)
-    with pytest.raises(pickle.UnpicklingError, match=r"distrain_nb\.worker\.values"):
+    with pytest.raises(pickle.UnpicklingError, match=r"distrain_nb\.worker\.rank\.values"):
         pickle.loads((folder / values.OBJECTS).read_bytes())
 
 

@@ -132,7 +132,7 @@ class _Counter(io.RawIOBase):
             raise _TooLarge
         return size
 
-    def report(self) -> int:
+    def tell(self) -> int:
         return self.size
 
 
