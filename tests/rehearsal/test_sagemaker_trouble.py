@@ -70,7 +70,7 @@ def test_faults_are_read() -> None:
     "text", ["preempt=workerpool0-0@1s", "spot=rank3@1s", "spot=algo-1", "permission=PassRole"]
 )
 def test_faults_that_can_not_be(text: str) -> None:
-    with pytest.raises(OptionError, match="allowed are spot=algo-N@SECONDSs"):
+    with pytest.raises(OptionError, match="expected spot=algo-N@SECONDSs"):
         Faults.parse(text, SAGEMAKER)
 
 

@@ -107,5 +107,5 @@ def test_faults_are_read() -> None:
     "text", ["preempt=rank3@1s", "preempt=workerpool0-0@", "late=soon", "busy=-1", "fire", "quota="]
 )
 def test_faults_that_can_not_be(text: str) -> None:
-    with pytest.raises(OptionError, match="allowed are preempt=REPLICA"):
+    with pytest.raises(OptionError, match="expected preempt=REPLICA"):
         Faults.parse(text)
