@@ -259,7 +259,7 @@ REFUSED = [
         "an object that no statement makes",
         ("import torch.utils.data as d\nglobals()['s'] = d.DistributedSampler([1], 1, 0)",),
         "s",
-        ("`s` (DistributedSampler)", "no statement of an executed cell is known to make it"),
+        ("`s` (DistributedSampler)", "no executed statement is known to create it"),
     ),
     Refusal(
         "a list that was given a sampler where nobody can see it",
