@@ -81,7 +81,7 @@ def test_a_script_submits_functions_with_arguments(home: Path, tmp_path: Path) -
     script.write_text(SCRIPT)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("refused: train can't be submitted: give a function")
+    assert done.stdout.startswith("refused: cannot submit train: expected a function")
 
 
 def test_the_first_submission_sees_the_notebook(notebook: Kernel) -> None:
