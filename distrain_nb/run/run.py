@@ -21,11 +21,14 @@ from distrain_nb.errors import (
 )
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import RETURNED, Results, is_ours
-from distrain_nb.run.store import OPTIONS_FILE
 from distrain_nb.run.summary import UNREADABLE
-from distrain_nb.worker.files.launch import RESULTS_FOLDER
+from distrain_nb.worker.files.folder import (
+    EVENTS_FOLDER,
+    OPTIONS_FILE,
+    RESOURCES_FOLDER,
+    RESULTS_FOLDER,
+)
 from distrain_nb.worker.files.status import State, Status
-from distrain_nb.worker.metrics.resources import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
@@ -198,7 +201,7 @@ class Run:
         """A row for each step, a column for each metric."""
         from distrain_nb.run.metrics.events import table
 
-        return table(self.folder / "tensorboard")
+        return table(self.folder / EVENTS_FOLDER)
 
     def resources(self) -> pd.DataFrame:
         """What each rank used of the machine: a row for each rank and second of the run.

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.log.index import LogIndex
 from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-METRICS_FOLDER = "tensorboard"
-RESOURCES_FOLDER = "resources"
 KEPT_OPEN = 8
 
 
@@ -39,7 +38,7 @@ class Streams:
 
     def __init__(self, folder: Path) -> None:
         self.log = LogIndex(folder)
-        self.metrics = Scalars(folder / METRICS_FOLDER)
+        self.metrics = Scalars(folder / EVENTS_FOLDER)
         self.resources = Scalars(folder / RESOURCES_FOLDER)
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
-from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
-from distrain_nb.worker.files.log import LOG_FILE
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 # An id of SQLite, as it prints one: nothing that could be part of a path.
 RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
-READ_BELOW = (LOG_FILE, METRICS_FOLDER, RESOURCES_FOLDER)
+READ_BELOW = (LOG_FILE, EVENTS_FOLDER, RESOURCES_FOLDER)
 
 
 def fingerprint(folder: Path) -> str:

@@ -18,12 +18,12 @@ import anywidget
 import traitlets
 
 from distrain_nb.errors import RunUnreadable
-from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.media import LiveMedia
 from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
+from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

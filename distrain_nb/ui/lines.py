@@ -10,7 +10,7 @@ import numpy as np
 
 from distrain_nb.run.metrics.downsample import thin as thinned
 from distrain_nb.run.metrics.events import EventFolder, Key
-from distrain_nb.run.streams import METRICS_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +44,7 @@ class ChartLine:
 class Metrics:
     """What the event files of a run, `below` its folder, have so far."""
 
-    def __init__(self, folder: Path, below: str = METRICS_FOLDER) -> None:
+    def __init__(self, folder: Path, below: str = EVENTS_FOLDER) -> None:
         self.folder = folder
         self._events = EventFolder(folder / below)
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.pages.answers import answer
-from distrain_nb.run.streams import RESOURCES_FOLDER
 from distrain_nb.run.summary import facts
 from distrain_nb.ui import document, outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
+from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
     from distrain_nb.run import Run

@@ -85,7 +85,7 @@ def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
     if len(hosts) == 1:
         return launch
     told = json.dumps(tf_config.parameter_servers(hosts, group, chief, serves=True))
-    server = ProcessSpec("ps %d" % group, "servers", group, None, {"TF_CONFIG": told}, serves=True)
+    server = ProcessSpec(f"ps {group}", "servers", group, None, {"TF_CONFIG": told}, serves=True)
     launch = replace(launch, processes=(*launch.processes, server))
     if group:
         return replace(launch, follows=replica.addresses[0])

@@ -156,9 +156,7 @@ class Reader(pickle.Unpickler):
 
 def out_of_band(kind: str, *state: Any) -> Any:
     """What stands in a pickle for an array, a tensor, or a name of the program."""
-    raise pickle.UnpicklingError(
-        "%s %r: read this with distrain_nb.worker.rank.values" % (kind, state)
-    )
+    raise pickle.UnpicklingError(f"{kind} {state!r}: read this with distrain_nb.worker.rank.values")
 
 
 OUT_OF_BAND = (__name__, out_of_band.__name__)

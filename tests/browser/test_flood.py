@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.worker.files.log import LOG_FILE
+from distrain_nb.worker.files.folder import LOG_FILE
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 from tests.browser.measures import Measured, watch
 

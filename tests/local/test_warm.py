@@ -9,7 +9,8 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.worker.supervisor.heartbeat import WATCHED_FILE, note_watched
+from distrain_nb.worker.files.folder import WATCHED_FILE
+from distrain_nb.worker.supervisor.heartbeat import note_watched
 from tests.conftest import eventually
 
 LOOK = """

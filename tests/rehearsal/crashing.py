@@ -23,13 +23,8 @@ import requests.adapters
 from distrain_nb.backends.base import find
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.carried import Pace
-from distrain_nb.backends.remote.submission import (
-    JOURNAL_FILE,
-    SUBMISSION_FILE,
-    Journal,
-    Submission,
-)
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.worker.files.folder import JOURNAL_FILE, PROGRAM_FOLDER, SUBMISSION_FILE
 from distrain_nb.worker.files.status import Process, State, Status
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from distrain_nb.run import Line, LogReader
-from distrain_nb.worker.files.log import LOG_FILE, LineSplitter, LogWriter
+from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.log import LineSplitter, LogWriter
 
 WRITERS = [(0, "o"), (0, "e"), (3, "o"), (12, "o")]
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.worker.files.log import LOG_FILE, LineSplitter
+from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.log import LineSplitter
 from tests.run.logs import WRITERS, Printing, left_moving, standing
 
 EVERY = Filter()

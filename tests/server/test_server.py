@@ -19,7 +19,7 @@ from distrain_nb.run.summary import facts
 from distrain_nb.server.access import fingerprint, is_own
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
-from distrain_nb.worker.supervisor.heartbeat import WATCHED_FILE, is_watched
+from distrain_nb.worker.supervisor.heartbeat import is_watched
 from tests.conftest import eventually
 from tests.server.servers import Server, jupyter_server, stripping_proxy
 from tests.server.stored import stored_run

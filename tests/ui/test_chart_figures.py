@@ -7,15 +7,15 @@ from pathlib import Path
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.run.streams import METRICS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.ui import document, figure
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.lines import Metrics
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder
 
 
-def metrics_of(folder: Path, below: str = METRICS_FOLDER) -> Metrics:
+def metrics_of(folder: Path, below: str = EVENTS_FOLDER) -> Metrics:
     made = Metrics(folder, below)
     made.read()
     return made
@@ -23,7 +23,7 @@ def metrics_of(folder: Path, below: str = METRICS_FOLDER) -> Metrics:
 
 def test_every_series_is_in_the_legend_once(tmp_path: Path) -> None:
     for series, tags in (("train", ["loss", "rate"]), ("test", ["accuracy"])):
-        with SummaryWriter(str(tmp_path / METRICS_FOLDER / series)) as summary:
+        with SummaryWriter(str(tmp_path / EVENTS_FOLDER / series)) as summary:
             for tag in tags:
                 summary.add_scalar(tag, 1.0, 1)
     traces, _ = figure.whole(metrics_of(tmp_path), 100)
@@ -31,7 +31,7 @@ def test_every_series_is_in_the_legend_once(tmp_path: Path) -> None:
 
 
 def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path / METRICS_FOLDER)) as summary:
+    with SummaryWriter(str(tmp_path / EVENTS_FOLDER)) as summary:
         for number in range(1_000):
             summary.add_scalar(f"metric{number:03}", 1.0, 1)
     many = metrics_of(tmp_path)
@@ -59,7 +59,7 @@ def test_the_last_points_are_drawn_however_short_a_time_ago_others_were(tmp_path
 
 
 def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path / "7" / METRICS_FOLDER)) as summary:
+    with SummaryWriter(str(tmp_path / "7" / EVENTS_FOLDER)) as summary:
         summary.add_scalar("loss", 1.0, 1)
         summary.add_image("digits", np.zeros((1, 2, 2), np.uint8), 1)
         summary.add_pr_curve("curve", np.array([0, 1]), np.array([0.1, 0.9]), 1)

@@ -6,12 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.supervisor.heartbeat import (
-    LOOKS_AGAIN_WITHIN_S,
-    WATCHED_FILE,
-    is_watched,
-    note_watched,
-)
+from distrain_nb.worker.files.folder import WATCHED_FILE
+from distrain_nb.worker.supervisor.heartbeat import LOOKS_AGAIN_WITHIN_S, is_watched, note_watched
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.errors import OptionError
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:

@@ -9,18 +9,16 @@ import time
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from distrain_nb.backends.remote.submission import SUBMISSION_FILE, Journal, Submission
+from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secrets
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER
-from distrain_nb.worker.files.status import (
+from distrain_nb.worker.files.folder import (
+    CARRIER_LOG,
+    PROGRAM_FOLDER,
     STATUS_FILE,
-    Owner,
-    Process,
-    State,
-    Status,
-    request_cancel,
+    SUBMISSION_FILE,
 )
+from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ if TYPE_CHECKING:
     from distrain_nb.layout import Layout
 
 CARRIER, REHEARSAL = "distrain_nb.backends.remote", "distrain_nb.rehearsal"
-CARRIER_LOG = "carrier.log"
 START_AGAIN_AFTER_S = 20.0
 
 # Options whose values are in the request.

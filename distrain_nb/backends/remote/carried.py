@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.worker.files import status as told
-from distrain_nb.worker.files.status import (
-    CANCEL_FILE,
-    Owner,
-    Process,
-    State,
-    Status,
-    request_cancel,
-)
+from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

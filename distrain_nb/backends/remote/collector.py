@@ -9,7 +9,7 @@ from distrain_nb.backends.remote import fetch
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.service import Denied, Entry
 from distrain_nb.image import Progress, at_most_every
-from distrain_nb.worker.files.launch import RESULTS_FOLDER
+from distrain_nb.worker.files.folder import RESULTS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

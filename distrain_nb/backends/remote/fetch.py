@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress
-from distrain_nb.worker.files.launch import RESULTS_FOLDER
-from distrain_nb.worker.files.log import LOG_FILE, last_overwrite
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESULTS_FOLDER
+from distrain_nb.worker.files.log import last_overwrite
 from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.submission import Journal
     from distrain_nb.image import Listener
 
-EVENTS = "tensorboard"
 POINTS_FILE = "events.out.tfevents.0000000000.log"
 PIECE = 8 << 20
 _DRAFT = ".being-fetched"
@@ -75,8 +74,8 @@ def events(output: Output, folder: Path) -> None:
 
     Raises Outside, when all else is there, for objects that are refused.
     """
-    found = output.objects(f"{EVENTS}/")
-    for stored, path in _allowed(found, folder, EVENTS):
+    found = output.objects(f"{EVENTS_FOLDER}/")
+    for stored, path in _allowed(found, folder, EVENTS_FOLDER):
         have = path.stat().st_size if path.exists() else 0
         if have > stored.size:  # written anew
             path.unlink()
@@ -91,7 +90,7 @@ class Points:
     """What metric definitions found in the log, as an event file that goes on as the log does."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / EVENTS / POINTS_FILE
+        self._path = folder / EVENTS_FOLDER / POINTS_FILE
 
     def add(self, entries: Sequence[Entry], size: int) -> int:
         """Write them after the first `size` bytes, and give the size then."""

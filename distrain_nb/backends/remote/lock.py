@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.worker.files.folder import LOCK_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-LOCK_FILE = "carrier.lock"
 
 # What a file system says that has no locks; some network file systems have none.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.files.log import LOG_FILE, parse
+from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.rank.world import note_in
 

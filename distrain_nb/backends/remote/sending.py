@@ -14,7 +14,7 @@ from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.service import Unanswered
 from distrain_nb.errors import DistrainError
 from distrain_nb.image import Progress, at_most_every
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Service

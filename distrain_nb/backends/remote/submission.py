@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import variables
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.status import Owner, Process
+from distrain_nb.worker.files.folder import JOURNAL_FILE, LINKS_FILE, SUBMISSION_FILE
+from distrain_nb.worker.files.status import Owner, Process  # noqa: TC001  (`fields` reads them)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-
-SUBMISSION_FILE = "submission.json"
-JOURNAL_FILE = "carrier.json"
-LINKS_FILE = "links.json"
 
 
 @dataclass(frozen=True)
@@ -41,11 +39,9 @@ class Submission:
 
     @classmethod
     def read(cls, folder: Path) -> Submission:
-        raw = json.loads((folder / SUBMISSION_FILE).read_text(encoding="utf-8"))
-        raw["told"]["variables"] = variables.kept(folder)
-        raw["processes"] = tuple(Process(**process) for process in raw["processes"])
-        raw["kernel"] = Owner(**raw["kernel"]) if raw["kernel"] else None
-        return cls(**raw)
+        """Raises FileNotFoundError; `fields.Damaged`."""
+        found = fields.read(cls, folder / SUBMISSION_FILE)
+        return replace(found, told={**found.told, "variables": variables.kept(folder)})
 
 
 @dataclass
@@ -72,14 +68,15 @@ class Journal:
 
     @classmethod
     def read(cls, folder: Path) -> Journal:
-        """What the process before has written; empty where there was none."""
+        """What the process before has written; empty where there was none. Raises
+        `fields.Damaged`."""
         try:
-            return cls(**json.loads((folder / JOURNAL_FILE).read_text(encoding="utf-8")))
+            return fields.read(cls, folder / JOURNAL_FILE)
         except FileNotFoundError:
             return cls()
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / JOURNAL_FILE, json.dumps(asdict(self)).encode())
+        replace_file(folder / JOURNAL_FILE, fields.encode(self))
 
 
 def write_links(links: Mapping[str, str], folder: Path) -> None:
@@ -88,8 +85,9 @@ def write_links(links: Mapping[str, str], folder: Path) -> None:
 
 
 def read_links(folder: Path) -> dict[str, str]:
-    """What `write_links` wrote; empty for a run that has none, or not yet."""
+    """What `write_links` wrote; empty for a run that has none, or not yet. Raises
+    `fields.Damaged`."""
     try:
-        return dict(json.loads((folder / LINKS_FILE).read_text(encoding="utf-8")))
+        return fields.load_texts(folder / LINKS_FILE)
     except FileNotFoundError:
         return {}

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.secrets import HIDDEN, STORED
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.folder import VARIABLES_FILE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 NOTE = f"The values of --env are not shown ({HIDDEN})."
-VARIABLES_FILE = "variables.json"
 
 
 def plain(variables: Mapping[str, str]) -> dict[str, str]:
@@ -64,7 +65,7 @@ def keep(values: Mapping[str, Any], folder: Path) -> None:
 def kept(folder: Path) -> dict[str, str]:
     """What was kept; empty once it has been forgotten."""
     try:
-        return dict(json.loads((folder / VARIABLES_FILE).read_text(encoding="utf-8")))
+        return fields.load_texts(folder / VARIABLES_FILE)
     except FileNotFoundError:
         return {}
 

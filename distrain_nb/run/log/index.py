@@ -14,7 +14,7 @@ import numpy as np
 from distrain_nb.run.log.column import Column
 from distrain_nb.run.log.reader import Line, line_of, pieces
 from distrain_nb.run.log.scan import WRITERS, Records, scan, writer
-from distrain_nb.worker.files.log import LOG_FILE
+from distrain_nb.worker.files.folder import LOG_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from distrain_nb.worker.files.log import LOG_FILE, parse
+from distrain_nb.worker.files.folder import LOG_FILE
+from distrain_nb.worker.files.log import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

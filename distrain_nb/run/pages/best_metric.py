@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, event_files, file_size
-from distrain_nb.run.streams import METRICS_FOLDER
 from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,10 +50,10 @@ def judged(events: EventFolder) -> Judged:
 
 def judged_for_good(folder: Path) -> Judged:
     """Of a run that has ended; read from its event files only once, unless they change."""
-    size = sum(file_size(path) for path in event_files(folder / METRICS_FOLDER))
+    size = sum(file_size(path) for path in event_files(folder / EVENTS_FOLDER))
     kept = _kept(folder, size)
     if kept is None:
-        events = EventFolder(folder / METRICS_FOLDER)
+        events = EventFolder(folder / EVENTS_FOLDER)
         events.read()
         kept = judged(events)
         _keep(folder, size, kept)

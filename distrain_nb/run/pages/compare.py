@@ -12,8 +12,8 @@ from distrain_nb.layout.options import texts
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.listing import Listing, Summary
 from distrain_nb.run.pages.media import hyperparameters
-from distrain_nb.run.streams import METRICS_FOLDER
 from distrain_nb.run.summary import brief, duration
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -125,7 +125,7 @@ def _settings(run: Run) -> dict[str, str]:
 
 def _hyperparameters(run: Run) -> dict[str, str]:
     """What its program told TensorBoard's HParams plugin."""
-    events = EventFolder(run.folder / METRICS_FOLDER)
+    events = EventFolder(run.folder / EVENTS_FOLDER)
     events.read()
     return {
         " ".join(filter(None, ("hparam", series, name))): str(value)

@@ -12,8 +12,8 @@ from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import Best, judged, judged_for_good
 from distrain_nb.run.run import Run
-from distrain_nb.run.streams import METRICS_FOLDER
 from distrain_nb.run.summary import UNREADABLE, Facts, Watched, facts, unreadable_facts
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +96,7 @@ class Listing:
             summary = Summary(told, run.line, run.experiment, found.last, found.best)
             self._ended[_key(run)] = summary
             return summary
-        events = self._events.setdefault(_key(run), EventFolder(run.folder / METRICS_FOLDER))
+        events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
         found = judged(events)
         return Summary(told, run.line, run.experiment, found.last, found.best)

@@ -7,8 +7,9 @@ import os
 import stat
 from pathlib import Path
 
+from distrain_nb.worker.files.folder import RESERVE_FILE
+
 FULL = (errno.ENOSPC, errno.EDQUOT)
-RESERVE = "reserve-%d"
 
 _OTHERS = 0o077
 # What some file systems say of a folder: that it can't be synced.
@@ -18,7 +19,7 @@ _NOT_SYNCED = (errno.EINVAL, errno.EBADF, errno.EACCES, errno.ENOTSUP)
 def replace_file(path: Path, data: bytes) -> None:
     """Write `data` to `path` in one step: readers see the old file or the new one, and so does
     whoever reads after a power cut."""
-    draft = path.with_name("%s.%d.draft" % (path.name, os.getpid()))
+    draft = path.with_name(f"{path.name}.{os.getpid()}.draft")
     try:
         draft.write_bytes(data)
         replace(draft, path)
@@ -87,9 +88,9 @@ def close_to_others(folder: Path) -> None:
     """
     found = folder.lstat()
     if found.st_uid != os.geteuid():
-        raise NotPrivate("%s belongs to another user (uid %d)" % (folder, found.st_uid))
+        raise NotPrivate(f"{folder} belongs to another user (uid {found.st_uid})")
     if not stat.S_ISDIR(found.st_mode):
-        raise NotPrivate("%s is not a folder" % folder)
+        raise NotPrivate(f"{folder} is not a folder")
     if not found.st_mode & _OTHERS:
         return
     try:
@@ -99,7 +100,7 @@ def close_to_others(folder: Path) -> None:
             return
         raise
     if folder.lstat().st_mode & _OTHERS:
-        raise NotPrivate("%s is open to others, and its file system keeps it so" % folder)
+        raise NotPrivate(f"{folder} is open to others, and its file system keeps it so")
 
 
 def reserve(folder: Path, files: int, size: int) -> None:
@@ -108,7 +109,7 @@ def reserve(folder: Path, files: int, size: int) -> None:
     Raises OSError where there is no room for one.
     """
     for number in range(files):
-        path = folder / (RESERVE % number)
+        path = folder / RESERVE_FILE.format(number)
         try:
             path.write_bytes(bytes(size))
         except OSError:
@@ -126,7 +127,7 @@ def give_up_reserve(folder: Path) -> None:
 
 
 def _give_up_one(folder: Path) -> bool:
-    for path in folder.glob(RESERVE.replace("%d", "*")):
+    for path in folder.glob(RESERVE_FILE.format("*")):
         try:
             path.unlink()
         except FileNotFoundError:  # another process needed it too

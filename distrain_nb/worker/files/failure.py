@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterable, Optional, Sequence
 
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import use_reserve
+from distrain_nb.worker.files.folder import FAILURE_FILE
 from distrain_nb.worker.files.status import Process
 
 # A process's sockets close before its parent hears of its death, so a peer's "connection closed"
@@ -39,18 +40,18 @@ class Failure:
 
     def write(self, folder: Path) -> None:
         """Leave word of it; on a full disk the exit status has to do."""
-        text = json.dumps(asdict(self), ensure_ascii=False).encode("utf-8", "replace")
+        path = folder / FAILURE_FILE.format(self.process)
         try:
-            use_reserve(_file(folder, self.process), text)
+            use_reserve(path, fields.encode(self))
         except OSError as error:
-            print("can't write %s: %s" % (_file(folder, self.process), error), file=sys.stderr)
+            print(f"can't write {path}: {error}", file=sys.stderr)
 
 
 def read(folder: Path, process: int) -> Optional[Failure]:
     """What the process wrote of its own failure, if it could."""
     try:
-        return Failure(**json.loads(_file(folder, process).read_text(encoding="utf-8")))
-    except FileNotFoundError:
+        return fields.read(Failure, folder / FAILURE_FILE.format(process))
+    except (FileNotFoundError, fields.Damaged):
         return None
 
 
@@ -63,21 +64,21 @@ def of_exit(process: int, status: int, killed_for_memory: bool) -> Failure:
 
 def of_launcher(status: int) -> Failure:
     """The failure of what starts the ranks of several hosts, when none of this host's failed."""
-    summary = "it ended with status %d; what failed is in the log of the rank's own host" % status
+    summary = f"it ended with status {status}; what failed is in the log of the rank's own host"
     return Failure(LAUNCHER, time.time(), summary)
 
 
 def describe_exit(status: int, killed_for_memory: bool = False) -> str:
     """A wait status in words; `status` is negative for a signal, as in subprocess."""
     if status >= 0:
-        return "exited with status %d and left no traceback" % status
+        return f"exited with status {status} and left no traceback"
     try:
         name = signal.Signals(-status).name
     except ValueError:
-        name = "signal %d" % -status
+        name = f"signal {-status}"
     if killed_for_memory:
-        return "was killed by %s: the machine, or its container, ran out of memory" % name
-    return "was killed by %s" % name
+        return f"was killed by {name}: the machine, or its container, ran out of memory"
+    return f"was killed by {name}"
 
 
 def first(failures: Iterable[Failure]) -> Failure:
@@ -89,8 +90,9 @@ def report(failures: Sequence[Failure], processes: Sequence[Process]) -> str:
     """The first failure whole, then a line for each other process."""
     cause = first(failures)
     others = [p for p in processes if p.index != cause.process]
-    head = "%s failed%s: %s" % (_label(cause, processes), " first" if others else "", cause.summary)
-    lines = ["%s: %s" % (p.label, _short(p.outcome)) for p in others]
+    failed = "failed first" if others else "failed"
+    head = f"{_label(cause, processes)} {failed}: {cause.summary}"
+    lines = [f"{p.label}: {_short(p.outcome)}" for p in others]
     return "\n".join([head, *cause.traceback.splitlines(), *lines])
 
 
@@ -100,7 +102,3 @@ def _short(outcome: str) -> str:
 
 def _label(failed: Failure, processes: Sequence[Process]) -> str:
     return next((p.label for p in processes if p.index == failed.process), failed.label)
-
-
-def _file(folder: Path, process: int) -> Path:
-    return folder / ("failure-%d.json" % process)

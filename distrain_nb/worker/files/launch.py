@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Optional, Sequence, Tuple
 
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import LAUNCH_FILE
 from distrain_nb.worker.files.status import Owner
 
-LAUNCH_FILE = "launch.json"
-PROGRAM_FOLDER = "program"
-RESULTS_FOLDER = "results"
 RUN = "${RUN}"
 
 
@@ -60,22 +58,17 @@ class Launch:
     distributes: bool = True
 
     def write(self, folder: Path) -> None:
-        text = json.dumps(asdict(self), indent=1)
-        replace_file(folder / LAUNCH_FILE, text.encode())
+        replace_file(folder / LAUNCH_FILE, fields.encode(self, indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> Launch:
-        raw = json.loads((folder / LAUNCH_FILE).read_text(encoding="utf-8"))
-        raw["processes"] = tuple(ProcessSpec(**p) for p in raw["processes"])
-        raw["kernel"] = Owner(**raw["kernel"]) if raw["kernel"] else None
-        for name in ("preload", "results", "mpirun"):
-            raw[name] = tuple(raw[name])
-        return cls(**raw)
+        """Raises FileNotFoundError; `fields.Damaged`."""
+        return fields.read(cls, folder / LAUNCH_FILE)
 
 
 def fill(environment: Dict[str, str], folder: Path, ports: Sequence[int]) -> Dict[str, str]:
     """The environment with what was not known when it was planned."""
-    known = {"${PORT_%d}" % number: str(port) for number, port in enumerate(ports)}
+    known = {f"${{PORT_{number}}}": str(port) for number, port in enumerate(ports)}
     known[RUN] = str(folder)
     filled = dict(environment)
     for name, value in environment.items():

@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 from typing import Tuple
 
-LOG_FILE = "log.tsv"
+from distrain_nb.worker.files.folder import LOG_FILE
+
 MOVING_EVERY_S = 0.2
 LONGEST_LINE = 1 << 20
 HELD_AT_MOST = 64 << 20
@@ -60,7 +61,7 @@ class LogWriter:
         except OSError as error:
             if error.errno not in TROUBLES:
                 raise
-            self.trouble = "%s: %s" % (os.strerror(error.errno), self.path)
+            self.trouble = f"{os.strerror(error.errno)}: {self.path}"
             self._retry_at = time.monotonic() + RETRY_EVERY_S
             return False
         self.trouble = ""

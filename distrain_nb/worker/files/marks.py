@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Iterator
 
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import BEGUN_FILE, SUCCEEDED_FILE
 from distrain_nb.worker.files.status import Owner
 
 
 def begin(folder: Path, process: int) -> None:
     """This process is that rank."""
-    told = json.dumps(asdict(Owner.of(os.getpid())))
-    replace_file(_file(folder, "begun", process), told.encode())
+    replace_file(folder / BEGUN_FILE.format(process), fields.encode(Owner.of(os.getpid())))
 
 
 def succeed(folder: Path, process: int) -> None:
     """That rank has come to its end."""
-    _file(folder, "succeeded", process).touch()
+    (folder / SUCCEEDED_FILE.format(process)).touch()
 
 
 def has_succeeded(folder: Path, process: int) -> bool:
     """Whether that rank has come to its end."""
-    return _file(folder, "succeeded", process).exists()
+    return (folder / SUCCEEDED_FILE.format(process)).exists()
 
 
 def living(folder: Path) -> Iterator[int]:
     """The process ids of the ranks that are at work."""
-    for file in folder.glob("begun-*"):
-        owner = Owner(**json.loads(file.read_text(encoding="utf-8")))
+    for file in folder.glob(BEGUN_FILE.format("*")):
+        owner = fields.read(Owner, file)
         if owner.alive:
             yield owner.pid
-
-
-def _file(folder: Path, what: str, process: int) -> Path:
-    return folder / ("%s-%d" % (what, process))

@@ -106,7 +106,7 @@ def _warming(data: bytes) -> Optional[Warming]:
 def listen(address: Path) -> socket.socket:
     """A listener that takes the place of one that was there before."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    draft = address.with_suffix(".%d" % os.getpid())
+    draft = address.with_suffix(f".{os.getpid()}")
     if draft.exists():
         draft.unlink()
     with _short(draft) as name:
@@ -127,6 +127,6 @@ def _short(address: Path) -> Iterator[str]:
         yield str(address)
         return
     try:
-        yield "/proc/self/fd/%d/%s" % (folder, address.name)
+        yield f"/proc/self/fd/{folder}/{address.name}"
     finally:
         os.close(folder)

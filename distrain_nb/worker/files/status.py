@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import Any, Dict, Optional, Tuple, TypeVar
+from typing import Any, Dict, Optional, Tuple
 
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import use_reserve
+from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
 from distrain_nb.worker.machine.system import process_stat
 
-STATUS_FILE = "status.json"
-CANCEL_FILE = "cancel"
 TAKEN_UP_WITHIN_S = 30.0
 ROOM_BYTES = 32 << 10
 ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
@@ -37,6 +36,9 @@ class State(str, Enum):
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+_STATES = frozenset(str(state) for state in State)
 
 
 @dataclass(frozen=True)
@@ -85,23 +87,6 @@ class Progress:
     since: float = 0.0
 
 
-Part = TypeVar("Part")
-_NUMBER, _TEXT = (int, float), (str,)
-_KINDS = {
-    **dict.fromkeys(("phase", "label", "role", "outcome", "error", "note", "started"), _TEXT),
-    **dict.fromkeys(("done", "total", "since"), _NUMBER),
-    **dict.fromkeys(("index", "replica", "pid", "rank"), (int, type(None))),
-}
-
-
-def _sound(part: Part) -> Part:
-    """The part, if what it has is of the kinds that it should be. Raises TypeError."""
-    for name, value in vars(part).items():
-        if not isinstance(value, _KINDS.get(name, (object,))):
-            raise TypeError("%s is %.60r" % (name, value))
-    return part
-
-
 @dataclass(frozen=True)
 class Status:
     """State, the phase in words, and when each state was entered (seconds since the epoch)."""
@@ -121,20 +106,28 @@ class Status:
         return replace(self, **{"progress": None, **changes}, state=state, phase=phase, times=times)
 
     def write(self, folder: Path) -> None:
-        text = json.dumps(asdict(self), ensure_ascii=False, indent=1)
-        use_reserve(folder / STATUS_FILE, text.encode("utf-8", "replace"))
+        use_reserve(folder / STATUS_FILE, fields.encode(self, indent=1))
 
     @classmethod
     def read(cls, folder: Path) -> Status:
-        """Raises FileNotFoundError where no run has been started; ValueError, TypeError, KeyError
-        or AttributeError for what is no status."""
-        raw = json.loads((folder / STATUS_FILE).read_text(encoding="utf-8"))
-        raw["state"] = State(raw["state"])
-        raw["times"] = {state: float(at) for state, at in raw["times"].items()}
-        raw["supervisor"] = _sound(Owner(**raw["supervisor"])) if raw["supervisor"] else None
-        raw["processes"] = tuple(_sound(Process(**p)) for p in raw["processes"])
-        raw["progress"] = _sound(Progress(**raw["progress"])) if raw.get("progress") else None
-        return _sound(cls(**raw))
+        """A state that only a later version has counts as running for as long as somebody answers
+        for the run, and then as failed.
+
+        Raises FileNotFoundError where no run has been started; `fields.Damaged`.
+        """
+        path = folder / STATUS_FILE
+        raw = fields.load(path)
+        state = raw.get("state")
+        known = not isinstance(state, str) or state in _STATES
+        status = fields.decode(cls, raw if known else {**raw, "state": State.RUNNING}, path)
+        return status if known else status._of_a_later_version(str(state))
+
+    def _of_a_later_version(self, state: str) -> Status:
+        """The same run, whose state has a name that this version doesn't know."""
+        if self.answered_for:
+            return replace(self, phase=self.phase or state)
+        later = f"its state is {state!r}, which a later version of distrain-nb has written"
+        return replace(self, state=State.FAILED, error="\n".join(filter(None, (later, self.error))))
 
     @classmethod
     def current(cls, folder: Path) -> Status:
@@ -188,8 +181,8 @@ def _exists(pid: int) -> bool:
 def _why_unsaid(folder: Path) -> str:
     """What keeps a process from saying how a run ended; empty if nothing does."""
     if not os.access(str(folder), os.W_OK):
-        return "; %s can't be written" % folder
+        return f"; {folder} can't be written"
     disk = os.statvfs(str(folder))
     if disk.f_bavail * disk.f_frsize < ROOM_BYTES:
-        return "; there is no space left on the disk of %s" % folder
+        return f"; there is no space left on the disk of {folder}"
     return ""

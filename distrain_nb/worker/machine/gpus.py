@@ -69,7 +69,7 @@ class Gpus:
         return None if failed else device
 
 
-def _listed(names: str) -> "list[str]":
+def _listed(names: str) -> list[str]:
     """CUDA stops at the first that is none: `-1` or nothing."""
     visible = []
     for name in names.split(","):

@@ -107,7 +107,7 @@ def process_stat(pid: int) -> List[str]:
     Raises OSError when it can't be read: the process may be there.
     """
     try:
-        stat = Path("/proc/%d/stat" % pid).read_text(errors="replace")
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return []
     return stat.rpartition(")")[2].split()

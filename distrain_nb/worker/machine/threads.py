@@ -18,7 +18,7 @@ _LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
 _SETTERS = (
     "omp_set_num_threads",
     "MKL_Set_Num_Threads",
-    *("%sopenblas_set_num_threads%s" % (a, z) for a in ("", "scipy_") for z in ("", "64_")),
+    *(f"{a}openblas_set_num_threads{z}" for a in ("", "scipy_") for z in ("", "64_")),
 )
 
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.metrics import writer
 
-RESOURCES_FOLDER = "resources"
 FIRST_AFTER_S = 0.5
 EVERY_S = 2.0
 SHARE_OF_TIME = 0.004
@@ -137,7 +137,7 @@ def _pid(watched: Watched, processes: _Processes) -> int:
     wanted = b"OMPI_COMM_WORLD_RANK=%d" % watched.mpi_rank
     for child in processes.children.get(watched.pid, []):
         try:
-            environment = Path("/proc/%d/environ" % child).read_bytes()
+            environment = Path(f"/proc/{child}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError):
             continue
         if wanted in environment.split(b"\0"):

@@ -60,8 +60,8 @@ def _numbers_of(
 ) -> Dict[str, float]:
     if metrics is not None and not isinstance(metrics, Mapping):
         raise TypeError(
-            "log_metrics takes a mapping from names to numbers, not %r; "
-            "a step is given by its name: log_metrics(step=3, loss=0.25)" % (metrics,)
+            f"log_metrics takes a mapping from names to numbers, not {metrics!r}; "
+            "a step is given by its name: log_metrics(step=3, loss=0.25)"
         )
     named = {**(metrics or {}), **values}
     return {_tag(name): _number(name, value) for name, value in named.items()}
@@ -69,7 +69,7 @@ def _numbers_of(
 
 def _tag(name: Any) -> str:
     if not isinstance(name, str) or not name:
-        raise TypeError("the name of a metric must be a string, not %r" % (name,))
+        raise TypeError(f"the name of a metric must be a string, not {name!r}")
     return name
 
 
@@ -82,7 +82,7 @@ def _number(name: str, value: Any) -> float:
             return float("inf") if value > 0 else float("-inf")
         except (TypeError, ValueError):
             pass
-    raise TypeError("metric %r: expected a number, got %s" % (name, _described(value)))
+    raise TypeError(f"metric {name!r}: expected a number, got {_described(value)}")
 
 
 def _dimensions(value: Any) -> Optional[Tuple[Any, ...]]:
@@ -98,18 +98,16 @@ def _dimensions(value: Any) -> Optional[Tuple[Any, ...]]:
 def _described(value: Any) -> str:
     shape = _dimensions(value)
     if shape:
-        return "a %s of shape %r: reduce it first, for example with .mean()" % (
-            type(value).__name__,
-            shape,
-        )
-    return "%.60r, a %s" % (value, type(value).__name__)
+        kind = type(value).__name__
+        return f"a {kind} of shape {shape!r}: reduce it first, for example with .mean()"
+    return f"{value!r:.60}, a {type(value).__name__}"
 
 
 def _step(step: Any) -> int:
     try:
         return int(step.__index__())
     except (AttributeError, TypeError):
-        raise TypeError("step must be a whole number, not %r" % (step,)) from None
+        raise TypeError(f"step must be a whole number, not {step!r}") from None
 
 
 class _Reports:
@@ -143,7 +141,7 @@ class _Reports:
             broken = self._files.pop(folder, None)
             if broken is not None:
                 broken.close()
-            warnings.warn("metrics could not be written: %s" % error, stacklevel=4)
+            warnings.warn(f"metrics could not be written: {error}", stacklevel=4)
 
     def forget_files(self) -> None:
         """In a forked child: the parent's files are the parent's, and its lock may be held."""
@@ -165,7 +163,8 @@ def _report(
             if folder:
                 _reports.write(Path(folder, series), at, group)
             else:
-                print("step %d  %s" % (at, "  ".join("%s %.6g" % pair for pair in group.items())))
+                line = "  ".join(f"{name} {value:.6g}" for name, value in group.items())
+                print(f"step {at}  {line}")
 
 
 class _EventFile:
@@ -173,12 +172,8 @@ class _EventFile:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        name = "events.out.tfevents.%010d.%s.%d.%d" % (
-            time.time(),
-            socket.gethostname(),
-            os.getpid(),
-            next(_numbers),
-        )
+        place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+        name = f"events.out.tfevents.{int(time.time()):010d}.{place}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(str(folder / name), flags, 0o644)
         self.write(first_event(time.time()))

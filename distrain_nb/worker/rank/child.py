@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.rank import interactive
 from distrain_nb.worker.rank.program import FOLDER_VARIABLE, MAIN, Piece, execute, read_pieces
 from distrain_nb.worker.rank.rank import RUN_FOLDER_VARIABLE

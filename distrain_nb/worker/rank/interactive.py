@@ -56,8 +56,8 @@ def _no_breakpoint(*_: Any, **__: Any) -> None:
 
 def _nobody(asks: str) -> str:
     return (
-        "%s has nobody to ask in a run: print what you want to know, "
-        "or run the cell in the notebook without %%%%distrain" % asks
+        f"{asks} has nobody to ask in a run: print what you want to know, "
+        "or run the cell in the notebook without %%distrain"
     )
 
 

@@ -15,7 +15,8 @@ from typing import Any, Dict, Sequence
 
 from distrain_nb.worker.files import marks
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
+from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import program, tracebacks, values, world
 from distrain_nb.worker.rank.wrapped import ResultWriter
@@ -69,10 +70,10 @@ def leave(status: int) -> None:
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:
     missing = [name for name in names if name not in namespace]
     if missing:
-        raise NameError("--result asks for %s, which was never set" % ", ".join(missing))
+        raise NameError(f"--result asks for {', '.join(missing)}, which was never set")
     unsaved = values.dump({name: namespace[name] for name in names}, folder, ResultWriter)
     for name, reason in unsaved.items():
-        print("--result %s could not be saved: %s" % (name, reason), file=sys.stderr)
+        print(f"--result {name} could not be saved: {reason}", file=sys.stderr)
 
 
 def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
@@ -84,7 +85,7 @@ def _requested_exit(request: SystemExit, folder: Path, process: int) -> int:
         first = str(request.code).splitlines()[:1]
         status, reason = FAILED, "".join(": " + line for line in first)
         print(request.code, file=sys.stderr)
-    summary = "exited with status %d%s" % (status, reason)
+    summary = f"exited with status {status}{reason}"
     text = tracebacks.format_exception(request)
     Failure(process, time.time(), summary, text).write(folder)
     return status
@@ -118,13 +119,14 @@ def main(folder: Path) -> None:
     process = int(os.environ["OMPI_COMM_WORLD_LOCAL_RANK"])
     marks.begin(folder, process)
     for number, stream in ((1, "o"), (2, "e")):
-        os.dup2(os.open(str(pipe_of(folder, process, stream)), os.O_WRONLY), number)
+        os.dup2(os.open(str(folder / PIPE.format(process, stream)), os.O_WRONLY), number)
     launch = Launch.read(folder)
     spec = launch.processes[process]
-    if os.environ["OMPI_COMM_WORLD_RANK"] != str(spec.rank):
+    rank = os.environ["OMPI_COMM_WORLD_RANK"]
+    if rank != str(spec.rank):
         sys.exit(
-            "mpirun placed rank %s where rank %s belongs: leave --map-by and --rank-by out of the "
-            "MPI options" % (os.environ["OMPI_COMM_WORLD_RANK"], spec.rank)
+            f"mpirun placed rank {rank} where rank {spec.rank} belongs: "
+            "leave --map-by and --rank-by out of the MPI options"
         )
     os.environ.update(spec.environment)
     os.chdir(launch.working_folder)
@@ -139,11 +141,6 @@ def add_packages() -> None:
     packages = os.environ.get("DISTRAIN_PACKAGES", "")
     if os.path.isdir(packages):
         site.addsitedir(packages)
-
-
-def pipe_of(folder: Path, process: int, stream: str) -> Path:
-    """The named pipe through which a rank that somebody else started reaches the log."""
-    return folder / ("pipe-%d.%s" % (process, stream))
 
 
 if __name__ == "__main__":

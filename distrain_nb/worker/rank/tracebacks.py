@@ -48,8 +48,8 @@ def without_native_frames(text: str) -> str:
     return _NATIVE_FRAMES.sub(_count, text)
 
 
-def _count(found: "re.Match[str]") -> str:
-    return "  (%d frames of C++; the log has them)\n" % len(found[0].strip().splitlines())
+def _count(found: re.Match[str]) -> str:
+    return f"  ({len(found[0].strip().splitlines())} frames of C++; the log has them)\n"
 
 
 def _tidy(report: Any, seen: Set[int]) -> None:

@@ -25,7 +25,7 @@ from distrain_nb.worker.pickles import Reader, Restoring, Writer
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
 CARRIED = "main.values"  # the folder next to main.py
-_open: Dict[Path, "_Stored"] = {}
+_open: Dict[Path, _Stored] = {}
 
 
 class Entry(NamedTuple):
@@ -48,7 +48,7 @@ class Index(NamedTuple):
         return json.dumps({**self._asdict(), "entries": [e._asdict() for e in self.entries]})
 
     @classmethod
-    def from_json(cls, text: str) -> "Index":
+    def from_json(cls, text: str) -> Index:
         data = json.loads(text)
         data["entries"] = [Entry(**entry) for entry in data["entries"]]
         return cls(**data)
@@ -175,9 +175,10 @@ class _Stored:
 
     def get(self, name: str) -> Any:
         if name in self.index.unsaved:
-            raise ValueError("%s was not saved: %s" % (name, self.index.unsaved[name]))
+            raise ValueError(f"{name} was not saved: {self.index.unsaved[name]}")
         if name not in self.entries:
-            raise KeyError("no value is named %s; there are: %s" % (name, ", ".join(self.names)))
+            there = ", ".join(self.names)
+            raise KeyError(f"no value is named {name}; there are: {there}")
         if not self.index.together:
             return self._read(name)
         while name not in self.loaded:  # in order: a pickle may refer to one before it

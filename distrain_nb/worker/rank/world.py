@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER, Launch
+from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
+from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.rank.program import MAIN
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
@@ -49,14 +50,14 @@ def check(folder: Path, process: int, before: FrozenSet[str]) -> None:
         why = _alone(_Program(folder / PROGRAM_FOLDER, before))
         if why:
             print(_SAID % (rank, world, why), file=sys.stderr, flush=True)
-            replace_file(_file(folder, process), why.encode())
+            replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
-        print("distrain: can't tell the size of the world: %r" % error, file=sys.stderr)
+        print(f"distrain: can't tell the size of the world: {error!r}", file=sys.stderr)
 
 
 def note(folder: Path, processes: int) -> str:
     """What to tell of a run whose ranks have worked alone; empty where none has."""
-    files = [_file(folder, number) for number in range(processes)]
+    files = [folder / ALONE_FILE.format(number) for number in range(processes)]
     found = [file for file in files if file.exists()]
     if not found:
         return ""
@@ -67,10 +68,6 @@ def note_in(lines: Iterable[str]) -> str:
     """The same from what ranks have written into their log."""
     found = (_SAYS.match(line) for line in lines)
     return next((_NOTE % said["why"] for said in found if said), "")
-
-
-def _file(folder: Path, process: int) -> Path:
-    return folder / ("alone-%d" % process)
 
 
 def _cluster() -> str:
@@ -90,7 +87,7 @@ class _Program:
         return any(p in sys.modules and (p not in self._before or self._names(p)) for p in packages)
 
     def _names(self, package: str) -> bool:
-        line = r"^[ \t]*(from|import)[ \t][^#\n]*\b%s\b" % re.escape(package)
+        line = rf"^[ \t]*(from|import)[ \t][^#\n]*\b{re.escape(package)}\b"
         return re.search(line, self._text, re.M) is not None
 
     @property
@@ -105,11 +102,11 @@ def _alone(program: _Program) -> str:
         return ""
     one = [name for name, size in sizes if size == 1]
     if one:
-        return "%s knows of 1 process" % " and ".join(one)
+        return f"{' and '.join(one)} knows of 1 process"
     if program.knows_its_place:
         return ""
     never = [name for name, size in sizes if size is None]
-    return "%s was never initialized" % " and ".join(never) if never else ""
+    return f"{' and '.join(never)} was never initialized" if never else ""
 
 
 def _sizes(program: _Program) -> Iterator[Size]:

@@ -49,9 +49,9 @@ def gather_first(name: str) -> str:
     """What to write where a result is a sharded module of that name."""
     return (
         "each rank holds a part of its weights: write on all ranks weights = "
-        "get_model_state_dict(%s, options=StateDictOptions(full_state_dict=True, "
+        f"get_model_state_dict({name}, options=StateDictOptions(full_state_dict=True, "
         "cpu_offload=True)), both from torch.distributed.checkpoint.state_dict, and bring back "
-        "--result weights" % name
+        "--result weights"
     )
 
 

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import List, TextIO
 
-from distrain_nb.worker.files.launch import PROGRAM_FOLDER, RESULTS_FOLDER, Launch
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
+from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.rank import rank
@@ -98,7 +99,7 @@ def _echo(records: bytes, labels: List[str]) -> None:
         if kind.islower():
             stream = sys.stdout if kind == "o" else sys.stderr
             label = labels[process] if process < len(labels) else SERVICE.label
-            _print("[%s] %s" % (label, text), stream)
+            _print(f"[{label}] {text}", stream)
 
 
 def _print(text: str, stream: TextIO) -> None:

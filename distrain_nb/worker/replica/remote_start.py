@@ -53,7 +53,7 @@ def ask(host: str, command: str) -> int:
         connection.settimeout(None)
         answer = stream.readline()
     if not answer:
-        print("%s does not start what mpirun asks it to" % host, file=sys.stderr)
+        print(f"{host} does not start what mpirun asks it to", file=sys.stderr)
         return 1
     told = json.loads(answer)
     if told["failure"]:
@@ -80,7 +80,7 @@ def _word(folder: Path, launch: Launch) -> Optional[Dict[str, Any]]:
     if not known:
         return None
     cause = failure.first(known)
-    label = "%s on %s" % (launch.processes[cause.process].label, socket.gethostname())
+    label = f"{launch.processes[cause.process].label} on {socket.gethostname()}"
     return asdict(replace(cause, process=failure.LAUNCHER, label=label))
 
 
@@ -106,7 +106,7 @@ def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
     """The first proven command, and the connection that it came by; all others are closed."""
     end = time.monotonic() + HOSTS_ARE_UP_WITHIN_S
     listener.settimeout(LOOK_EVERY_S)
-    proven: "Queue[Tuple[socket.socket, str]]" = Queue()
+    proven: Queue[Tuple[socket.socket, str]] = Queue()
     heard: List[socket.socket] = []
     while proven.empty():
         if time.monotonic() > end:
@@ -130,7 +130,7 @@ def _asked(listener: socket.socket) -> Tuple[socket.socket, str]:
     return connection, command
 
 
-def _hear(connection: socket.socket, proven: "Queue[Tuple[socket.socket, str]]") -> None:
+def _hear(connection: socket.socket, proven: Queue[Tuple[socket.socket, str]]) -> None:
     """Whoever can't prove in time that it is of this run is refused and forgotten."""
     try:
         proven.put((connection, _proven(connection)))
@@ -190,7 +190,7 @@ def _connect(address: str) -> socket.socket:
             return socket.create_connection((host, int(port)), timeout=ANSWER_WITHIN_S)
         except OSError as error:
             if time.monotonic() > end:
-                sys.exit("%s has not come up in half an hour: %s" % (address, error))
+                sys.exit(f"{address} has not come up in half an hour: {error}")
             time.sleep(RETRY_EVERY_S)
 
 

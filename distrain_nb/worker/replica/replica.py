@@ -62,7 +62,7 @@ class Replica:
         hosts = sorted(told["hosts"])
         number = hosts.index(told["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
-        return cls(role, index, number, tuple("%s:%d" % (h, SAGEMAKER_PORT) for h in hosts))
+        return cls(role, index, number, tuple(f"{h}:{SAGEMAKER_PORT}" for h in hosts))
 
     @classmethod
     def _of_cluster_spec(cls, spec: Mapping[str, Any]) -> Replica:
@@ -88,7 +88,7 @@ class Replica:
 
 def label(role: str, index: int, rank: Optional[int]) -> str:
     """What a process is called in logs and reports: `rank 3`, `ps 0`, `evaluator 0`."""
-    return "rank %d" % rank if rank is not None else "%s %d" % (TITLES[role], index)
+    return f"rank {rank}" if rank is not None else f"{TITLES[role]} {index}"
 
 
 def place(local: int, per_replica: int, group: int, groups: int) -> Dict[str, str]:

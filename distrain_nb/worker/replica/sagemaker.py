@@ -31,7 +31,7 @@ def told(root: Path = ROOT) -> bool:
 def interface(root: Path = ROOT) -> str:
     """The network interface that the hosts reach each other by; empty where it is not here."""
     name = str(_read(root, "resourceconfig").get("network_interface_name", ""))
-    return name if name and os.path.isdir("/sys/class/net/%s" % name) else ""
+    return name if name and os.path.isdir(f"/sys/class/net/{name}") else ""
 
 
 def folders(root: Path = ROOT) -> Dict[str, str]:
@@ -106,10 +106,10 @@ def _decoded(value: Any) -> Any:
         return value
 
 
-def _argument(name: str, value: Any) -> "list[str]":
+def _argument(name: str, value: Any) -> list[str]:
     """A hyperparameter as scripts get it on their command line."""
     if isinstance(value, dict):
-        value = ",".join("%s=%s" % pair for pair in sorted(value.items()))
+        value = ",".join(f"{key}={each}" for key, each in sorted(value.items()))
     return [("--" if len(name) > 1 else "-") + name, "" if value is None else str(value)]
 
 
@@ -124,7 +124,7 @@ def _neuron_cores() -> int:
     return sum(device.get("nc_count", 0) for device in json.loads(devices or "[]"))
 
 
-def _listed(*command: str) -> "list[str]":
+def _listed(*command: str) -> list[str]:
     """The lines that a command prints; none where it is not installed or finds nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)

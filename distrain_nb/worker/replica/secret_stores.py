@@ -41,14 +41,14 @@ def fetch() -> None:
         try:
             os.environ[variable] = read(secret)
         except SecretUnavailable as wrong:
-            raise SecretUnavailable("no %s: the secret %s %s" % (variable, secret, wrong)) from None
+            raise SecretUnavailable(f"no {variable}: the secret {secret} {wrong}") from None
 
 
 def _googles(secret: str) -> str:
     metadata = os.environ.get("GCE_METADATA_HOST", _METADATA)
     answer = _ask("http://" + metadata + _TOKEN, {"Metadata-Flavor": "Google"})
     store = os.environ.get("CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER", _SECRET_MANAGER)
-    url = "%s/v1/%s:access" % (store.rstrip("/"), secret)
+    url = f"{store.rstrip('/')}/v1/{secret}:access"
     found = _ask(url, {"Authorization": "Bearer " + answer["access_token"]})
     return base64.b64decode(found["payload"]["data"]).decode()
 
@@ -66,7 +66,7 @@ def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
                 raise SecretUnavailable(_refusal(wrong)) from None
         except OSError as wrong:
             if not left:
-                raise SecretUnavailable("is out of reach: %s" % wrong) from None
+                raise SecretUnavailable(f"is out of reach: {wrong}") from None
         time.sleep(_PAUSE_S)
     raise AssertionError("unreachable")
 
@@ -80,7 +80,7 @@ def _refusal(wrong: urllib.error.HTTPError) -> str:
     hint = ""
     if wrong.code == 403:
         hint = ". The job's service account needs roles/secretmanager.secretAccessor on it"
-    return "can't be read: %d %s%s" % (wrong.code, said, hint)
+    return f"can't be read: {wrong.code} {said}{hint}"
 
 
 def _amazons(secret: str) -> str:
@@ -97,7 +97,7 @@ def _amazons(secret: str) -> str:
         hint = ""
         if "AccessDenied" in str(wrong):
             hint = ". The job's role needs secretsmanager:GetSecretValue on it"
-        raise SecretUnavailable("can't be read: %s%s" % (wrong, hint)) from None
+        raise SecretUnavailable(f"can't be read: {wrong}{hint}") from None
     text = found.get("SecretString") or found["SecretBinary"].decode()
     return _value(text, key) if key else str(text)
 
@@ -106,4 +106,4 @@ def _value(text: str, key: str) -> str:
     try:
         return str(json.loads(text)[key])
     except (ValueError, LookupError, TypeError):
-        raise SecretUnavailable("is no JSON object with the key %r" % key) from None
+        raise SecretUnavailable(f"is no JSON object with the key {key!r}") from None

@@ -38,4 +38,4 @@ def mirrored(hosts: Sequence[str], number: int) -> Dict[str, Any]:
 
 
 def _at(hosts: Sequence[str], port: int) -> List[str]:
-    return ["%s:%d" % (host, port) for host in hosts]
+    return [f"{host}:{port}" for host in hosts]

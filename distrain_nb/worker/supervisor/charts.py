@@ -99,7 +99,7 @@ class StrayCharts:
             if process in self._series:
                 return process
             try:
-                stat = Path("/proc/%d/stat" % process).read_text()
+                stat = Path(f"/proc/{process}/stat").read_text()
             except OSError:
                 return None
             process = int(stat.rpartition(")")[2].split()[1])
@@ -139,7 +139,7 @@ def _event_files(root: Path, target: Path) -> Iterator[Path]:
                 folders.append(Path(entry.path))
 
 
-def _is_searched(entry: "os.DirEntry[str]") -> bool:
+def _is_searched(entry: os.DirEntry[str]) -> bool:
     hidden = entry.name.startswith(".") or entry.name in SKIPPED
     return not hidden and entry.is_dir(follow_symlinks=False)
 

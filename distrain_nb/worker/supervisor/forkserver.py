@@ -26,14 +26,14 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Set
 
 from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.folder import CANCEL_FILE, SUPERVISOR_LOG
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
-from distrain_nb.worker.files.status import CANCEL_FILE, Owner, State, Status
+from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.supervisor import Supervisor, exit_status
 
 TURN_S, TURN_WITH_RUNS_S = 1.0, 0.1
-SUPERVISOR_LOG = "supervisor.log"
 
 
 class ForkServer:
@@ -173,7 +173,7 @@ class ForkServer:
 
 
 def _say_importing(folder: Path, what: str) -> None:
-    Status.read(folder).enter(State.STARTING, "importing %s" % what).write(folder)
+    Status.read(folder).enter(State.STARTING, f"importing {what}").write(folder)
 
 
 def _settle() -> None:
@@ -201,9 +201,9 @@ def supervise(folder: Path) -> None:
 
 def _in_words(error: BaseException) -> str:
     if not isinstance(error, OSError):
-        return "failed:\n%s" % traceback.format_exc()
+        return f"failed:\n{traceback.format_exc()}"
     way_out = "; `ulimit -n` says how many there may be" if error.errno == errno.EMFILE else ""
-    return "could not go on: %s%s" % (error, way_out)
+    return f"could not go on: {error}{way_out}"
 
 
 def _redirect_to(path: Path) -> None:
@@ -232,7 +232,7 @@ def _give_up(folder: Path, why: str) -> None:
     except FileNotFoundError:
         return
     try:
-        failed = status.enter(State.FAILED, "failed", error="the run's supervisor %s" % why)
+        failed = status.enter(State.FAILED, "failed", error=f"the run's supervisor {why}")
         failed.write(folder)
     except FileNotFoundError:  # the run has been deleted meanwhile
         pass

@@ -9,8 +9,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-WATCHED_FILE = "watched"  # a page has the log from its server
-SHOWN_FILE = "shown"  # a kernel shows the run on a page
+from distrain_nb.worker.files.folder import SHOWN_FILE, WATCHED_FILE
+
 # A page looks several times a second, and misses no more than this when it is slow.
 LOOKS_AGAIN_WITHIN_S = 5.0
 

@@ -16,6 +16,7 @@ from typing import Dict, List, Sequence
 
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.folder import PIPE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
 from distrain_nb.worker.rank import rank
@@ -36,7 +37,7 @@ class Child:
         self.signalled = False
 
     @property
-    def roles(self) -> "set[str]":
+    def roles(self) -> set[str]:
         return {spec.role for spec in self.specs.values()}
 
     def signal(self, number: signal.Signals) -> None:
@@ -165,7 +166,7 @@ def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output
     specs = dict(enumerate(launch.processes))
     for index in specs:
         for stream in "oe":
-            name = rank.pipe_of(folder, index, stream)
+            name = folder / PIPE.format(index, stream)
             os.mkfifo(str(name))
             _listen(os.open(str(name), os.O_RDONLY | os.O_NONBLOCK), index, stream, output)
     pipes = [os.pipe(), os.pipe()]

@@ -11,9 +11,10 @@ from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
-from distrain_nb.worker.files.status import CANCEL_FILE, Owner, Process, State, Status
+from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.metrics.resources import Sampler, Watched
 from distrain_nb.worker.rank import world
@@ -176,8 +177,8 @@ class Supervisor:
         for label in self._cut:
             output.say(
                 index,
-                "%s was still at work %g s after the primary had ended, and was stopped: what it "
-                "had not printed or saved is lost" % (label, self._launch.grace),
+                f"{label} was still at work {self._launch.grace:g} s after the primary had ended, "
+                "and was stopped: what it had not printed or saved is lost",
             )
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
@@ -219,7 +220,7 @@ class Supervisor:
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
         if self._launch.timeout and now >= self._deadline:
-            self._decide(State.FAILED, "it ran longer than --timeout %g" % self._launch.timeout)
+            self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
         if self._primary and self._primary.has_ended():
             self._decide(State.SUCCEEDED, "")
         if now >= self._judge_at:
@@ -252,7 +253,7 @@ class Supervisor:
         alone = world.note(self._folder, len(self._launch.processes))
         note = alone if state is State.SUCCEEDED else ""
         if lost:
-            note = "the last %d bytes of the log were lost: %s" % (lost, output.trouble)
+            note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         self._save(note=note)
         if self._failures and state is State.FAILED:
             error = failure.report(self._failures, self._status.processes)

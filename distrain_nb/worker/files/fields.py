@@ -1,0 +1,104 @@
+"""JSON files of a run's folder as dataclasses, whichever version of the package wrote them.
+
+A field that the class doesn't have is ignored, and one that the file doesn't have gets its default,
+so that versions may differ between a kernel, a server, a fork server and a carrier.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import MISSING, asdict, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Dict, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
+
+Part = TypeVar("Part")
+_UNIONS = (Union, getattr(types, "UnionType", Union))  # `Optional[str]`, and `str | None`
+_PLAIN: Dict[Any, Any] = {str: str, int: int, bool: bool, float: (int, float)}
+
+
+class Damaged(ValueError):
+    """A file is not what its name says: says which one, and what is wrong with it."""
+
+
+def read(kind: Type[Part], path: Path) -> Part:
+    """What the file says. Raises Damaged; OSError where it can't be read."""
+    return decode(kind, load(path), path)
+
+
+def load(path: Path) -> Dict[str, Any]:
+    """The file's JSON object. Raises Damaged for anything else; OSError."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as wrong:
+        raise Damaged(f"{path} is damaged: {wrong}") from None
+    if not isinstance(raw, dict):
+        raise Damaged(f"{path} is damaged: expected a JSON object, got {raw!r:.60}")
+    return raw
+
+
+def load_texts(path: Path) -> Dict[str, str]:
+    """The file's JSON object, whose values are strings. Raises Damaged; OSError."""
+    raw = load(path)
+    odd = next((name for name, value in raw.items() if not isinstance(value, str)), None)
+    if odd is not None:
+        raise Damaged(f"{path} is damaged: {odd} is {raw[odd]!r:.60}")
+    return raw
+
+
+def encode(part: Any, indent: Optional[int] = None) -> bytes:
+    """The dataclass as JSON; `indent` is for files that people read too."""
+    text = json.dumps(asdict(part), ensure_ascii=False, indent=indent)
+    return text.encode("utf-8", "replace")
+
+
+def decode(kind: Type[Part], raw: Dict[str, Any], path: Path) -> Part:
+    """The dataclass that the file's JSON object stands for, checked against its fields' types.
+
+    Those may be strings, numbers, booleans, other dataclasses, enumerations of strings, and
+    `Optional`, `Tuple[…, ...]`, `List` and `Dict[str, …]` of them. Raises Damaged.
+    """
+    try:
+        return _decode(kind, raw)
+    except (ValueError, OverflowError) as wrong:
+        raise Damaged(f"{path} is damaged: {wrong}") from None
+
+
+def _decode(kind: Type[Part], raw: Any) -> Part:
+    if not isinstance(raw, dict):
+        raise ValueError(f"expected a {kind.__name__}, got {raw!r:.60}")
+    hints, given = _hints(kind), {}  # type: ignore[arg-type]
+    for each in fields(kind):  # type: ignore[arg-type]
+        if each.name in raw:
+            given[each.name] = _value(hints[each.name], raw[each.name], each.name)
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise ValueError(f"{kind.__name__} has no {each.name!r}")
+    return kind(**given)
+
+
+@cache
+def _hints(kind: Any) -> Dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _value(kind: Any, raw: Any, name: str) -> Any:
+    if kind is Any:
+        return raw
+    if kind in _PLAIN:
+        if isinstance(raw, _PLAIN[kind]) and (kind is bool) == isinstance(raw, bool):
+            return kind(raw)
+        raise ValueError(f"{name} is {raw!r:.60}")
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in _UNIONS:
+        (only,) = (each for each in inner if each is not type(None))
+        return None if raw is None else _value(only, raw, name)
+    if is_dataclass(kind):
+        return _decode(kind, raw)  # type: ignore[arg-type]
+    if origin in (tuple, list) and isinstance(raw, list):
+        return origin(_value(inner[0], each, name) for each in raw)
+    if origin is dict and isinstance(raw, dict):
+        return {key: _value(inner[1], each, f"{name}.{key}") for key, each in raw.items()}
+    if origin is None and isinstance(raw, str):
+        return kind(raw)  # an enumeration
+    raise ValueError(f"{name} is {raw!r:.60}")

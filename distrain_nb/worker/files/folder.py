@@ -1,0 +1,59 @@
+"""The folder of a run: the name of every file in it, who writes it, and its format.
+
+Whoever wants to know about a run reads its folder, and not all who do so are of one version: a
+kernel, a server, a fork server and a carrier each have the package as it was when they were
+started. So a file keeps its name and the meaning of its fields. A later version may add fields that
+have a default, states and files; a reader ignores what it doesn't know and fills in what is missing
+(`fields.py`). JSON files are UTF-8 and are replaced in one step (`disk.py`).
+"""
+
+from __future__ import annotations
+
+# The number of what this module says, which each run's record has. It is raised when a reader that
+# goes by the rules above would get something wrong.
+SCHEMA = 1
+
+# Written when the run is put on the list (`run/store.py`).
+RECORD_FILE = "record.json"  # the row of the list, and `schema`
+OPTIONS_FILE = "options.json"  # options that took lists: name to values
+
+# Written by the backend.
+PROGRAM_FOLDER = "program"  # `rank/program.py`
+LAUNCH_FILE = "launch.json"  # `launch.Launch`
+
+# Written by whoever answers for the run: at first the kernel, then its fork server, its supervisor
+# or its carrier.
+STATUS_FILE = "status.json"  # `status.Status`
+LOG_FILE = "log.tsv"  # `log.py`
+SUPERVISOR_LOG = "supervisor.log"  # text: what the supervisor itself prints
+RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resources.py`)
+
+# Written by the ranks, or fetched from where they ran.
+EVENTS_FOLDER = "tensorboard"  # event files of TensorBoard's
+RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
+CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
+
+# Written for a run elsewhere (`backends/remote/`).
+SUBMISSION_FILE = "submission.json"  # `submission.Submission`: what its carrier is to do
+VARIABLES_FILE = "variables.json"  # values of `--env`, until the job has been sent; mode 0600
+JOURNAL_FILE = "carrier.json"  # `submission.Journal`: how far its carrier has come
+LINKS_FILE = "links.json"  # title to URL
+CARRIER_LOG = "carrier.log"  # text: what its carriers print
+LOCK_FILE = "carrier.lock"  # locked by the process that carries it
+
+# Empty files: that one is there, or when it was last touched, is all that it says.
+CANCEL_FILE = "cancel"  # by anybody: stop the run
+WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)
+SHOWN_FILE = "shown"  # a kernel shows the run on a page
+
+# Kept of a run that has ended; made anew where it is missing or of another version.
+METRICS_FILE = "metrics.json"  # `run/pages/best_metric.py`
+
+# One for each process of the run, by its index.
+FAILURE_FILE = "failure-{}.json"  # `failure.Failure`, by the process itself
+ALONE_FILE = "alone-{}"  # text: why it has trained by itself (`rank/world.py`)
+BEGUN_FILE = "begun-{}"  # `status.Owner`, by a rank that `mpirun` has started (`marks.py`)
+SUCCEEDED_FILE = "succeeded-{}"  # empty: that rank has come to its end
+PIPE = "pipe-{}.{}"  # a named pipe by which it reaches the log: stream `o` or `e`
+
+RESERVE_FILE = "reserve-{}"  # nothing but room, given up on a full disk
