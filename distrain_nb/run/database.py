@@ -24,17 +24,22 @@ DATABASE_FILE = "runs.db"
 LOCKED_AT_MOST_S = 10.0
 # SQLite's own limit of a path is 512 bytes, which the journal's name shares.
 _LONGEST_PATH = 500
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS runs (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    name TEXT NOT NULL,
-    backend TEXT NOT NULL,
-    created REAL NOT NULL,
-    experiment TEXT NOT NULL,
-    line TEXT NOT NULL,
-    handle TEXT
+# What takes a list from each version to the next; `PRAGMA user_version` is how many it has had. An
+# earlier version of the package goes on reading and writing it: steps add tables, and columns that
+# have a default. Version 0.1.0 made its table at 0.
+_MIGRATIONS = (
+    """
+    CREATE TABLE IF NOT EXISTS runs (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        name TEXT NOT NULL,
+        backend TEXT NOT NULL,
+        created REAL NOT NULL,
+        experiment TEXT NOT NULL,
+        line TEXT NOT NULL,
+        handle TEXT
+    )
+    """,
 )
-"""
 _REMEDIES = (
     ("no locks", "its file system has no locks: {way} on a local disk"),
     ("is locked", "another process has held it for {seconds:g} s: try again"),
@@ -55,7 +60,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
         _leave_write_ahead_log(database)
         with database:
             database.execute("BEGIN IMMEDIATE")
-            database.execute(_SCHEMA)
+            _migrate(database)
             yield database
 
 
@@ -82,6 +87,15 @@ def overwriting(folder: Path) -> Iterator[sqlite3.Connection]:
         _leave_write_ahead_log(database)
         database.execute("PRAGMA journal_mode = MEMORY")
         yield database
+
+
+def _migrate(database: sqlite3.Connection) -> None:
+    """Bring a list of an earlier version up to date; one of a later version stays as it is."""
+    version = max(0, database.execute("PRAGMA user_version").fetchone()[0])
+    for step in _MIGRATIONS[version:]:
+        database.execute(step)
+        version += 1
+        database.execute(f"PRAGMA user_version = {version}")
 
 
 @contextmanager

@@ -22,11 +22,14 @@ from distrain_nb.errors import (
 from distrain_nb.run.log.reader import Line, LogReader, still
 from distrain_nb.run.results import RETURNED, Results, is_ours
 from distrain_nb.run.summary import UNREADABLE
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.folder import (
     EVENTS_FOLDER,
     OPTIONS_FILE,
+    RECORD_FILE,
     RESOURCES_FOLDER,
     RESULTS_FOLDER,
+    SCHEMA,
 )
 from distrain_nb.worker.files.status import State, Status
 
@@ -290,8 +293,20 @@ class Run:
     def _why(self, wrong: Exception) -> str:
         if not self.folder.exists():
             why = f"its folder {self.folder} is gone"
-        elif isinstance(wrong, OSError | OptionError):
+        elif self._schema() > SCHEMA:
+            why = (
+                f"a later version of distrain-nb has written {self.folder} "
+                f"(schema {self._schema()}; this one reads {SCHEMA})"
+            )
+        elif isinstance(wrong, OSError | OptionError | fields.Damaged):
             why = str(wrong)
         else:
             why = f"{self.folder} is damaged ({type(wrong).__name__}: {wrong})"
         return f"run {self.id} ({self.name}) can't be read: {why}; `%distrain delete {self.id}`"
+
+    def _schema(self) -> int:
+        """The number of the rules by which its folder was written."""
+        with suppress(OSError, fields.Damaged):
+            number = fields.load(self.folder / RECORD_FILE).get("schema")
+            return number if isinstance(number, int) else SCHEMA
+        return SCHEMA

@@ -5,17 +5,20 @@ What a run's folder has is enough to list it again, should the file be lost.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
 from distrain_nb.errors import RunNotFound, StoreError
 from distrain_nb.run.database import DATABASE_FILE, overwriting, reading, writing
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
+from distrain_nb.worker.files.folder import OPTIONS_FILE, RECORD_FILE, SCHEMA
 from distrain_nb.worker.files.status import Owner, State, Status
 
 if TYPE_CHECKING:
@@ -23,10 +26,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-OPTIONS_FILE = "options.json"
-RECORD_FILE = "record.json"
 RUNS_FOLDER = "runs"
-_COLUMNS = ("id", "name", "backend", "created", "experiment", "line", "handle")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A run as `runs.db` and its folder's `record.json` have it: `handle` is JSON."""
+
+    id: int
+    name: str = ""
+    backend: str = "local"
+    created: float = 0.0
+    experiment: str = ""
+    line: str = ""
+    handle: str | None = "{}"
+
+
+_COLUMNS = tuple(column.name for column in dataclasses.fields(Row))
 
 
 @dataclass(frozen=True)
@@ -72,8 +88,15 @@ class Store:
         try:
             with writing(self.folder) as database:
                 number = max(self._newest(database), *self._numbers(), 0) + 1
-                values = (number, name or f"run-{number}", backend, time.time(), experiment, line)
-                row = dict(zip(_COLUMNS, (*values, json.dumps(dict(handle or {}))), strict=True))
+                row = Row(
+                    number,
+                    name or _default_name(number),
+                    backend,
+                    time.time(),
+                    experiment,
+                    line,
+                    json.dumps(dict(handle or {})),
+                )
                 folder = self._folder(number)
                 _fill(folder, row, options or {})
                 _insert(database, row)
@@ -120,7 +143,7 @@ class Store:
             self._prepare()
         with reading(self.folder) as database:
             rows = database.execute(f"SELECT * FROM runs {rest}", values).fetchall()
-        return [self._record(dict(row)) for row in rows]
+        return [self._record(_row_of(row)) for row in rows]
 
     def _check(self) -> None:
         """Raises StoreError if the folder is somebody else's."""
@@ -155,44 +178,63 @@ class Store:
         names = [f"{record.id} ({record.name})" for record in self.all()[:8]]
         return f"are {', '.join(names)}" if names else "are none yet"
 
-    def _record(self, row: dict[str, Any]) -> Record:
-        return Record(**{**row, "handle": _read_handle(row)}, folder=self._folder(row["id"]))
+    def _record(self, row: Row) -> Record:
+        return Record(
+            row.id,
+            row.name,
+            row.backend,
+            row.created,
+            row.experiment,
+            row.line,
+            _read_handle(row),
+            self._folder(row.id),
+        )
 
 
-def _fill(folder: Path, row: dict[str, Any], options: Mapping[str, Sequence[str]]) -> None:
+def _row_of(found: sqlite3.Row) -> Row:
+    """What this version knows of a row; a column that the list lacks has its default."""
+    return Row(**{name: found[name] for name in _COLUMNS if name in found.keys()})  # noqa: SIM118
+
+
+def _default_name(number: int) -> str:
+    return f"run-{number}"
+
+
+def _fill(folder: Path, row: Row, options: Mapping[str, Sequence[str]]) -> None:
     """Make a run's folder with all by which it can be listed."""
     private_folder(folder.parent)
     folder.mkdir()
     if options:
         replace_file(folder / OPTIONS_FILE, json.dumps(dict(options)).encode())
-    (folder / RECORD_FILE).write_text(json.dumps(row), encoding="utf-8")
+    replace_file(folder / RECORD_FILE, json.dumps({**asdict(row), "schema": SCHEMA}).encode())
     ours = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
     ours.enter(State.STARTING, "starting").write(folder)
 
 
-def _kept(folder: Path, number: int) -> dict[str, Any]:
-    """The row of a run that the list has lost; of one from an earlier version, what is known."""
+def _kept(folder: Path, number: int) -> Row:
+    """The row of a run that the list has lost; where it has no record, what is known."""
+    unknown = Row(number, _default_name(number), created=folder.lstat().st_mtime)
     try:
-        kept = json.loads((folder / RECORD_FILE).read_text(encoding="utf-8"))
-        return {name: kept[name] for name in _COLUMNS} | {"id": number}
-    except (OSError, ValueError, KeyError, TypeError):
-        created = folder.lstat().st_mtime
-        values = (number, f"run-{number}", "local", created, "", "", "{}")
-        return dict(zip(_COLUMNS, values, strict=True))
+        raw = {**asdict(unknown), **fields.load(folder / RECORD_FILE), "id": number}
+        return fields.decode(Row, raw, folder / RECORD_FILE)
+    except (OSError, fields.Damaged):
+        return unknown
 
 
-def _insert(database: sqlite3.Connection, row: Mapping[str, Any]) -> None:
+def _insert(database: sqlite3.Connection, row: Row) -> None:
     names = ", ".join(f":{name}" for name in _COLUMNS)
-    database.execute(f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) VALUES ({names})", row)
+    database.execute(
+        f"INSERT OR IGNORE INTO runs ({', '.join(_COLUMNS)}) VALUES ({names})", asdict(row)
+    )
 
 
 def _forget(database: sqlite3.Connection, run: Record) -> None:
     database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
 
-def _read_handle(row: Mapping[str, Any]) -> dict[str, Any]:
+def _read_handle(row: Row) -> dict[str, Any]:
     try:
-        return dict(json.loads(row["handle"] or "{}"))
+        return dict(json.loads(row.handle or "{}"))
     except (ValueError, TypeError):
         return {}
 

@@ -47,9 +47,10 @@ def load_texts(path: Path) -> Dict[str, str]:
     return raw
 
 
-def encode(part: Any, indent: Optional[int] = None) -> bytes:
-    """The dataclass as JSON; `indent` is for files that people read too."""
-    text = json.dumps(asdict(part), ensure_ascii=False, indent=indent)
+def encode(part: Any, indent: Optional[int] = None, *, ensure_ascii: bool = True) -> bytes:
+    """The dataclass as JSON. In ASCII it comes back as it was, names of files too that are no
+    UTF-8; else it is for people, and what UTF-8 can't say becomes `?`."""
+    text = json.dumps(asdict(part), ensure_ascii=ensure_ascii, indent=indent)
     return text.encode("utf-8", "replace")
 
 

@@ -106,7 +106,7 @@ class Status:
         return replace(self, **{"progress": None, **changes}, state=state, phase=phase, times=times)
 
     def write(self, folder: Path) -> None:
-        use_reserve(folder / STATUS_FILE, fields.encode(self, indent=1))
+        use_reserve(folder / STATUS_FILE, fields.encode(self, indent=1, ensure_ascii=False))
 
     @classmethod
     def read(cls, folder: Path) -> Status:

@@ -1,0 +1,217 @@
+"""Folders and lists that one version of the package has written and another has open."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.errors import RunFailed, RunUnreadable
+from distrain_nb.run import Run, Store
+from distrain_nb.run.pages.answers import answer
+from distrain_nb.worker.files import failure, fields
+from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.launch import Launch, ProcessSpec
+from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status
+from tests.run import reader_0_1_0 as old
+
+WRITTEN = Path(__file__).parent / "data" / "0.1.0"
+SUCCEEDED, FAILED, CARRIED = 3, 4, 5
+
+
+@pytest.fixture
+def home_0_1_0(home: Path) -> Path:
+    """DISTRAIN_HOME as version 0.1.0 left it."""
+    shutil.copytree(WRITTEN, home)
+    home.chmod(0o700)
+    return home
+
+
+@pytest.fixture
+def old_list(home_0_1_0: Path) -> Iterator[sqlite3.Connection]:
+    """The list as a process of version 0.1.0 has it open."""
+    path = home_0_1_0 / "runs.db"
+    with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
+        yield database
+
+
+def version(database: sqlite3.Connection) -> int:
+    return int(database.execute("PRAGMA user_version").fetchone()[0])
+
+
+def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    raw = json.loads(path.read_text())
+    change(raw)
+    path.write_text(json.dumps(raw))
+
+
+def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
+    night, broken, far = (api.attach(number) for number in (SUCCEEDED, FAILED, CARRIED))
+    assert [run.state for run in api.runs()] == ["succeeded", "failed", "succeeded"]
+    assert night.result["answer"] == {"rank": 0, "weights": [1.0, 2.0]}
+    assert night.options == {"param": ["lr=0.1", "epochs=5"]}
+    assert list(night.metrics()["loss"]) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
+    assert night.logs(1).splitlines() == [
+        *(f"[rank 1] step {n}" for n in range(5)),
+        "[rank 1] a warning",
+    ]
+    with pytest.raises(RunFailed, match="rank 1 failed first: ValueError: the batch is empty"):
+        broken.wait()
+    assert failure.read(broken.folder, 1) == Failure(**vars(old.Failure.read(broken.folder, 1)))
+    assert Launch.read(night.folder).processes[1].environment["RANK"] == "1"
+    assert far.rehearsed and far.result["total"] == 42
+    assert [line.text for line in far.lines(0)] == [f"line {n}" for n in range(20)]
+    assert Journal.read(far.folder).labels == ["rank 0", "service 0"]
+    assert Submission.read(far.folder).processes == (Process(0, "rank 0", "primary", 0, 0),)
+    assert answer(far, "metrics", {})
+
+
+def test_its_list_is_brought_up_to_date_while_it_has_it_open(old_list: sqlite3.Connection) -> None:
+    assert version(old_list) == 0
+    assert [record.id for record in old.records(old_list)] == [CARRIED, FAILED, SUCCEEDED]
+    added = Store().add("new", "local", "", "--on local", {"param": ["lr=1"]}, {"a": 1})
+    assert version(old_list) == 1
+    (newest, *_) = old.records(old_list)
+    assert vars(newest) == {name: getattr(added, name) for name in vars(newest)}
+    old.add(old_list, {**asdict(newest), "id": 7, "name": "theirs", "handle": "{}"})
+    assert version(old_list) == 1
+    assert [record.name for record in Store().all()][:2] == ["theirs", "new"]
+
+
+def test_a_migration_that_fails_changes_nothing(
+    old_list: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distrain_nb.run import database
+
+    steps = ("ALTER TABLE runs ADD COLUMN pinned INTEGER DEFAULT 0", "ALTER TABLE none ADD x")
+    monkeypatch.setattr(database, "_MIGRATIONS", (*database._MIGRATIONS, *steps))
+    before = list(old_list.iterdump())
+    with pytest.raises(Exception, match="no such table: none"):
+        Store().add("", "local", "", "")
+    assert version(old_list) == 0
+    assert list(old_list.iterdump()) == before
+
+
+def test_a_list_of_a_later_version_is_read_and_written(old_list: sqlite3.Connection) -> None:
+    old_list.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
+    old_list.execute("CREATE TABLE tags (run INTEGER, tag TEXT)")
+    old_list.execute("PRAGMA user_version = 99")
+    assert [run.id for run in api.runs()] == [CARRIED, FAILED, SUCCEEDED]
+    assert Store().add("", "local", "", "").id == 6
+    api.delete(api.attach(FAILED))
+    assert version(old_list) == 99
+    assert old_list.execute("SELECT id, pinned FROM runs ORDER BY id").fetchall() == [
+        (3, 0), (5, 0), (6, 0),
+    ]  # fmt: skip
+
+
+def test_a_list_that_lacks_a_column_is_read(old_list: sqlite3.Connection) -> None:
+    old_list.execute("ALTER TABLE runs DROP COLUMN experiment")
+    assert [(run.id, run.experiment) for run in api.runs()] == [(5, ""), (4, ""), (3, "")]
+
+
+def test_what_this_version_writes_version_0_1_0_reads(home: Path) -> None:
+    record = Store().add("night", "local", "first", "--on local", {}, {"a": 1})
+    assert old.kept(record.folder)["handle"] == '{"a": 1}'
+    ranks = (Process(0, "rank 0", "primary", 0, 0, 17, "stopped"),)
+    progress = Progress("sending", 1, 2, 3.0)
+    status = Status(State.QUEUED, "", {}, "e", "n", Owner.of(os.getpid()), ranks, progress)
+    spec = ProcessSpec("rank 0", "primary", 0, 0, {"RANK": "0"})
+    launch = Launch((spec,), "/", 1, ("json",), ("x",), ("mpirun",), kernel=Owner(1, "2"))
+    submission = Submission("vertex", {"region": "here"}, ranks, Owner(1, "2"), "")
+    journal = Journal({"a": 1}, 1.5, "jobs/1", {"next": 3}, 4, 5, ["rank 0"], ["no"], {"a": "b"})
+    failed = Failure(0, 1.0, "ValueError: x", "Traceback\n", "rank 0")
+    for each in (status, launch, submission, journal, failed):
+        each.write(record.folder)
+    pairs = (
+        *((each, old.Status.read(record.folder)) for each in (status, Status.read(record.folder))),
+        (launch, old.Launch.read(record.folder)),
+        (submission, old.Submission.read(record.folder)),
+        (journal, old.Journal.read(record.folder)),
+        (failed, old.Failure.read(record.folder, 0)),
+    )
+    for ours, theirs in pairs:
+        assert asdict(ours) == asdict(theirs)
+
+
+def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0_1_0: Path) -> None:
+    far, broken = api.attach(CARRIED).folder, api.attach(FAILED).folder
+    files = [
+        *(far / name for name in ("status.json", "carrier.json", "submission.json")),
+        *(broken / name for name in ("launch.json", "failure-1.json", "record.json")),
+    ]
+    readers: tuple[Callable[[], Any], ...] = (
+        *(lambda read=read: read(far) for read in (Status.read, Journal.read, Submission.read)),
+        lambda: Launch.read(broken),
+        lambda: failure.read(broken, 1),
+        lambda: api.attach(FAILED).record,
+    )
+    before = [read() for read in readers]
+    for file in files:
+        edited(file, lambda raw: raw.update(novel={"any": ["thing"]}))
+        edited(file, lambda raw: [each.update(novel=1) for each in raw.get("processes", ())])
+    (home_0_1_0 / "runs.db").unlink()
+    assert [read() for read in readers] == before
+    edited(far / "status.json", lambda raw: [raw.pop(name) for name in ("progress", "note")])
+    edited(far / "carrier.json", lambda raw: [raw.pop(name) for name in ("missing", "denied")])
+    edited(broken / "launch.json", lambda raw: [raw.pop(name) for name in ("follows", "timeout")])
+    assert [read() for read in readers] == before
+
+
+def in_state(run: Run, state: str, owner: Owner | None) -> Run:
+    def change(raw: dict[str, Any]) -> None:
+        raw.update(state=state, phase="", times={state: time.time() - 60})
+        raw.update(supervisor=owner and asdict(owner))
+
+    edited(run.folder / "status.json", change)
+    return run
+
+
+def test_a_state_of_a_later_version_is_told_by_its_name(home_0_1_0: Path) -> None:
+    run = in_state(api.attach(SUCCEEDED), "preempted", Owner.of(os.getpid()))
+    assert (run.state, run.status.phase) == (State.RUNNING, "preempted")
+    in_state(run, "preempted", Owner(os.getpid(), "before"))
+    with pytest.raises(RunFailed, match="'preempted', which a later version of distrain-nb"):
+        run.wait()
+    assert answer(run, "facts", {})["final"]
+    assert run.result["answer"]["rank"] == 0
+    assert "preempted" in (run.folder / "status.json").read_text()
+
+
+def test_what_a_later_version_says_in_another_way_is_said_to_be_its(home_0_1_0: Path) -> None:
+    run = api.attach(SUCCEEDED)
+    edited(run.folder / "status.json", lambda raw: raw.update(processes={"rank 0": 1}))
+    with pytest.raises(RunUnreadable, match=r"status.json is damaged: processes is"):
+        _ = run.state
+    edited(run.folder / "record.json", lambda raw: raw.update(schema=99))
+    with pytest.raises(RunUnreadable, match=r"a later version .*schema 99; this one reads 1"):
+        _ = run.state
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "[]", '"x"', '{"state": 1}', '{"sent": "x", "backend": 1, "x": 1}', "[" * 100_000]
+)
+def test_odd_files_are_named(tmp_path: Path, odd: str) -> None:
+    for name, read in (
+        ("status.json", Status.read),
+        ("launch.json", Launch.read),
+        ("carrier.json", Journal.read),
+        ("submission.json", Submission.read),
+    ):
+        (tmp_path / name).write_text(odd)
+        if name == "carrier.json" and odd == '{"state": 1}':
+            assert read(tmp_path) == Journal()  # all that it has is of a later version
+            continue
+        with pytest.raises(fields.Damaged, match=f"{name} is damaged: "):
+            read(tmp_path)
