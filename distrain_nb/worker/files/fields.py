@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import types
 from dataclasses import MISSING, asdict, fields, is_dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Dict, Optional, Type, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -78,7 +78,7 @@ def _decode(kind: Type[Part], raw: Any) -> Part:
     return kind(**given)
 
 
-@cache
+@lru_cache(maxsize=None)
 def _hints(kind: Any) -> Dict[str, Any]:
     return get_type_hints(kind)
 
