@@ -56,7 +56,7 @@ _REMEDIES = (
 @contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
     """One transaction that changes the list. Raises StoreError, and then nothing has changed."""
-    with _told(folder), _connected(folder) as database:
+    with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         with database:
             database.execute("BEGIN IMMEDIATE")
@@ -67,7 +67,7 @@ def writing(folder: Path) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def reading(folder: Path) -> Iterator[sqlite3.Connection]:
     """The list as it is. Raises StoreError."""
-    with _told(folder), _connected(folder) as database:
+    with _explained(folder), _connected(folder) as database:
         try:
             database.execute("SELECT 1 FROM runs LIMIT 1")
         except sqlite3.OperationalError as wrong:
@@ -83,7 +83,7 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def overwriting(folder: Path) -> Iterator[sqlite3.Connection]:
     """The same as `writing` without a journal on disk, for which a full disk has no room."""
-    with _told(folder), _connected(folder) as database:
+    with _explained(folder), _connected(folder) as database:
         _leave_write_ahead_log(database)
         database.execute("PRAGMA journal_mode = MEMORY")
         yield database
@@ -124,7 +124,7 @@ def _leave_write_ahead_log(database: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _explained(folder: Path) -> Iterator[None]:
     """Errors of SQLite as sentences."""
     path = folder / DATABASE_FILE
     if len(bytes(path)) > _LONGEST_PATH:
@@ -138,8 +138,8 @@ def _told(folder: Path) -> Iterator[None]:
         said = str(wrong) if _has_locks(folder) else "no locks"
         known = (text for sign, text in _REMEDIES if sign in said)
         what = next(known, f"{wrong}; {WAY_OUT}")
-        told = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
-        raise StoreError(f"the list of runs, {path}: {told}") from None
+        remedy = what.format(seconds=LOCKED_AT_MOST_S, way=WAY_OUT)
+        raise StoreError(f"the list of runs, {path}: {remedy}") from None
 
 
 def _has_locks(folder: Path) -> bool:

@@ -104,8 +104,8 @@ class Store:
             if folder is not None:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(wrong, OSError):
-                told = f"{wrong.filename or self.folder}: {wrong.strerror}"
-                raise StoreError(f"no run can be added: {told}; {WAY_OUT}") from None
+                reason = f"{wrong.filename or self.folder}: {wrong.strerror}"
+                raise StoreError(f"no run can be added: {reason}; {WAY_OUT}") from None
             raise
         return self._record(row)
 

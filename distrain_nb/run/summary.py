@@ -26,7 +26,7 @@ _WHERE = {
 UNREADABLE = "unreadable"  # what stands where other runs have their state
 
 
-class Watched(Protocol):
+class MonitoredRun(Protocol):
     """What a monitor needs of a run."""
 
     @property
@@ -81,8 +81,8 @@ class Facts:
 
     def as_json(self) -> dict[str, Any]:
         """As JSON values; a time that is no number is None."""
-        told: dict[str, Any] = finite.told(asdict(self))
-        return told
+        values: dict[str, Any] = finite.without_nan(asdict(self))
+        return values
 
     def line(self, now: float) -> str:
         """All of it in one line of text."""
@@ -95,7 +95,7 @@ class Facts:
         )
 
 
-def facts(run: Watched) -> Facts:
+def facts(run: MonitoredRun) -> Facts:
     """The run as it is now."""
     status = run.status
     state = status.state
@@ -119,7 +119,7 @@ def facts(run: Watched) -> Facts:
     )
 
 
-def unreadable_facts(run: Watched, why: str) -> Facts:
+def unreadable_facts(run: MonitoredRun, why: str) -> Facts:
     """What is known of a run whose files can't be read: nothing but what the list has."""
     return Facts(
         id=run.id,

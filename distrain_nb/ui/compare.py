@@ -6,7 +6,7 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.run.metrics.events import Key
-from distrain_nb.run.metrics.non_scalars import Shelf
+from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.pages.compare import Comparison, differences, line_name, title
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
@@ -93,9 +93,9 @@ class OverlaidMetrics(Metrics):
         return tuple(note for metrics in self._runs.values() for note in metrics.notes)
 
     @property
-    def shelf(self) -> Shelf:
+    def non_scalars(self) -> NonScalars:
         """Nothing: only scalars are laid over each other."""
-        return Shelf()
+        return NonScalars()
 
     def line(self, key: Key, points: int = 1_000) -> ChartLine:
         metrics, own = self._places[key]

@@ -73,7 +73,7 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
 
 def still_media(metrics: Metrics) -> str:
     """What else the event files have: hyperparameters whole, of the rest what there is."""
-    told = index(metrics.shelf)
+    told = index(metrics.non_scalars)
     kinds = [row["kind"] for row in told["rows"]]
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
     words = [f"{', '.join(counts)}: %distrain attach {metrics.folder.name}"] if counts else []
@@ -252,7 +252,7 @@ def _rules(name: str, key: str) -> str:
 
 
 def _notes(facts: Facts, metrics: Metrics) -> list[str]:
-    told = (facts.note, *metrics.notes, *index(metrics.shelf)["notes"])
+    told = (facts.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
     return [f"note: {note}" for note in told if note]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from distrain_nb.run.metrics.downsample import thin as thinned
+from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.run.metrics.events import EventFolder, Key
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.metrics.non_scalars import Shelf
+    from distrain_nb.run.metrics.non_scalars import NonScalars
     from distrain_nb.run.metrics.records import Points
 
 
@@ -66,13 +66,13 @@ class Metrics:
         return self._events.notes
 
     @property
-    def shelf(self) -> Shelf:
+    def non_scalars(self) -> NonScalars:
         """What there is besides scalars."""
-        return self._events.shelf
+        return self._events.non_scalars
 
     def line(self, key: Key, points: int = POINTS_SHOWN) -> ChartLine:
-        """The line thinned so that its peaks stay, to `points` points at most."""
-        return thin(self._events.points(key), points)
+        """The line downsampled so that its peaks stay, to `points` points at most."""
+        return chart_line(self._events.points(key), points)
 
     def last(self) -> dict[str, float]:
         """The newest value of each metric; the first series counts where there are several."""
@@ -84,14 +84,14 @@ class Metrics:
         return found
 
 
-def thin(points: Points, count: int) -> ChartLine:
-    """The line of these points, thinned."""
+def chart_line(points: Points, count: int) -> ChartLine:
+    """The line of these points, downsampled."""
     if not len(points):
         none = np.empty(0, np.float32)
         return ChartLine(none, none, float("nan"), 0.0, none, 0)
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
     began = began if math.isfinite(began) else 0.0
-    kept = thinned(points, count)
+    kept = downsample(points, count)
     x = kept["step"].astype(_width(kept["step"]))
     with np.errstate(over="ignore"):
         value = kept["value"].astype(np.float32)

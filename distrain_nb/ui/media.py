@@ -54,14 +54,14 @@ class LiveMedia:
         Reads no files: the charts do.
         """
         now = time.monotonic()
-        shelf = self._metrics.shelf
-        if shelf.seen == self._seen or (now < self._due and not last):
+        non_scalars = self._metrics.non_scalars
+        if non_scalars.seen == self._seen or (now < self._due and not last):
             return
-        self._due, self._seen = now + LOOK_EVERY_S, shelf.seen
+        self._due, self._seen = now + LOOK_EVERY_S, non_scalars.seen
         if self.widget is None:
             self.widget = _widget(self._metrics)
         else:
-            self.widget.index = index(shelf)
+            self.widget.index = index(non_scalars)
 
     @property
     def mark(self) -> str:
@@ -76,7 +76,7 @@ def _widget(metrics: Metrics) -> MediaWidget:
         home=fingerprint(folder.parents[1]),
         key=uuid4().hex,
         plotly=plotly().model_id,
-        index=index(metrics.shelf),
+        index=index(metrics.non_scalars),
     )
     answers(widget, about_run(folder))
     return widget

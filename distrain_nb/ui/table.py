@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from distrain_nb.run.pages.listing import Listed
+    from distrain_nb.run.pages.listing import ListedRun
 
 
 HEADINGS = ("run", "name", "state", "where", "layout", "best metric", "duration", "age")
@@ -99,7 +99,7 @@ class RunsTable:
         )
 
 
-def runs_table(runs: Iterable[Listed]) -> RunsTable:
+def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
     """The runs with their state, place, layout, best metric and times, in the order given."""
     return RunsTable(Listing().read(runs), time.time())
 

@@ -230,6 +230,6 @@ def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert len(folder.points(Key("", "loss"))) == 64
-    (pictures,) = folder.shelf.rows.values()
+    (pictures,) = folder.non_scalars.rows.values()
     assert len(pictures) == 64
     assert peak < 24 << 20

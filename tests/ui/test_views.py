@@ -16,7 +16,7 @@ from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.summary import brief, duration, facts, plural, progress_text
 from distrain_nb.ui import ansi, document, drawing, runs_table
-from distrain_nb.ui.lines import Metrics, thin
+from distrain_nb.ui.lines import Metrics, chart_line
 from distrain_nb.ui.report import in_a_line, report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
 from distrain_nb.worker.files.status import Progress, State, Status
@@ -272,7 +272,7 @@ def test_a_thinned_line_keeps_its_peaks() -> None:
     points["step"] = np.arange(len(points))
     points["value"][[1_234, 77_777]] = (50.0, -50.0)
     points["value"][5] = np.nan
-    line = thin(points, 1_000)
+    line = chart_line(points, 1_000)
     assert len(line.x) == 1_000
     assert line.x.dtype == line.y.dtype == np.float32
     assert np.nanmax(line.y) == 50.0
@@ -282,7 +282,7 @@ def test_a_thinned_line_keeps_its_peaks() -> None:
 
 def test_a_line_is_drawn_in_order_of_its_steps_and_large_steps_stay_exact() -> None:
     points = np.array([(2**40 + 1, 0, 1.0), (2**40, 0, 2.0)], dtype=POINT)
-    line = thin(points, 1_000)
+    line = chart_line(points, 1_000)
     assert line.x.tolist() == [2**40, 2**40 + 1]
     assert line.y.tolist() == [2.0, 1.0]
     assert line.last == 2.0

@@ -156,7 +156,7 @@ def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:
 
 def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, Offsets]:
     """Where it stopped, and the records that match."""
-    told = {
+    request = {
         "path": str(path),
         "begin": begin,
         "end": end,
@@ -165,7 +165,7 @@ def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, 
         "seconds": EXPRESSION_S,
     }
     program = [sys.executable, "-I", "-S", "-W", "ignore", expression.__file__]
-    done = subprocess.run(program, input=json.dumps(told).encode(), capture_output=True)
+    done = subprocess.run(program, input=json.dumps(request).encode(), capture_output=True)
     if done.returncode == -signal.SIGALRM:
         raise OptionError(
             f"regular expression {shown(wanted.pattern)} takes too long on this log: "

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.metrics.records import Points
 
 
-def thin(points: Points, count: int) -> Points:
+def downsample(points: Points, count: int) -> Points:
     """`count` of the points at most, in order of their steps, chosen so that peaks stay."""
     steps = points["step"]
     if (np.diff(steps) < 0).any():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from distrain_nb.run.metrics.non_scalars import Shelf
+from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.metrics.records import POINT, Points, Stretch, read_stretch
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Key(NamedTuple):
 
 
 class EventFolder:
-    """Scalars of all event files below a folder, from any writer; `shelf` knows of all else.
+    """Scalars of all event files below a folder, from any writer; `non_scalars` knows of all else.
 
     A folder that does not exist yet is one without metrics. A last record that is not whole yet
     is read when it is; a corrupt record is left out, and said in `notes`; nothing raises.
@@ -37,7 +37,7 @@ class EventFolder:
         self.path = path
         self._files: dict[Path, _File] = {}
         self._lines: dict[Key, _Line] = {}
-        self.shelf = Shelf()
+        self.non_scalars = NonScalars()
 
     def read(self) -> dict[Key, Points]:
         """What has been written since the last call, of dtype POINT, in order of arrival.
@@ -51,7 +51,7 @@ class EventFolder:
             series = path.parent.relative_to(self.path).as_posix().removeprefix(".")
             for base, stretch in file.read():
                 self._take(series, stretch, news)
-                self.shelf.add(series, path, base, stretch)
+                self.non_scalars.add(series, path, base, stretch)
         return {
             key: pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
             for key, pieces in news.items()
@@ -74,7 +74,7 @@ class EventFolder:
     def _begin_anew(self) -> dict[Key, list[Points]]:
         """Forget everything: nobody knows which points came from a file that is there no more."""
         forgotten = {key: [np.empty(0, dtype=POINT)] for key in self._lines}
-        self._files, self._lines, self.shelf = {}, {}, Shelf()
+        self._files, self._lines, self.non_scalars = {}, {}, NonScalars()
         return forgotten
 
     def _take(self, series: str, stretch: Stretch, news: dict[Key, list[Points]]) -> None:

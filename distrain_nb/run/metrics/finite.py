@@ -27,14 +27,14 @@ def in_words(value: float) -> float | str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def told(value: Any) -> Any:
+def without_nan(value: Any) -> Any:
     """A value of dicts, lists and tuples with None for every number that is not finite."""
     if isinstance(value, float):
         return or_none(value)
     if isinstance(value, dict):
-        return {name: told(each) for name, each in value.items()}
+        return {name: without_nan(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [told(each) for each in value]
+        return [without_nan(each) for each in value]
     return value
 
 

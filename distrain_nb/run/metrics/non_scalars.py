@@ -57,7 +57,7 @@ class Piece:
         return data[self.begin : self.end]
 
 
-class Shelf:
+class NonScalars:
     """Rows of pieces in order of arrival.
 
     `written` counts those of each row that were seen, `seen` all.

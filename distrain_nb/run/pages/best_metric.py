@@ -5,28 +5,27 @@ Of an ended run it is kept in its folder, so that a list of hundreds is read at 
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, event_files, file_size
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, METRICS_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-JUDGED_FILE = "judged.json"
 LOW_IS_GOOD = ("loss", "error", "perplexity", "mse", "mae", "rmse")
 HIGH_IS_GOOD = ("acc", "auc", "f1", "score", "precision", "recall", "reward", "bleu")
 HELD_OUT = ("val", "test", "eval")
 
 
 @dataclass(frozen=True)
-class Best:
-    """The metric that a run is judged by, and how far it got: `kind` is min, max or last."""
+class BestMetric:
+    """The metric that tells how good a run is, and its best value: `kind` is min, max or last."""
 
     tag: str
     kind: str
@@ -34,60 +33,66 @@ class Best:
 
 
 @dataclass(frozen=True)
-class Judged:
+class MetricValues:
     """The newest value of each metric, by tag, and the best one."""
 
     last: dict[str, float]
-    best: Best | None
+    best: BestMetric | None
 
 
-def judged(events: EventFolder) -> Judged:
+@dataclass(frozen=True)
+class _Kept:
+    """What is kept of event files that have so many bytes."""
+
+    size: int
+    values: MetricValues
+
+
+def metric_values(events: EventFolder) -> MetricValues:
     """From what has been read so far."""
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
-    return Judged(last, best(values))
+    return MetricValues(last, best_metric(values))
 
 
-def judged_for_good(folder: Path) -> Judged:
+def final_metric_values(folder: Path) -> MetricValues:
     """Of a run that has ended; read from its event files only once, unless they change."""
     size = sum(file_size(path) for path in event_files(folder / EVENTS_FOLDER))
     kept = _kept(folder, size)
     if kept is None:
         events = EventFolder(folder / EVENTS_FOLDER)
         events.read()
-        kept = judged(events)
+        kept = metric_values(events)
         _keep(folder, size, kept)
     return kept
 
 
-def best(values: dict[str, np.ndarray[Any, Any]]) -> Best | None:
+def best_metric(values: dict[str, np.ndarray[Any, Any]]) -> BestMetric | None:
     """The lowest of what should be low or the highest of what should be high, else the last value.
 
     A metric of held-out data comes before one of training data; NaN counts for nothing.
     """
-    judged = [tag for tag in values if _kind(tag) != "last"] or list(values)
-    for tag in sorted(judged, key=lambda tag: not _has(tag, HELD_OUT)):
+    candidates = [tag for tag in values if _kind(tag) != "last"] or list(values)
+    for tag in sorted(candidates, key=lambda tag: not _has(tag, HELD_OUT)):
         finite = values[tag][np.isfinite(values[tag])]
         if len(finite):
             kind = _kind(tag)
             chosen = {"min": finite.min(), "max": finite.max(), "last": finite[-1]}
-            return Best(tag, kind, float(chosen[kind]))
+            return BestMetric(tag, kind, float(chosen[kind]))
     return None
 
 
-def _kept(folder: Path, size: int) -> Judged | None:
+def _kept(folder: Path, size: int) -> MetricValues | None:
     try:
-        told = json.loads((folder / JUDGED_FILE).read_text(encoding="utf-8"))
-        if told["size"] != size:
-            return None
-        return Judged(told["last"], Best(**told["best"]) if told["best"] else None)
-    except (OSError, ValueError, KeyError, TypeError):  # none yet, or of another version
+        kept = fields.read(_Kept, folder / METRICS_FILE)
+    except (OSError, fields.Damaged):  # none yet, or of another version
         return None
+    return kept.values if kept.size == size else None
 
 
-def _keep(folder: Path, size: int, found: Judged) -> None:
+def _keep(folder: Path, size: int, values: MetricValues) -> None:
     try:
-        replace_file(folder / JUDGED_FILE, json.dumps({"size": size, **asdict(found)}).encode())
+        replace_file(folder / METRICS_FILE, fields.encode(_Kept(size, values)))
     except OSError:  # a full disk: it is read anew the next time
         return
 

@@ -95,10 +95,10 @@ def compare(runs: Iterable[Run]) -> Comparison:
 
 def differences(compared: Comparison) -> list[tuple[str, ...]]:
     """(name, value for each run, …): settings first, then how they ended, then metrics."""
-    told = [{n: brief(v) for n, v in metrics.items()} for metrics in compared.metrics]
+    metrics = [{name: brief(value) for name, value in row.items()} for row in compared.metrics]
     found = [
         (name, *(str(row.get(name, "")) for row in rows))
-        for rows in (compared.settings, compared.outcome, told)
+        for rows in (compared.settings, compared.outcome, metrics)
         for name in differing(rows)
     ]
     return [row for row in found if len(set(row[1:])) > 1]  # "" is as good as nothing
@@ -124,18 +124,18 @@ def _settings(run: Run) -> dict[str, str]:
 
 
 def _hyperparameters(run: Run) -> dict[str, str]:
-    """What its program told TensorBoard's HParams plugin."""
+    """What its program gave TensorBoard's HParams plugin."""
     events = EventFolder(run.folder / EVENTS_FOLDER)
     events.read()
     return {
         " ".join(filter(None, ("hparam", series, name))): str(value)
-        for series, values in hyperparameters(events.shelf).items()
+        for series, values in hyperparameters(events.non_scalars).items()
         for name, value in values.items()
     }
 
 
 def _outcome(run: Run, each: Summary) -> dict[str, str]:
-    judged = (
+    best = (
         {f"best {each.best.tag} ({each.best.kind})": f"{each.best.value:.6g}"} if each.best else {}
     )
     results = {"results": ", ".join(run.results)} if each.facts.final else {}
@@ -144,5 +144,5 @@ def _outcome(run: Run, each: Summary) -> dict[str, str]:
         "duration": duration(each.facts.elapsed(time.time())),
         "cause": each.facts.error.strip().partition("\n")[0],
         **results,
-        **judged,
+        **best,
     }

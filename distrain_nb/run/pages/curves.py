@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.metrics.downsample import thin
+from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.run.metrics.finite import all_or_none
 from distrain_nb.run.metrics.smooth import smooth
 from distrain_nb.run.pages.query import number, share
@@ -35,7 +35,7 @@ def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
             {
                 "run": run,
                 "tag": name,
-                **_columns(thin(_between(smooth(points, weight), first, last), count)),
+                **_columns(downsample(_between(smooth(points, weight), first, last), count)),
             }
             for (run, name), points in found
         ]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.run.pages.best_metric import Best, judged, judged_for_good
+from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
-from distrain_nb.run.summary import UNREADABLE, Facts, Watched, facts, unreadable_facts
+from distrain_nb.run.summary import UNREADABLE, Facts, MonitoredRun, facts, unreadable_facts
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Listed(Watched, Protocol):
+class ListedRun(MonitoredRun, Protocol):
     """What a list needs of a run."""
 
     @property
@@ -38,25 +38,25 @@ class Summary:
     layout: str
     experiment: str
     last: dict[str, float]
-    best: Best | None
+    best: BestMetric | None
 
     def as_row(self) -> dict[str, Any]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
-        told = self.facts
-        row: dict[str, Any] = finite.told(
+        run = self.facts
+        row: dict[str, Any] = finite.without_nan(
             {
-                "id": told.id,
-                "name": told.name,
-                "state": told.state,
-                "final": told.final,
-                "where": ", ".join(filter(None, (told.where, told.size))),
+                "id": run.id,
+                "name": run.name,
+                "state": run.state,
+                "final": run.final,
+                "where": ", ".join(filter(None, (run.where, run.size))),
                 "layout": self.layout,
                 "experiment": self.experiment,
                 "best": asdict(self.best) if self.best else None,
-                "begin": told.begin,
-                "end": told.end,
-                "progress": asdict(told.progress) if told.progress else None,
-                "error": told.error if told.state == UNREADABLE else "",
+                "begin": run.begin,
+                "end": run.end,
+                "progress": asdict(run.progress) if run.progress else None,
+                "error": run.error if run.state == UNREADABLE else "",
             }
         )
         return row
@@ -73,12 +73,12 @@ class Listing:
         self._ended: dict[tuple[int, float], Summary] = {}
         self._reading = Lock()
 
-    def read(self, runs: Iterable[Listed]) -> tuple[Summary, ...]:
+    def read(self, runs: Iterable[ListedRun]) -> tuple[Summary, ...]:
         """The runs as they are now, in the order given."""
         with self._reading:
             return tuple(map(self._now, runs))
 
-    def _now(self, run: Listed) -> Summary:
+    def _now(self, run: ListedRun) -> Summary:
         try:
             return self._ended.get(_key(run)) or self._summary(run)
         except RunUnreadable as wrong:
@@ -88,21 +88,21 @@ class Listing:
         self._events.pop(_key(run), None)
         return Summary(unreadable_facts(run, why), run.line, run.experiment, {}, None)
 
-    def _summary(self, run: Listed) -> Summary:
-        told = facts(run)
-        if told.final:
+    def _summary(self, run: ListedRun) -> Summary:
+        now = facts(run)
+        if now.final:
             self._events.pop(_key(run), None)
-            found = judged_for_good(run.folder)
-            summary = Summary(told, run.line, run.experiment, found.last, found.best)
+            found = final_metric_values(run.folder)
+            summary = Summary(now, run.line, run.experiment, found.last, found.best)
             self._ended[_key(run)] = summary
             return summary
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
-        found = judged(events)
-        return Summary(told, run.line, run.experiment, found.last, found.best)
+        found = metric_values(events)
+        return Summary(now, run.line, run.experiment, found.last, found.best)
 
 
-def _key(run: Listed) -> tuple[int, float]:
+def _key(run: ListedRun) -> tuple[int, float]:
     """Numbers begin anew where somebody removes all runs by hand."""
     return run.id, run.created
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from distrain_nb.run.metrics.events import EventFolder
-    from distrain_nb.run.metrics.non_scalars import Piece, Shelf
+    from distrain_nb.run.metrics.non_scalars import NonScalars, Piece
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.streams import Scalars
 
@@ -30,30 +30,30 @@ LONGEST_TEXT = 20_000
 STEPS, BINS = 50, 40
 
 
-def index(shelf: Shelf) -> dict[str, Any]:
+def index(non_scalars: NonScalars) -> dict[str, Any]:
     """What there is besides scalars.
 
     `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
     the last; `notes`: a sentence for each that can't.
     """
     rows, notes = [], []
-    for label, pieces in shelf.rows.items():
+    for label, pieces in non_scalars.rows.items():
         if label.kind in _ANSWERS:
             if pieces:
-                told = {"count": len(pieces), "last": pieces[-1].step}
-                rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **told})
+                counts = {"count": len(pieces), "last": pieces[-1].step}
+                rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **counts})
         elif label.kind != HPARAMS:
-            count = plural(shelf.written[label], "value")
+            count = plural(non_scalars.written[label], "value")
             notes.append(f"not shown: {label.tag} ({label.kind}, {count})")
-    if shelf.left_out:
-        notes.append(f"not shown: {shelf.left_out:,} values of tags beyond the first 1,000")
-    return {"rows": rows, "notes": notes, "hparams": hyperparameters(shelf)}
+    if non_scalars.left_out:
+        notes.append(f"not shown: {non_scalars.left_out:,} values of tags beyond the first 1,000")
+    return {"rows": rows, "notes": notes, "hparams": hyperparameters(non_scalars)}
 
 
-def hyperparameters(shelf: Shelf) -> dict[str, dict[str, Any]]:
+def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Any]]:
     """What each run of the HParams plugin was started with, by run and name."""
     found: dict[str, dict[str, Any]] = {}
-    for label, pieces in shelf.rows.items():
+    for label, pieces in non_scalars.rows.items():
         if label.kind == HPARAMS:
             for piece in pieces:
                 values = _readable(piece, summary_values.hyperparameters)
@@ -69,7 +69,7 @@ def media(scalars: Scalars, query: Query) -> dict[str, Any]:
     """
     with scalars.read() as events:
         if not query.get("kind"):
-            return index(events.shelf)
+            return index(events.non_scalars)
         label, pieces = _row(events, query)
         return _ANSWERS[label.kind](pieces, query)
 
@@ -78,7 +78,7 @@ def _row(events: EventFolder, query: Query) -> tuple[Label, list[Piece]]:
     label = Label(query.get("run", ""), query.get("tag", ""), query["kind"])
     if label.kind not in _ANSWERS:
         raise OptionError(f"kind can't be {label.kind!r}; it is one of {', '.join(_ANSWERS)}")
-    pieces = events.shelf.rows.get(label)
+    pieces = events.non_scalars.rows.get(label)
     if not pieces:
         raise OptionError(f"there is no {label.kind} {label.tag!r} of {label.series or 'this run'}")
     return label, pieces
@@ -93,11 +93,11 @@ def _text(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:
 
 
 def _one(
-    pieces: Sequence[Piece], query: Query, told: Callable[[bytes], dict[str, Any]]
+    pieces: Sequence[Piece], query: Query, decode: Callable[[bytes], dict[str, Any]]
 ) -> dict[str, Any]:
     at = number(query, "at", len(pieces) - 1, 0, len(pieces) - 1)
     piece = pieces[at]
-    found = _readable(piece, told)
+    found = _readable(piece, decode)
     said = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
     return {**said, **(found if isinstance(found, dict) else {"note": found})}
 
@@ -143,10 +143,10 @@ def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDAr
     return binned
 
 
-def _readable(piece: Piece, told: Callable[[bytes], Any]) -> Any:
-    """What is told of the piece, or a sentence that says why nothing can be."""
+def _readable(piece: Piece, decode: Callable[[bytes], Any]) -> Any:
+    """What the piece says, or a sentence that says why nothing can be."""
     try:
-        return told(piece.read())
+        return decode(piece.read())
     except (Corrupt, Malformed) as error:
         return f"step {piece.step} can't be shown: {error}"
     except OSError as error:
