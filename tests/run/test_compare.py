@@ -11,7 +11,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.run.pages.best_metric import best
+from distrain_nb.run.pages.best_metric import best_metric
 from distrain_nb.run.pages.compare import check_count, differing
 
 TRAIN = """
@@ -97,11 +97,11 @@ def test_one_run_can_t_be_compared(two: list[int]) -> None:
     ],
 )
 def test_the_best_metric(values: dict[str, list[float]], judged: tuple[object, ...]) -> None:
-    found = best({tag: np.array(numbers, float) for tag, numbers in values.items()})
+    found = best_metric({tag: np.array(numbers, float) for tag, numbers in values.items()})
     assert found is not None
     assert (found.tag, found.kind, found.value) == judged
 
 
 def test_without_metrics_there_is_no_best() -> None:
-    assert best({}) is None
-    assert best({"loss": np.array([np.nan])}) is None
+    assert best_metric({}) is None
+    assert best_metric({"loss": np.array([np.nan])}) is None
