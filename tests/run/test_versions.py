@@ -59,7 +59,7 @@ def edited(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
 def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     night, broken, far = (api.attach(number) for number in (SUCCEEDED, FAILED, CARRIED))
     assert [run.state for run in api.runs()] == ["succeeded", "failed", "succeeded"]
-    assert night.result["answer"] == {"rank": 0, "weights": [1.0, 2.0]}
+    assert night.results["answer"] == {"rank": 0, "weights": [1.0, 2.0]}
     assert night.options == {"param": ["lr=0.1", "epochs=5"]}
     assert list(night.metrics()["loss"]) == pytest.approx([1, 1 / 2, 1 / 3, 1 / 4, 1 / 5])
     assert night.logs(1).splitlines() == [
@@ -70,7 +70,7 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
         broken.wait()
     assert failure.read(broken.folder, 1) == Failure(**vars(old.Failure.read(broken.folder, 1)))
     assert Launch.read(night.folder).processes[1].environment["RANK"] == "1"
-    assert far.rehearsed and far.result["total"] == 42
+    assert far.rehearsed and far.results["total"] == 42
     assert [line.text for line in far.lines(0)] == [f"line {n}" for n in range(20)]
     assert Journal.read(far.folder).labels == ["rank 0", "service 0"]
     assert Submission.read(far.folder).processes == (Process(0, "rank 0", "primary", 0, 0),)
@@ -185,7 +185,7 @@ def test_a_state_of_a_later_version_is_told_by_its_name(home_0_1_0: Path) -> Non
     with pytest.raises(RunFailed, match="'preempted', which a later version of distrain-nb"):
         run.wait()
     assert answer(run, "facts", {})["final"]
-    assert run.result["answer"]["rank"] == 0
+    assert run.results["answer"]["rank"] == 0
     assert "preempted" in (run.folder / "status.json").read_text()
 
 
