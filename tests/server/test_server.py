@@ -17,6 +17,7 @@ from distrain_nb import api
 from distrain_nb.run import Store
 from distrain_nb.run.summary import facts
 from distrain_nb.server.access import fingerprint, is_own
+from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.supervisor.heartbeat import is_watched
