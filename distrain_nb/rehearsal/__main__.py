@@ -13,7 +13,7 @@ from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.rehearsal import sagemaker, vertex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import FrameType
 
 _STAND_INS = {"sagemaker": sagemaker, "vertex": vertex}
@@ -30,10 +30,10 @@ def main(folder: Path) -> None:
         carry(folder, endpoints)
 
 
-def _buckets(told: dict[str, Any]) -> set[str]:
-    """The buckets that a submission speaks of."""
-    named = {told["bucket"]} if told.get("bucket") else set()
-    found = (match[1] for text in _texts(told) for match in _BUCKET.finditer(text))
+def _buckets(request: Mapping[str, Any]) -> set[str]:
+    """The buckets that a submission names."""
+    named = {request["bucket"]} if request.get("bucket") else set()
+    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
     return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
 
 

@@ -121,7 +121,7 @@ def _layer_names(
     meter.expect(layer.size)
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
     try:
-        names = sorted(set(_interesting(_File(blob.chunks(), meter))))
+        names = sorted(set(_interesting(_StreamFile(blob.chunks(), meter))))
     except _UNREADABLE as wrong:
         raise ImageError(f"cannot read the base's layer {layer.digest}: {wrong}") from wrong
     with draft_of(path) as draft:
@@ -129,8 +129,8 @@ def _layer_names(
     return names
 
 
-def _interesting(file: _File) -> Iterator[tuple[str, str]]:
-    """Names that tell something, with the target of those that are links."""
+def _interesting(file: _StreamFile) -> Iterator[tuple[str, str]]:
+    """Names of packages, Pythons and C libraries, with the targets of links."""
     buffered = io.BufferedReader(file, 1 << 18)
     with open_layer(buffered, "r|*") as tar:
         for entry in tar:
@@ -147,7 +147,7 @@ def _interesting(file: _File) -> Iterator[tuple[str, str]]:
         pass  # the digest is of the whole blob
 
 
-class _File(io.RawIOBase):
+class _StreamFile(io.RawIOBase):
     """Pieces of bytes as a file."""
 
     def __init__(self, pieces: Iterator[bytes], meter: Meter) -> None:

@@ -28,7 +28,7 @@ from distrain_nb.image.image import (
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, Meter, announce
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
-from distrain_nb.image.registry.manifest import Manifest, Settings, digest_of
+from distrain_nb.image.registry.manifest import ContainerSettings, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.secrets import refuse_secrets
 
@@ -151,7 +151,7 @@ class _Push:
             seconds=time.monotonic() - began,
         )
 
-    def _settings(self, recipe: Recipe, packages: Packages) -> Settings:
+    def _settings(self, recipe: Recipe, packages: Packages) -> ContainerSettings:
         labels = {
             **recipe.labels,
             _VERSION_LABEL: distrain_nb.__version__,
@@ -160,7 +160,7 @@ class _Push:
             **packages.labels(),
         }
         environment = environment_for(recipe, self.base.config.environment)
-        return Settings(ENTRYPOINT, environment, labels, PROGRAM)
+        return ContainerSettings(ENTRYPOINT, environment, labels, PROGRAM)
 
     def _place_all(self, layers: dict[str, Layer], config: bytes) -> dict[str, str]:
         """How each blob, by digest, came to the repository."""

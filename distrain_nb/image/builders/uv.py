@@ -134,7 +134,7 @@ def _index_settings() -> dict[str, str]:
 
 @functools.cache
 def pip_settings() -> dict[str, str]:
-    """What pip is told of indexes, in uv's words."""
+    """pip's settings of indexes, as variables of uv."""
     said = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
     )

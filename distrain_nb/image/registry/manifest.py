@@ -185,7 +185,7 @@ class ImageConfig:
     def _run(self) -> Mapping[str, Any]:
         return self.document.get("config") or {}
 
-    def with_layers(self, layers: Mapping[str, Layer], settings: Settings) -> ImageConfig:
+    def with_layers(self, layers: Mapping[str, Layer], settings: ContainerSettings) -> ImageConfig:
         """The configuration of an image with `layers` (by their purpose) on top."""
         when = self.document.get("created") or "1980-01-01T00:00:00Z"
         history = [
@@ -211,7 +211,7 @@ class ImageConfig:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ContainerSettings:
     """How a container of the new image starts; the base's other settings are kept."""
 
     entrypoint: tuple[str, ...]
@@ -259,8 +259,8 @@ def _check_config(document: Mapping[str, Any], where: str) -> None:
     for name in ("Env", "Entrypoint", "Cmd"):
         documents.texts(run, name, where)
     labels = documents.optional(run, "Labels", dict, where)
-    told = [document.get(x) for x in ("os", "architecture", "created")] + [*labels.values()]
-    for text in (*told, run.get("WorkingDir"), run.get("User")):
+    texts = [document.get(x) for x in ("os", "architecture", "created")] + [*labels.values()]
+    for text in (*texts, run.get("WorkingDir"), run.get("User")):
         if not isinstance(text, str | None) or "\0" in (text or ""):
             raise documents.damaged(
                 where, f"configuration has {shown(text)} in it, which is no text"

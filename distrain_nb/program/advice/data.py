@@ -44,15 +44,15 @@ def _shards(code: Code) -> Iterator[Note]:
     for call in code.called("WebDataset", "DataPipeline", start="webdataset"):
         names = {k.arg for k in call.keywords}
         if last(code.name(call.func)) == "WebDataset":
-            told = not names.isdisjoint(("nodesplitter", None))
+            splits_shards = not names.isdisjoint(("nodesplitter", None))
         else:
             splits = map(code.says, ("split_by_node", "ResampledShards"))
-            told = any(splits) or any(map(flow.holds, given(call)))
-        if not told:
+            splits_shards = any(splits) or any(map(flow.holds, given(call)))
+        if not splits_shards:
             yield warning(
                 "ddp.iterable",
                 call.lineno,
-                "this has to be told how ranks share the shards: write "
+                "ranks have to share the shards: write "
                 "wds.WebDataset(urls, nodesplitter=wds.split_by_node, …), or in a "
                 "wds.DataPipeline put wds.split_by_node behind the list of shards",
             )
@@ -151,8 +151,8 @@ def _seeded_by_rank(code: Code) -> bool:
 def _epochs(code: Code) -> Iterator[Note]:
     samplers = code.called("DistributedSampler")
     shuffled = [call for call in samplers if not _is_false(keyword(call, "shuffle"))]
-    told = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
-    if shuffled and _has_epochs(code) and not told:
+    sets_epoch = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
+    if shuffled and _has_epochs(code) and not sets_epoch:
         yield warning(
             "ddp.set-epoch",
             shuffled[0].lineno,

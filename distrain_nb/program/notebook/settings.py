@@ -1,7 +1,7 @@
 """Settings of the process that executed cells made: seeds, default types, filters, options.
 
 They are in no value that travels, yet they change numbers and what is printed. A script would make
-them in every rank, and so does the program; what concerns this machine alone is only told.
+them in every rank, and so does the program; what concerns this machine alone is only reported.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _NEUTRAL = (ast.Import, ast.ImportFrom, ast.Pass, ast.Return, ast.Global, ast.If
 class Setting:
     """A statement that sets something for the process: `names` are what it calls or assigns to.
 
-    `runs` says that the program makes it again; else it is only told.
+    `runs` says that the program makes it again; else it is only reported.
     """
 
     executed: Executed
