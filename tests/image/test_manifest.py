@@ -12,9 +12,9 @@ from distrain_nb.image.layers import write_layer
 from distrain_nb.image.registry.manifest import (
     DOCKER,
     OCI,
+    ContainerSettings,
     ImageConfig,
     Manifest,
-    Settings,
     digest_of,
     pick_platform,
 )
@@ -114,7 +114,7 @@ def test_a_configuration_is_extended(tmp_path: Path) -> None:
     base = ImageConfig.read(json.dumps(CONFIG).encode(), "base")
     assert (base.platform, base.environment) == ("linux/arm64", {"A": "1", "B": "x=y"})
     layer = write_layer(tmp_path / "layer", {"/a": b"a"})
-    settings = Settings(("run",), {"A": "2", "C": "3"}, {"m": "2"}, "/work")
+    settings = ContainerSettings(("run",), {"A": "2", "C": "3"}, {"m": "2"}, "/work")
     made = json.loads(base.with_layers({"program": layer}, settings).to_bytes())
     assert made["rootfs"]["diff_ids"] == [DIGEST, layer.diff_id]
     assert len(made["history"]) == 2
@@ -132,7 +132,7 @@ def test_a_configuration_is_extended(tmp_path: Path) -> None:
 
 def test_a_history_that_is_missing_or_null_is_no_obstacle(tmp_path: Path) -> None:
     layer = write_layer(tmp_path / "layer", {"/a": b"a"})
-    settings = Settings(("run",), {}, {}, "/")
+    settings = ContainerSettings(("run",), {}, {}, "/")
     for changes in ({"history": None}, {"config": None}, {"created": None}):
         base = ImageConfig.read(json.dumps({**CONFIG, **changes}).encode(), "base")
         made = json.loads(base.with_layers({"program": layer}, settings).to_bytes())

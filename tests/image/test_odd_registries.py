@@ -15,9 +15,9 @@ from distrain_nb.image.base.base import Base, read_base
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.manifest import (
     OCI,
+    ContainerSettings,
     ImageConfig,
     Manifest,
-    Settings,
     pick_platform,
 )
 from distrain_nb.image.registry.reference import Reference
@@ -64,7 +64,7 @@ def used(manifest: bytes, index: bytes, config: bytes) -> None:
     read.with_layers(b"{}", []).to_bytes()
     assert all(layer.size >= 0 and ".." not in layer.digest for layer in read.layers)
     base = ImageConfig.read(config, "here")
-    base.with_layers({}, Settings(("run",), {"B": "2"}, {"m": "3"}, "/")).to_bytes()
+    base.with_layers({}, ContainerSettings(("run",), {"B": "2"}, {"m": "3"}, "/")).to_bytes()
     assert isinstance(base.platform, str)
     assert all(isinstance(text, str) for text in (*base.entrypoint, *base.environment.values()))
 
