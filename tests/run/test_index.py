@@ -157,3 +157,17 @@ def test_many_threads_ask_while_it_grows(tmp_path: Path) -> None:
         steps = [f"{step}" for step in range(turn % 2, 60, 2) for _ in range(20)]
         assert answer.result() == steps[: len(answer.result())]
         assert len(answer.result()) >= 20 * (turn // 2 + 1)
+
+
+def test_a_log_that_is_cut_and_grows_again_between_two_looks_is_read_anew(tmp_path: Path) -> None:
+    """As a carrier does that goes on where another was killed."""
+    log, index = tmp_path / LOG_FILE, LogIndex(tmp_path)
+    kept = LineSplitter(0, "o").feed(b"kept\n")
+    log.write_bytes(kept + LineSplitter(0, "o").feed(b"not yet written down\n"))
+    assert index.update() == 2
+    with log.open("r+b") as file:
+        file.truncate(len(kept))
+        file.seek(len(kept))
+        file.write(LineSplitter(1, "e").feed(b"one\ntwo\nthree and some more\n"))
+    assert index.update() == 4
+    assert all_lines(index) == standing(tmp_path)

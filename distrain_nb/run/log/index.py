@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FILTERS_KEPT = 4
+COMPARED_BYTES = 4 << 10
 
 
 @dataclass(frozen=True)
@@ -123,16 +124,24 @@ class LogIndex:
         self._moving: dict[int, int] = {}
         self._rows: OrderedDict[Filter, tuple[int, Column]] = OrderedDict()
         self._end = 0
+        self._last = b""  # what stands before `_end`
         self._file = 0
 
     def _take(self, log: BinaryIO) -> None:
         about = os.fstat(log.fileno())
-        if about.st_ino != self._file or about.st_size < self._end:
+        if about.st_ino != self._file or not self._goes_on(log):
             self._forget()
             self._file = about.st_ino
         for begin, piece in pieces(log, self._end, about.st_size):
             self._add(begin, scan(piece))
             self._end = begin + len(piece)
+            self._last = piece[-COMPARED_BYTES:]
+
+    def _goes_on(self, log: BinaryIO) -> bool:
+        """Whether what was taken in still stands there: a carrier that goes on where another was
+        killed cuts the log, and writes other lines in the place of those."""
+        size = len(self._last)
+        return os.pread(log.fileno(), size, self._end - size) == self._last
 
     def _add(self, begin: int, records: Records) -> None:
         offsets = records.offsets + begin
