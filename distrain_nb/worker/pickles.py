@@ -2,7 +2,8 @@
 
 The bytes of NumPy arrays and tensors go to one file, each aligned to 64 bytes, and are mapped
 copy-on-write when read: ranks on one machine share their pages, and the files survive a change of
-NumPy's or torch's version. NumPy and torch are touched only where a value is theirs.
+NumPy's or torch's version. NumPy and torch are touched only where a value is theirs. This module
+keeps its dotted name, which stands in pickles on disk.
 """
 
 from __future__ import annotations

@@ -162,8 +162,8 @@ class Supervisor:
             words = [child.failed(status)]
         words = words or [failure.of_exit(min(child.specs), status, for_memory)]
         self._failures += words
-        patience = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
-        self._judge_at = min(self._judge_at, time.monotonic() + patience)
+        wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
+        self._judge_at = min(self._judge_at, time.monotonic() + wait)
         return "stopped" if isinstance(child, Launcher) else words[0].summary
 
     def _endless_roles(self) -> Set[str]:
@@ -182,13 +182,13 @@ class Supervisor:
             )
 
     def _set_outcome(self, child: Child, outcome: str) -> None:
-        def judged(process: Process) -> Process:
+        def ended(process: Process) -> Process:
             if process.index not in child.specs:
                 return process
             word = failure.read(self._folder, process.index)
             return replace(process, outcome=word.summary if word else outcome)
 
-        self._save(processes=tuple(judged(p) for p in self._status.processes))
+        self._save(processes=tuple(ended(p) for p in self._status.processes))
 
     def _primary_has_ended(self) -> bool:
         """Or, where the primary runs elsewhere, all that run here."""
