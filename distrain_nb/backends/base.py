@@ -1,50 +1,47 @@
-"""What a backend is asked for, and the values that pass between it and the rest."""
+"""What a backend brings and is asked for, and the values that pass between it and the rest."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.config import Config
-from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from distrain_nb.backends.checks import Check
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.program import Program
     from distrain_nb.worker.files.status import Status
 
 Handle = dict[str, Any]
+OptionsT = TypeVar("OptionsT")
 
 
 @dataclass(frozen=True)
-class Job:
+class Job(Generic[OptionsT]):
     """A program, the machines it is to run on, and how.
 
-    `folder` is the working folder on this machine; `results` are names of rank 0 to bring back;
-    `waits` says that somebody waits for it, so that it must not outlive them. `rehearse` is the
-    text after `--rehearse`, None where the job goes to the service itself; `data` are the texts of
-    `--data`, NAME=URI; `backend_options` are the options that only a cloud has a use for, by name,
-    as far as they were given; `allowed_secrets` are what the guard lets pass.
+    `folder` is the working folder on this machine; `options` are those that the backend declares;
+    `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
+    it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
+    the guard lets pass.
     """
 
     program: Program
     layout: Layout
     folder: Path
+    options: OptionsT
     name: str = ""
     results: tuple[str, ...] = ()
     waits: bool = False
     config: Config = field(default_factory=Config)
     experiment: str = ""
-    rehearse: str | None = None
-    builder: str = "append"
     data: tuple[str, ...] = ()
-    backend_options: Mapping[str, Any] = field(default_factory=dict, repr=False)
     allowed_secrets: tuple[str, ...] = ()
 
 
@@ -65,71 +62,68 @@ class Plan(Protocol):
     def __str__(self) -> str: ...
 
 
-class Backend(Protocol):
-    """A place where jobs run.
+PlanT = TypeVar("PlanT", bound=Plan)
+
+
+class Backend(ABC, Generic[OptionsT, PlanT]):
+    """A place where jobs run, with all that the rest needs to know of it.
+
+    `name` is what `--on` takes, `title` what people call it. `options` is a frozen dataclass of
+    what jobs there have besides the common options (`backends.options`). `has_image` says whether
+    ranks have the packages of an image, rather than those of the notebook. `example` are options
+    of a small job: `%distrain doctor` names the settings that it would lack.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
-    learned later belongs into the run's folder. `has_image` says whether ranks have the packages
-    of an image, rather than those of the notebook.
+    learned later belongs into the run's folder.
     """
 
-    name: str
-    waits_by_default: bool
-    has_image: bool
+    name: ClassVar[str]
+    title: ClassVar[str]
+    options: type[OptionsT]
+    waits_by_default: ClassVar[bool] = False
+    has_image: ClassVar[bool] = False
+    example: ClassVar[Mapping[str, str]] = {}
 
-    def data(self, name: str, uri: str) -> str:
-        """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
+    @abstractmethod
+    def plan(self, job: Job[OptionsT]) -> PlanT:
+        """The exact request. Pure: touches nothing outside. Raises OptionError."""
 
-    def brings(self, uri: str) -> bool:
-        """Whether data at a URI come to the job's machines even if no name for them is read."""
-
-    def plan(self, job: Job) -> Any:
-        """The exact request, as a `Plan`. Pure: touches nothing outside."""
-
-    def handle(self, plan: Any) -> Handle:
-        """What the list of runs is to know of it, before it is sent."""
-
-    def submit(self, plan: Any, folder: Path) -> None:
+    @abstractmethod
+    def submit(self, plan: PlanT, folder: Path) -> None:
         """Send it; log, metrics, status and results of the run are to appear in `folder`.
 
         Where this raises an Exception, nothing has been sent.
         """
 
+    @abstractmethod
     def status(self, handle: Handle, folder: Path) -> Status:
         """How the run is doing."""
 
+    @abstractmethod
     def cancel(self, handle: Handle, folder: Path) -> None:
         """Ask for it to be stopped."""
 
-    def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:
+    def data(self, name: str, uri: str) -> str:  # noqa: ARG002
+        """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
+        return uri
+
+    def brings(self, uri: str) -> bool:  # noqa: ARG002
+        """Whether data at a URI come to the job's machines even if no name for them is read."""
+        return False
+
+    def handle(self, plan: PlanT) -> Handle:  # noqa: ARG002
+        """What the list of runs is to know of it, before it is sent."""
+        return {}
+
+    def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:  # noqa: ARG002
         """Ask again for what an ended run left and could not be fetched, `results` among others;
         what is still missing, and why."""
+        return {}
+
+    def checks(self) -> Iterable[Check]:
+        """What `%distrain doctor` says of it. Starts nothing, and asks no service."""
+        return ()
 
 
-def find(name: str) -> Backend:
-    """The backend of that name: the package's own `local`, or one that is installed as an entry
-    point of `distrain_nb.backends`. Raises OptionError naming those that there are.
-    """
-    if name == "local":  # looking through all that is installed takes longer than a warm start
-        from distrain_nb.backends.local import LocalBackend
-
-        return LocalBackend()
-    if name not in _installed():
-        _installed.cache_clear()  # it may have been installed since
-    installed = _installed()
-    if name not in installed:
-        if name == "ai-platform":
-            raise OptionError(
-                "--on ai-platform: AI Platform Training takes no jobs from here. Copy the command "
-                "that %distrain form shows for the layout, or write --on vertex, which succeeds it"
-            )
-        allowed = ", ".join(sorted(installed))
-        raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
-    backend: Backend = installed[name].load()()
-    return backend
-
-
-@cache
-def _installed() -> dict[str, EntryPoint]:
-    """Looked for once: a list of runs asks for the backend of each."""
-    return {entry.name: entry for entry in entry_points(group="distrain_nb.backends")}
+AnyBackend: TypeAlias = "Backend[Any, Any]"
+AnyJob: TypeAlias = "Job[Any]"

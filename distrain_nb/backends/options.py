@@ -1,0 +1,103 @@
+"""Options as fields of a frozen dataclass.
+
+What the magic's parser, its `--help` and completion, Python's keyword arguments and the settings in
+`config.yaml` are made from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Options = TypeVar("Options")
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A backend without options of its own."""
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """An option as it was declared with `option`."""
+
+    field: str
+    default: object
+    form: str
+    help: str
+    setting: str = ""
+    like: tuple[str, ...] = ()
+    elsewhere: str = ""
+    bare: str | None = None
+    read: Callable[[str], tuple[str, ...]] | None = None
+
+    @property
+    def name(self) -> str:
+        """As written in the magic, `--service-account`."""
+        return flag(self.field)
+
+    @property
+    def written(self) -> str:
+        """With its form, `--service-account EMAIL`."""
+        return f"{self.name} {self.form}".strip()
+
+    def value(self, given: object) -> object:
+        """What the dataclass holds for what was given: texts, unless it is a switch."""
+        if self.default == ():
+            if isinstance(given, str):
+                return self.read(given) if self.read else (given,)
+            return tuple(map(str, given)) if isinstance(given, (list, tuple)) else (str(given),)
+        if isinstance(given, bool) or not self.form:
+            return given
+        return str(given)
+
+
+def option(
+    form: str,
+    what: str,
+    default: Any,
+    *,
+    shown: bool = True,
+    setting: str = "",
+    like: tuple[str, ...] = (),
+    elsewhere: str = "",
+    bare: str | None = None,
+    read: Callable[[str], tuple[str, ...]] | None = None,
+) -> Any:
+    """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
+
+    `form` is how its value is written and `what` says in a line what it is for. A default of False
+    makes it a switch, `()` one that may be given several times, None one that may be left open.
+    `setting` is the name under which `%distrain config` keeps a value for all runs. `like` are
+    options of other backends that do the same, `elsewhere` what does the same where there is no
+    such option. `bare` is the value of an option that is written without one. `read` makes texts
+    of what was written for one that may be given several times. What may hold secrets isn't
+    `shown`.
+    """
+    told = {
+        "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
+        "bare": bare, "read": read,
+    }  # fmt: skip
+    return field(default=default, repr=shown, metadata=told)
+
+
+def flag(name: str) -> str:
+    """The option of a field as it is written in the magic."""
+    return "--" + name.replace("_", "-")
+
+
+def declared(options: type[object]) -> dict[str, Declaration]:
+    """The options that a dataclass declares, by their fields, in order."""
+    return {
+        each.name: Declaration(each.name, each.default, **each.metadata)
+        for each in fields(options)  # type: ignore[arg-type]
+    }
+
+
+def made(options: type[Options], given: Mapping[str, object]) -> Options:
+    """The dataclass with values by field, as they come from the magic, Python or `config.yaml`."""
+    known = declared(options)
+    return options(**{name: known[name].value(value) for name, value in given.items()})

@@ -1,0 +1,97 @@
+"""The backends that are installed, the package's own ones among them: entry points all."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.backends.base import AnyBackend
+
+GROUP = "distrain_nb.backends"
+
+
+def find(name: str) -> AnyBackend:
+    """The backend of that name. Raises OptionError naming those that there are."""
+    entry = _own().get(name) or _entry(name)
+    if entry is None:
+        if name == "ai-platform":
+            raise OptionError(
+                "--on ai-platform: AI Platform Training takes no jobs from here. Copy the command "
+                "that %distrain form shows for the layout, or write --on vertex, which succeeds it"
+            )
+        allowed = ", ".join(names())
+        raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
+    try:
+        return _load(entry)
+    except Exception as wrong:
+        raise OptionError(f"--on {name}: the backend can't be loaded: {_brief(wrong)}") from wrong
+
+
+def names() -> list[str]:
+    """The names of all that are installed: the package's own first, this machine before clouds."""
+    own = sorted(_own(), key=lambda name: (name != "local", name))
+    return [*own, *sorted(_installed().keys() - set(own))]
+
+
+def all_backends() -> list[AnyBackend]:
+    """All that can be loaded; `broken` has the others."""
+    return [backend for backend in map(_usable, names()) if not isinstance(backend, Exception)]
+
+
+def broken() -> Mapping[str, str]:
+    """What is wrong with those that are installed and can't be loaded, by name."""
+    tried = {name: _usable(name) for name in names()}
+    return {name: _brief(wrong) for name, wrong in tried.items() if isinstance(wrong, Exception)}
+
+
+def title_of(name: str) -> str:
+    """What people call the place that a backend stands for; its name where it isn't installed."""
+    try:
+        return find(name).title
+    except OptionError:
+        return name
+
+
+def _usable(name: str) -> AnyBackend | Exception:
+    try:
+        return find(name)
+    except OptionError as wrong:
+        return wrong
+
+
+def _brief(wrong: BaseException) -> str:
+    return f"{type(wrong).__name__}: {wrong}"
+
+
+@cache
+def _load(entry: EntryPoint) -> AnyBackend:
+    backend: AnyBackend = entry.load()()
+    return backend
+
+
+def _entry(name: str) -> EntryPoint | None:
+    if name not in _installed():
+        _installed.cache_clear()  # it may have been installed since
+    return _installed().get(name)
+
+
+@cache
+def _own() -> dict[str, EntryPoint]:
+    """Those of this package, looked for first: to look through all that is installed takes longer
+    than a warm start."""
+    try:
+        found: Any = distribution("distrain-nb").entry_points
+    except PackageNotFoundError:
+        return {}
+    return {entry.name: entry for entry in found if entry.group == GROUP}
+
+
+@cache
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
