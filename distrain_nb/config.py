@@ -1,13 +1,13 @@
 """Settings that hold for every run of a user: one small YAML file.
 
-Numbers, and names that a cloud asks for; a name that is empty is not set.
+Numbers, and names that backends ask for; a name that is empty is not set.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
 CONFIG_FILE = "config.yaml"
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
@@ -85,21 +85,17 @@ def _setting(default: Any, what: str) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings, with their defaults."""
+    """The settings, with their defaults.
+
+    `of_backends` are texts by the names that backends declare, which are not known here.
+    """
 
     carry_limit: float = _setting(64.0, "MiB of the notebook's values that a cell may take along")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
-    project: str = _setting("", "Google Cloud project")
     region: str = _setting("", "region of the cloud, such as us-central1")
-    bucket: str = _setting("", "bucket for the output of jobs and for staged code")
-    service_account: str = _setting("", "service account that Vertex AI's jobs run as")
-    role: str = _setting("", "IAM role that SageMaker's jobs run as")
-    repository: str = _setting("", "where images go: HOST/PATH of a container registry")
-    base_image: str = _setting("", "base image of the images that are built")
-    tensorboard: str = _setting("", "Vertex AI TensorBoard instance")
-    network: str = _setting("", "VPC network of Vertex AI's jobs")
+    of_backends: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls) -> Config:
@@ -115,34 +111,48 @@ class Config:
             raise OptionError(f"{path}: {wrong}") from None
         config = cls()
         for name, value in found.items() if isinstance(found, dict) else ():
-            config = config.changed(str(name), value)
+            config = config.changed(str(name), value, {str(name): ""})
         return config
 
-    def changed(self, name: str, value: object) -> Config:
-        """A copy with another value, parsed if it is text. Raises OptionError."""
-        allowed = [each.name for each in fields(self)]
-        if name not in allowed:
-            raise OptionError(f"unknown setting {name!r}: expected one of {', '.join(allowed)}")
-        read = _READERS[type(getattr(Config, name))]
-        changed: dict[str, Any] = {name: read(name, value)}
-        return replace(self, **changed)
+    def changed(self, name: str, value: object, of_backends: Mapping[str, str]) -> Config:
+        """A copy with another value, parsed if it is text. Raises OptionError.
+
+        `of_backends` are the names that backends declare, and what for.
+        """
+        if name in _own():
+            read = _READERS[type(getattr(Config, name))]
+            changed: dict[str, Any] = {name: read(name, value)}
+            return replace(self, **changed)
+        if name not in of_backends:
+            allowed = ", ".join([*_own(), *of_backends])
+            raise OptionError(f"unknown setting {name!r}: expected one of {allowed}")
+        return replace(self, of_backends={**self.of_backends, name: _text(name, value)})
 
     def save(self) -> Path:
         """Raises StoreError where it can't be written."""
         path = private_home() / CONFIG_FILE
         try:
-            replace_file(path, yaml.safe_dump(asdict(self)).encode())
+            replace_file(path, yaml.safe_dump({**self._values(), **self.of_backends}).encode())
         except OSError as wrong:
             raise StoreError(f"cannot write {path}: {_brief(wrong)}") from None
         return path
 
-    def __str__(self) -> str:
-        rows = [
-            (f"{each.name} = {_shown(getattr(self, each.name))}", each.metadata["help"])
-            for each in fields(self)
-        ]
+    def described(self, of_backends: Mapping[str, str]) -> str:
+        """A line a setting, with what it is for; `of_backends` as in `changed`."""
+        values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
+        unknown = dict.fromkeys(values, "no backend that is installed has this setting")
+        what = {**unknown, **of_backends, **_own()}
+        rows = [(f"{name} = {_shown(value)}", what[name]) for name, value in values.items()]
         width = max(len(left) for left, _ in rows)
         return "\n".join(f"{left:{width}}  # {right}" for left, right in rows)
+
+    def _values(self) -> dict[str, object]:
+        return {name: getattr(self, name) for name in _own()}
+
+
+def _own() -> dict[str, str]:
+    """The settings that are known here, and what for."""
+    return {each.name: each.metadata["help"] for each in fields(Config) if each.metadata}
 
 
 def _number(name: str, value: object) -> float:
@@ -169,7 +179,7 @@ def _switch(name: str, value: object) -> bool:
 
 
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}
-_READERS = {float: _number, str: _text, bool: _switch}
+_READERS: dict[type, Callable[[str, object], object]] = {float: _number, str: _text, bool: _switch}
 
 
 def _shown(value: object) -> str:

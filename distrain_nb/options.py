@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from distrain_nb.backends.options import declared, flag, made, option
+from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import OPTIONS, Layout, Option, load
 from distrain_nb.layout.options import changed
@@ -14,14 +16,10 @@ from distrain_nb.layout.options import changed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.config import Config
 
-def _option(form: str, what: str, default: Any, *, shown: bool = True, **more: Any) -> Any:
-    return field(default=default, repr=shown, metadata={"form": form, "help": what, **more})
-
-
-def _cloud(form: str, what: str, default: Any, *, shown: bool = True) -> Any:
-    """An option that only a cloud has a use for; it may hold secrets if it isn't to be shown."""
-    return _option(form, what, default, shown=shown, cloud=True)
+_LAYOUT = {*(each.field for each in OPTIONS), "spot"}
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -36,70 +34,25 @@ def words(text: str) -> tuple[str, ...]:
 class JobOptions:
     """Options of a job besides its layout. In the magic, lists may be given more than once."""
 
-    layout: str = _option("NAME|FILE", "a saved layout, which other options then change", "")
-    name: str = _option("NAME", "what to call the run", "")
-    experiment: str = _option("NAME", "what to file the run under", "")
-    result: tuple[str, ...] = _option("NAME,…", "names of rank 0 to bring back", ())
-    param: tuple[str, ...] = _option("NAME=VALUE", "give a name of the notebook another value", ())
-    args: tuple[str, ...] = _option(
+    layout: str = option("NAME|FILE", "a saved layout, which other options then change", "")
+    name: str = option("NAME", "what to call the run", "")
+    experiment: str = option("NAME", "what to file the run under", "")
+    result: tuple[str, ...] = option("NAME,…", "names of rank 0 to bring back", ())
+    param: tuple[str, ...] = option("NAME=VALUE", "give a name of the notebook another value", ())
+    args: tuple[str, ...] = option(
         "TEXT", "arguments of the program, its sys.argv[1:]; or write them after --", (), read=words
     )
-    data: tuple[str, ...] = _option("NAME=URI", "a name for data that the cell reads itself", ())
-    include: tuple[str, ...] = _option("PATH", "a file or folder that is to travel along", ())
-    require: tuple[str, ...] = _option("NAME[==VERSION]", "a package that the program needs", ())
-    allow_secret: tuple[str, ...] = _option("NAME", "a secret that may go all the same", ())
-    wait: bool | None = _option("", "whether the cell waits for the run to end", None)
-    dry_run: bool = _option("", "show what would be submitted, and submit nothing", False)
-    rehearse: str | None = _option("EVENT,…", "send the cloud's request to this machine", None)
-    builder: str = _option("append|docker|cloudbuild", "what builds the image", "append")
-    project: str = _cloud("NAME", "project of Google Cloud", "")
-    bucket: str = _cloud("NAME", "bucket for what the job writes", "")
-    service_account: str = _cloud("EMAIL", "service account that the job runs as", "")
-    repository: str = _cloud("HOST/PATH", "container repository that the image goes to", "")
-    base: str = _cloud("IMAGE", "image that the program's image is built on", "")
-    python_package: bool = _cloud("", "no image: a prebuilt container and staged code", False)
-    pipeline: bool = _cloud("", "submit as a training pipeline", False)
-    label: tuple[str, ...] = _cloud("NAME=VALUE", "a label of the job", ())
-    env: tuple[str, ...] = _cloud("NAME=VALUE", "a variable, or NAME=secret://…", (), shown=False)
-    nfs: tuple[str, ...] = _cloud("SERVER:PATH:MOUNT", "an NFS share to mount", ())
-    lustre: tuple[str, ...] = _cloud("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "a Lustre mount", ())
-    reservation: str = _cloud("NAME", "reservation of machines to use", "")
-    persistent_resource: str = _cloud("NAME", "persistent resource to run on", "")
-    web_access: bool = _cloud("", "allow a shell in the replicas", False)
-    tensorboard: str = _cloud("NAME", "Vertex AI TensorBoard instance", "")
-    network: str = _cloud("NAME", "VPC network of the job", "")
-    restart: bool = _cloud("", "start the whole job again when a replica is lost", False)
-    role: str = _cloud("ARN", "IAM role that the job runs as", "")
-    channel: tuple[str, ...] = _cloud("NAME=URI[,mode=MODE]…", "an input channel", ())
-    hyperparameter: tuple[str, ...] = _cloud("NAME=VALUE", "a hyperparameter of the job", ())
-    metric: tuple[str, ...] = _cloud("NAME=REGEX", "a metric that is read from the log", ())
-    subnet: tuple[str, ...] = _cloud("ID", "a subnet of the job", ())
-    security_group: tuple[str, ...] = _cloud("ID", "a security group of the job", ())
-    kms_key: str = _cloud("ID", "key that volumes and output are encrypted with", "")
-    encrypt: bool = _cloud("", "encrypt the traffic between hosts", False)
-    isolate: bool = _cloud("", "keep the job from the network", False)
-    keep_alive: str = _cloud("DURATION", "how long machines stay for the next job", "")
-    attempts: str = _cloud("N", "how often the service starts the job at most", "")
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any]) -> JobOptions:
-        """From options by name; a single text will do where a list is meant."""
-        lists = {f.name: f.metadata.get("read", _single) for f in fields(cls) if f.default == ()}
-        given: dict[str, Any] = {
-            n: _listed(v, lists[n]) if n in lists else v for n, v in options.items()
-        }
-        return cls(**given)
+    data: tuple[str, ...] = option("NAME=URI", "a name for data that the cell reads itself", ())
+    include: tuple[str, ...] = option("PATH", "a file or folder that is to travel along", ())
+    require: tuple[str, ...] = option("NAME[==VERSION]", "a package that the program needs", ())
+    allow_secret: tuple[str, ...] = option("NAME", "a secret that may go all the same", ())
+    wait: bool | None = option("", "whether the cell waits for the run to end", None)
+    dry_run: bool = option("", "show what would be submitted, and submit nothing", False)
 
     @property
     def results(self) -> tuple[str, ...]:
         """The names in `result`, each on its own."""
         return tuple(name.strip() for text in self.result for name in text.split(",") if name)
-
-    @property
-    def cloud(self) -> dict[str, Any]:
-        """The options that only a cloud has a use for, as far as they were given."""
-        named = {f.name: getattr(self, f.name) for f in fields(self) if f.metadata.get("cloud")}
-        return {name: value for name, value in named.items() if value}
 
     def given(self, place: Callable[[str, str], str]) -> dict[str, Any]:
         """The names that `param` and `data` define, with their values; `place` says what a name
@@ -112,26 +65,55 @@ class JobOptions:
         return frozenset(name for name, uri in _pairs("data", self.data) if brings(uri))
 
 
-def read(options: Mapping[str, Any]) -> tuple[Layout, JobOptions]:
-    """Options by name, in Python's spelling. Raises OptionError naming option, value and form."""
-    own = {each.name for each in fields(JobOptions)}
-    _refuse_unknown(options, own | {option.field for option in OPTIONS} | {"spot"})
-    job = JobOptions.of({n: v for n, v in options.items() if n in own and v is not None})
+class Chosen(NamedTuple):
+    """A layout, the options of any job, and those of the backend that the layout is for."""
+
+    layout: Layout
+    job: JobOptions
+    backend: AnyBackend
+    own: Any
+
+
+def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
+    """Options by name, in Python's spelling; what a backend finds in no option it takes from
+    `config`. Raises OptionError naming option, value and form."""
+    given = {name: value for name, value in options.items() if value is not None}
+    common = declared(JobOptions).keys()
+    job = made(JobOptions, {name: value for name, value in given.items() if name in common})
     _check_name(job.name)
-    layout = load(job.layout) if job.layout else Layout()
-    return changed(layout, {n: v for n, v in options.items() if n not in own}), job
+    of_layout = {name: value for name, value in given.items() if name in _LAYOUT}
+    layout = changed(load(job.layout) if job.layout else Layout(), of_layout)
+    backend = find(layout.on)
+    rest = {n: v for n, v in given.items() if n not in of_layout and n not in common}
+    for name in (name for name in options if name not in {*_LAYOUT, *common}):
+        if name not in declared(backend.options):
+            raise _refused(name, backend)
+    kept = config.of_backends if config else {}
+    return Chosen(layout, job, backend, made(backend.options, rest, kept))
 
 
 def layout_options() -> Iterable[Option]:
     return OPTIONS
 
 
-def _refuse_unknown(options: Iterable[str], known: set[str]) -> None:
-    for name in options:
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]}?" if close else "."
-            raise OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
+def _refused(name: str, backend: AnyBackend) -> OptionError:
+    """Why a job there can't have that option: it is another backend's, or nobody's."""
+    others = {
+        each.name: declared(each.options)[name]
+        for each in all_backends()
+        if name in declared(each.options)
+    }
+    own = declared(backend.options)
+    if not others:
+        known = {*_LAYOUT, *declared(JobOptions), *own}
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean {close[0]}?" if close else "."
+        return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
+    instead = [each.written for each in own.values() if name in each.like]
+    instead = instead or list(filter(None, {each.elsewhere for each in others.values()}))
+    hint = f"; here it is {' and '.join(instead)}" if instead else ""
+    places = " and ".join(f"--on {place}" for place in others)
+    return OptionError(f"{flag(name)} has no meaning on {backend.title}: it is for {places}{hint}")
 
 
 def _check_name(name: str) -> None:
@@ -141,14 +123,6 @@ def _check_name(name: str) -> None:
             f"invalid --name {name!r}: expected a printable name that is neither a number nor "
             f"'last', such as run-{name if name.isdecimal() else 'a'}"
         )
-
-
-def _listed(value: Any, read: Callable[[str], tuple[str, ...]]) -> tuple[str, ...]:
-    return read(value) if isinstance(value, str) else tuple(map(str, value))
-
-
-def _single(text: str) -> tuple[str, ...]:
-    return (text,)
 
 
 def _pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.api.keywords import with_options
-from distrain_nb.backends.base import Backend, Job, Plan, find
+from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
+from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import framework_of
 from distrain_nb.config import Config
 from distrain_nb.errors import CaptureError, CheckFailed, OptionError, RunNotReady, StoreError
@@ -60,8 +61,8 @@ Code: TypeAlias = "str | Callable[..., Any] | Source"
 class Prepared:
     """A job that has been checked: its plan, the backend that made it, and all that was found."""
 
-    job: Job
-    backend: Backend
+    job: AnyJob
+    backend: AnyBackend
     plan: Plan
     options: JobOptions
     findings: tuple[Finding, ...]
@@ -86,25 +87,23 @@ class Prepared:
 @with_options
 def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     """Everything up to the submission, which it leaves undone. Raises OptionError."""
-    layout, job_options = read(options)
+    config = Config.load()
+    layout, job_options, backend, own = read(options, config)
     source = _source(code)
     job_options = replace(job_options, result=(*job_options.result, *source.returns))
-    backend = find(layout.on)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
     program = _program(source, job_options, backend)
     job = Job(
         program=program,
         layout=layout,
         folder=working_folder(),
+        options=own,
         name=job_options.name,
         results=job_options.results,
         waits=waits,
-        config=Config.load(),
+        config=config,
         experiment=job_options.experiment,
-        rehearse=job_options.rehearse,
-        builder=job_options.builder,
         data=job_options.data,
-        backend_options=job_options.cloud,
         allowed_secrets=job_options.allow_secret,
     )
     plan = backend.plan(job)
@@ -241,7 +240,7 @@ def _source(code: Code) -> Source:
     return Source(Cell("submit()", code), here)
 
 
-def _program(source: Source, options: JobOptions, backend: Backend) -> Program:
+def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
     given = {**source.notebook.given, **options.given(backend.data)}
     optional = options.brought(backend.brings)
     program = capture(

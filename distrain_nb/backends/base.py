@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
@@ -20,22 +21,23 @@ if TYPE_CHECKING:
 
 Handle = dict[str, Any]
 OptionsT = TypeVar("OptionsT")
+OptionsT_co = TypeVar("OptionsT_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Job(Generic[OptionsT]):
+class Job(Generic[OptionsT_co]):
     """A program, the machines it is to run on, and how.
 
     `folder` is the working folder on this machine; `options` are those that the backend declares;
     `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
     it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
-    the guard lets pass.
+    the guard lets pass; `environ` are the variables of the process that asks for the job.
     """
 
     program: Program
     layout: Layout
     folder: Path
-    options: OptionsT
+    options: OptionsT_co
     name: str = ""
     results: tuple[str, ...] = ()
     waits: bool = False
@@ -43,6 +45,7 @@ class Job(Generic[OptionsT]):
     experiment: str = ""
     data: tuple[str, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
 
 
 class Plan(Protocol):

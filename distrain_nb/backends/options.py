@@ -97,7 +97,16 @@ def declared(options: type[object]) -> dict[str, Declaration]:
     }
 
 
-def made(options: type[Options], given: Mapping[str, object]) -> Options:
-    """The dataclass with values by field, as they come from the magic, Python or `config.yaml`."""
-    known = declared(options)
-    return options(**{name: known[name].value(value) for name, value in given.items()})
+def made(
+    options: type[Options], given: Mapping[str, object], kept: Mapping[str, str] | None = None
+) -> Options:
+    """The dataclass with values by field, as the magic or Python has them; what isn't given is as
+    in `kept`, the settings of `config.yaml` by name, or else the default."""
+    kept = kept or {}
+    values: dict[str, object] = {}
+    for each in declared(options).values():
+        value = each.value(given[each.field]) if each.field in given else each.default
+        if value == each.default and each.setting in kept:
+            value = kept[each.setting]
+        values[each.field] = value
+    return options(**values)

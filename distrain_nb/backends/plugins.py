@@ -6,6 +6,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ def title_of(name: str) -> str:
         return find(name).title
     except OptionError:
         return name
+
+
+def settings() -> dict[str, str]:
+    """The settings that backends declare, by name, and what they are for."""
+    options = [option for each in all_backends() for option in declared(each.options).values()]
+    return {option.setting: option.help for option in options if option.setting}
 
 
 def _usable(name: str) -> AnyBackend | Exception:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from distrain_nb.health import clouds, machine, notebooks
-from distrain_nb.health.check import Check, State
+from distrain_nb.backends.checks import Check, State
+from distrain_nb.health import machine, notebooks
+from distrain_nb.health.backends import backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +48,7 @@ def doctor() -> Report:
             ("This machine", tuple(machine.local())),
             ("Notebooks", tuple(notebooks.jupyter())),
             ("Images and rehearsals", tuple(machine.containers())),
-            ("Vertex AI", tuple(clouds.vertex())),
-            ("SageMaker", tuple(clouds.sagemaker())),
+            *backends(),
         )
     )
 

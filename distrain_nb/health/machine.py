@@ -8,9 +8,9 @@ import shutil
 from typing import TYPE_CHECKING
 
 from distrain_nb import __version__
+from distrain_nb.backends.checks import Check, State, installed
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
-from distrain_nb.health.check import Check, State, installed
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import PROGRAMS
 from distrain_nb.worker.machine.gpus import Gpus

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from distrain_nb.health.check import Check, State, installed
+from distrain_nb.backends.checks import Check, State, installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

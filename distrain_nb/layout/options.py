@@ -21,6 +21,7 @@ LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "pytho
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _DURATION = re.compile(r"(?:\d+[dhms])+")
 
 
@@ -68,6 +69,13 @@ def _one_of(choices: tuple[str, ...]) -> Callable[[str], str]:
     return read
 
 
+def _place(text: str) -> str:
+    """Any name: which backends are installed isn't known here."""
+    if not _NAME.fullmatch(text):
+        raise ValueError(text)
+    return text
+
+
 def _pool(field: str, form: str, what: str) -> Option:
     return Option(field, form, what, Pool.parse)
 
@@ -75,7 +83,7 @@ def _pool(field: str, form: str, what: str) -> Option:
 _DURATION_FORM = "a duration such as 2h, 1h30m, 7d, or seconds"
 
 OPTIONS: tuple[Option, ...] = (
-    Option("on", "|".join(PLACES), "where the job runs", _one_of(PLACES), choices=PLACES),
+    Option("on", "|".join(PLACES), "where the job runs", _place, choices=PLACES),
     _pool("primary", POOL_FORM, "the one primary replica"),
     _pool("workers", POOL_FORM, "the worker pool"),
     _pool("servers", POOL_FORM, "parameter servers"),

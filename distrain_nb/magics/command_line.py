@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from dataclasses import fields
-from typing import Any, NoReturn
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from distrain_nb.backends import plugins
+from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 from distrain_nb.options import words as split_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.options import Declaration
 
 EXAMPLES = """\
 examples:
@@ -81,8 +89,8 @@ def _flag(word: str) -> str:
     return word.partition("=")[0].replace("_", "-")
 
 
-def cell_parser() -> Parser:
-    """The parser of `%%distrain`, made from the options themselves."""
+def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
+    """The parser of `%%distrain` for any job, and the options of the backends."""
     parser = Parser(
         prog="%%distrain",
         description="Run this cell as a distributed training job. Without --on, on this machine.",
@@ -94,19 +102,44 @@ def cell_parser() -> Parser:
     where = parser.add_argument_group("where, and on which machines")
     for option in layout_options():
         flags = [option.flag, option.name] if option.flag else [option.name]
-        where.add_argument(*flags, dest=option.field, metavar=option.form, help=option.help)
+        form = "|".join(each.name for each in backends) if option.field == "on" else option.form
+        where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
-    cloud = parser.add_argument_group("a cloud's job")
-    for each in fields(JobOptions):
-        name = "--" + each.name.replace("_", "-")
-        group = cloud if each.metadata.get("cloud") else job
-        group.add_argument(
-            name,
-            help=each.metadata["help"],
-            **_kind(each.name, each.default, each.metadata["form"]),
-        )
+    common = declared(JobOptions)
+    for each in common.values():
+        job.add_argument(each.name, help=each.help, **_kind(each))
+    for title, own in _by_backends(backends).items():
+        group = parser.add_argument_group(f"jobs on {title}")
+        for each in own:
+            if each.field not in common:
+                group.add_argument(each.name, help=each.help, **_kind(each))
     return parser
+
+
+def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]:
+    """Options by the titles of the backends that have them, as the first of those declares it."""
+    having: dict[str, list[tuple[str, Declaration]]] = {}
+    for backend in backends:
+        for name, each in declared(backend.options).items():
+            having.setdefault(name, []).append((backend.title, each))
+    found: dict[str, list[Declaration]] = {}
+    for pairs in having.values():
+        titles = " and ".join(sorted(title for title, _ in pairs))
+        found.setdefault(titles, []).append(pairs[0][1])
+    return found
+
+
+def _backends(words: list[str]) -> list[AnyBackend]:
+    """Those whose options stand on the line, the chosen one first; none are loaded for a line
+    that has only the options of any job."""
+    common = cell_parser(())._option_string_actions
+    flags = [_flag(word) for word in words if word.startswith("-")]
+    if all(flag in common and flag not in ("-h", "--help") for flag in flags):
+        return []
+    chosen = {after for word, after in pairwise(words) if word == "--on"}
+    chosen |= {word.removeprefix("--on=") for word in words}
+    return sorted(plugins.all_backends(), key=lambda backend: backend.name not in chosen)
 
 
 def cell_options(words: list[str]) -> dict[str, Any] | None:
@@ -116,7 +149,7 @@ def cell_options(words: list[str]) -> dict[str, Any] | None:
     """
     end = words.index("--") if "--" in words else len(words)
     try:
-        options: dict[str, Any] = vars(cell_parser().read(words[:end]))
+        options: dict[str, Any] = vars(cell_parser(_backends(words[:end])).read(words[:end]))
     except HelpShown:
         return None
     args = [word for text in options.pop("args", ()) for word in split_words(text)]
@@ -213,11 +246,11 @@ def line_options(words: list[str]) -> argparse.Namespace | None:
         return None
 
 
-def _kind(name: str, default: Any, form: str) -> dict[str, Any]:
-    if name == "wait":
+def _kind(option: Declaration) -> dict[str, Any]:
+    if option.default is None and not option.form:
         return {"action": argparse.BooleanOptionalAction}
-    if name == "rehearse":
-        return {"nargs": "?", "const": "", "metavar": form}
-    if default is False:
+    if option.bare is not None:
+        return {"nargs": "?", "const": option.bare, "metavar": option.form}
+    if not option.form:
         return {"action": "store_true"}
-    return {"metavar": form, "action": "append" if default == () else "store"}
+    return {"metavar": option.form, "action": "append" if option.default == () else "store"}

@@ -40,11 +40,12 @@ def _is_ours(matcher: Any) -> bool:
 
 
 def _words(found: re.Match[str]) -> Iterable[str]:
+    from distrain_nb.backends.plugins import all_backends
     from distrain_nb.magics.command_line import cell_parser, line_parser
 
     before = found["before"].split()
     if found[1] == "%%":
-        return _options(cell_parser(), before)
+        return _options(cell_parser(all_backends()), before)
     verbs = _verbs(line_parser())
     if not before:
         return verbs

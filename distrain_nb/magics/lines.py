@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
+from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.cell import watch
@@ -136,15 +137,15 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 
 def _config(options: argparse.Namespace) -> None:
-    config = Config.load()
+    config, of_backends = Config.load(), plugins.settings()
     for setting in options.settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise OptionError(f"config can't be told {setting!r}: write {name}=VALUE")
-        config = config.changed(name, value)
+        config = config.changed(name, value, of_backends)
     if options.settings:
         config.save()
-    print(config)
+    print(config.described(of_backends))
 
 
 _VERBS = {

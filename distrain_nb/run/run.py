@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.base import find
+from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.submission import read_links
 from distrain_nb.errors import (
     OptionError,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from distrain_nb.backends.base import Backend
+    from distrain_nb.backends.base import AnyBackend
     from distrain_nb.run.store import Record
 
 LOOK_EVERY_S = 0.05
@@ -62,7 +62,7 @@ class Run:
         self.record = record
 
     @cached_property
-    def _backend(self) -> Backend:
+    def _backend(self) -> AnyBackend:
         return find(self.record.backend)
 
     @property

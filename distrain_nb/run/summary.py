@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from distrain_nb.backends.plugins import title_of
 from distrain_nb.program.program import readable_size
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.status import State
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.worker.files.status import Progress, Status
-
-_WHERE = {
-    "local": "this machine",
-    "vertex": "Vertex AI",
-    "sagemaker": "SageMaker",
-    "ai-platform": "AI Platform",
-}
-
 
 UNREADABLE = "unreadable"  # what stands where other runs have their state
 
@@ -106,7 +99,7 @@ def facts(run: MonitoredRun) -> Facts:
         state=str(state),
         final=state.final,
         phase=status.phase,
-        where=_WHERE.get(run.backend, run.backend) + (" (rehearsal)" if run.rehearsed else ""),
+        where=title_of(run.backend) + (" (rehearsal)" if run.rehearsed else ""),
         size=_size(status),
         steps=_steps(run.created, status, end),
         labels={process.index: process.label for process in status.processes},
@@ -127,7 +120,7 @@ def unreadable_facts(run: MonitoredRun, why: str) -> Facts:
         state=UNREADABLE,
         final=True,
         phase="",
-        where=_WHERE.get(run.backend, run.backend),
+        where=title_of(run.backend),
         size="",
         steps=(),
         labels={},

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.base import Job, find
+from distrain_nb.backends.base import AnyJob, Job
+from distrain_nb.backends.options import made
+from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Severity
 from distrain_nb.layout import Layout
@@ -43,8 +45,9 @@ def _gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
 
 
-def job(layout: Layout, code: str, **more: object) -> Job:
-    return Job(program(code), layout, Path(), backend_options={"bucket": "b", **more})
+def job(layout: Layout, code: str, **more: object) -> AnyJob:
+    options = made(find(layout.on).options, {"bucket": "b", **more})
+    return Job(program(code), layout, Path(), options)
 
 
 @pytest.mark.parametrize(

@@ -48,19 +48,6 @@ def test_a_reduction_server_serves_nccl_alone(code: str, backend: str) -> None:
     assert [f"gradients by {backend}:" in message for message in told] == [True] * bool(backend)
 
 
-@pytest.mark.parametrize(
-    ("option", "clouds"),
-    [
-        ({"hyperparameter": "a=1"}, "it is for --on sagemaker"),
-        ({"nfs": "a:/b:c"}, "it is for --on vertex"),
-        ({"env": "A=1"}, "it is for --on vertex and --on sagemaker"),
-    ],
-)
-def test_an_option_of_clouds_is_sent_where_it_is_taken(option: dict[str, str], clouds: str) -> None:
-    (found,) = (f for f in check("print()", on="local", **option) if f.code == "local.elsewhere")
-    assert found.message.endswith(clouds)
-
-
 def test_ai_platform_takes_a_command_and_no_jobs() -> None:
     with pytest.raises(OptionError, match=r"Copy the command .* or write --on vertex"):
         check("print()", on="ai-platform", primary="n1-standard-4")

@@ -33,5 +33,4 @@ def test_lines_by_chance() -> None:
             with contextlib.suppress(DistrainError):
                 options = parse(_words(line))
                 if parse is cell_options and options:
-                    layout, _ = read(options)
-                    assert str(layout)
+                    assert str(read(options).layout)

@@ -20,7 +20,7 @@ import grpc
 import httpx
 import requests.adapters
 
-from distrain_nb.backends.base import find
+from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.carried import Pace
 from distrain_nb.backends.remote.submission import Journal, Submission

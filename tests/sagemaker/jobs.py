@@ -7,7 +7,9 @@ from typing import Any
 
 from distrain_nb.api import program
 from distrain_nb.backends.base import Job
+from distrain_nb.backends.options import declared, made
 from distrain_nb.backends.sagemaker import SageMakerBackend
+from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.backends.sagemaker.plan import SageMakerPlan
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
@@ -44,12 +46,11 @@ def laid(workers: str = "2*ml.p3.2xlarge", **more: Any) -> Layout:
     return Layout.of("sagemaker", workers=workers, **{"region": "us-west-2", **more})
 
 
-def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> Job:
-    """A job of a small program; `options` are those that only clouds have."""
-    options = {**PLACE, **more.pop("options", {})}
-    return Job(
-        program(code), layout or laid(), Path(), config=Config(), backend_options=options, **more
-    )
+def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> SageMakerJob:
+    """A job of a small program; `options` are the backend's own."""
+    named = {name: more.pop(name) for name in declared(SageMakerOptions) if name in more}
+    options = made(SageMakerOptions, {**PLACE, **more.pop("options", {}), **named})
+    return Job(program(code), layout or laid(), Path(), options, config=Config(), **more)
 
 
 def planned(layout: Layout | None = None, **more: Any) -> SageMakerPlan:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from distrain_nb.backends.options import made
 from distrain_nb.backends.sagemaker import settings
+from distrain_nb.backends.sagemaker.options import SageMakerOptions
 from distrain_nb.backends.sagemaker.settings import VARIABLES, settings_of, wrong
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
@@ -35,7 +38,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = replace(job(NOWHERE), backend_options={})
+    asked = replace(job(NOWHERE), options=SageMakerOptions())
     (files / "studio.json").write_text(json.dumps(STUDIO), encoding="utf-8")
     found = settings_of(asked)
     assert found.region == "eu-north-1"
@@ -45,16 +48,22 @@ def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.M
     (files / "config").write_text("[default]\nregion = us-east-2\n", encoding="utf-8")
     assert settings_of(asked).region == "us-east-2"
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-1")
+    asked = replace(asked, environ=dict(os.environ))
     assert settings_of(asked).region == "us-west-1"
     monkeypatch.setenv("AWS_REGION", "us-west-2")
+    asked = replace(asked, environ=dict(os.environ))
     assert settings_of(asked).region == "us-west-2"
-    asked = replace(asked, config=Config(region="ca-central-1", bucket="kept", role="of-config"))
+    kept = {"bucket": "kept", "role": "of-config"}
+    of_config = made(SageMakerOptions, {}, kept)
+    asked = replace(asked, config=Config(region="ca-central-1"), options=of_config)
     found = settings_of(asked)
     assert (found.region, found.bucket) == ("ca-central-1", "kept")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/of-config"
     asked = replace(
         asked,
-        backend_options={"bucket": "s3://mine/", "role": "service-role/of-option"},
+        options=made(
+            SageMakerOptions, {"bucket": "s3://mine/", "role": "service-role/of-option"}, kept
+        ),
         layout=replace(NOWHERE, region="eu-west-1"),
     )
     found = settings_of(asked)
@@ -63,11 +72,11 @@ def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.M
 
 
 def test_the_active_profile_of_aws_is_read(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = replace(job(NOWHERE), backend_options={})
+    asked = replace(job(NOWHERE), options=SageMakerOptions())
     text = "[default]\noutput = json\n[profile work]\nregion = eu-west-3\ns3 =\n  a = b%\n"
     (files / "config").write_text(text, encoding="utf-8")
     assert settings_of(asked).region == ""
-    monkeypatch.setenv("AWS_PROFILE", "work")
+    asked = replace(asked, environ={**asked.environ, "AWS_PROFILE": "work"})
     assert settings_of(asked).region == "eu-west-3"
     (files / "config").write_text("no section\n", encoding="utf-8")
     assert settings_of(asked).region == ""
@@ -84,7 +93,7 @@ def test_other_partitions_have_other_names() -> None:
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
-    nowhere = settings_of(replace(job(NOWHERE), backend_options={}))
+    nowhere = settings_of(replace(job(NOWHERE), options=SageMakerOptions()))
     found = {finding.code: finding.message for finding in wrong(nowhere, rehearsed=False)}
     assert set(found) == {"sagemaker.no-region", "sagemaker.no-role"}
     for way in (
@@ -98,15 +107,18 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "code"),
+    ("region", "kept", "code"),
     [
-        (Config(region="us-central1"), "sagemaker.region"),
-        (Config(bucket="bucket/folder"), "sagemaker.bucket"),
-        (Config(repository="us-docker.pkg.dev/p/distrain"), "sagemaker.repository"),
+        ("us-central1", {}, "sagemaker.region"),
+        ("", {"bucket": "bucket/folder"}, "sagemaker.bucket"),
+        ("", {"repository": "us-docker.pkg.dev/p/distrain"}, "sagemaker.repository"),
     ],
 )
-def test_settings_of_another_cloud_are_no_settings_here(config: Config, code: str) -> None:
-    asked = replace(job(NOWHERE), config=config, backend_options={"role": "training"})
+def test_settings_of_another_cloud_are_no_settings_here(
+    region: str, kept: dict[str, str], code: str
+) -> None:
+    options = made(SageMakerOptions, {"role": "training"}, kept)
+    asked = replace(job(NOWHERE), config=Config(region=region), options=options)
     found = [each.code for each in wrong(settings_of(asked), rehearsed=False)]
     assert code in found
 

@@ -61,9 +61,8 @@ GIVEN: dict[str, st.SearchStrategy[Any]] = {
 @given(options=st.fixed_dictionaries({}, optional=GIVEN), script=st.booleans())
 def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], script: bool) -> None:
     """Sizes and forms by the API's model, whatever is given."""
-    asked = replace(JOB, backend_options={**JOB.backend_options, **options})
-    if script:
-        asked = replace(asked, backend_options={**asked.backend_options, **SCRIPT})
+    chosen = replace(JOB.options, **options, python_package=script)
+    asked = replace(JOB, options=chosen)
     try:
         plan = SageMakerBackend().plan(asked)
     except OptionError:
@@ -126,11 +125,6 @@ TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {
     ),
     "a framework without a container": (
         laid(framework="mxnet-1.9.0"), SCRIPT, ["sagemaker.no-container"],
-    ),
-    "options of Vertex AI": (
-        laid(),
-        {"nfs": ("a:/b:c",), "tensorboard": "1", "project": "p"},
-        ["sagemaker.elsewhere"] * 3,
     ),
 }  # fmt: skip
 

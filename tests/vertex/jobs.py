@@ -7,7 +7,9 @@ from typing import Any
 
 from distrain_nb.api import program
 from distrain_nb.backends.base import Job
+from distrain_nb.backends.options import declared, made
 from distrain_nb.backends.vertex import VertexBackend
+from distrain_nb.backends.vertex.options import VertexJob, VertexOptions
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
@@ -15,11 +17,12 @@ from distrain_nb.layout import Layout
 PLACE = {"project": "my-project", "bucket": "my-bucket"}
 
 
-def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> Job:
-    """A job of a small program; `options` are those that only clouds have."""
-    options = {**PLACE, **more.pop("options", {})}
+def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> VertexJob:
+    """A job of a small program; `options` are the backend's own."""
+    named = {name: more.pop(name) for name in declared(VertexOptions) if name in more}
+    options = made(VertexOptions, {**PLACE, **more.pop("options", {}), **named})
     layout = layout or Layout.of("vertex", primary="n1-standard-8+2*T4", region="europe-west4")
-    return Job(program(code), layout, Path(), config=Config(), backend_options=options, **more)
+    return Job(program(code), layout, Path(), options, config=Config(), **more)
 
 
 def planned(layout: Layout | None = None, **more: Any) -> VertexPlan:

@@ -10,21 +10,18 @@ import yaml
 from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingPipeline
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from distrain_nb.backends.local import LocalBackend
 from distrain_nb.backends.vertex.plan import VertexPlan
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
 from distrain_nb.backends.vertex.service import VertexService
-from distrain_nb.backends.vertex.validation import ELSEWHERE
 from distrain_nb.errors import OptionError
-from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from tests.vertex.jobs import job, planned
+from tests.vertex.jobs import planned
 
 EVERYTHING: dict[str, Any] = {
     "label": ("team=vision", "cost-center=12"),
     "env": ("NCCL_DEBUG=INFO",),
     "nfs": ("10.0.0.2:/share:data",),
-    "lustre": "10.0.0.3:lustrefs:projects/p/locations/l/instances/i:fast",
+    "lustre": ("10.0.0.3:lustrefs:projects/p/locations/l/instances/i:fast",),
     "reservation": "projects/p/zones/z/reservations/r",
     "persistent_resource": "pool-1",
     "web_access": True,
@@ -132,25 +129,6 @@ def test_an_experiment_and_its_run_are_contexts(experiment: str, sent: dict[str,
 def test_experiments_that_can_t_be(experiment: str, options: dict[str, str], code: str) -> None:
     plan = planned(LAYOUTS["one machine"], experiment=experiment, options=options)
     assert [f.code for f in plan.findings] == [code]
-
-
-@pytest.mark.parametrize("name", ELSEWHERE)
-def test_options_of_other_clouds_are_errors_that_say_what_does_the_same(name: str) -> None:
-    plan = planned(LAYOUTS["one machine"], options={name: "x"})
-    (finding,) = errors(plan.findings)
-    option = f"--{name.replace('_', '-')}"
-    assert (finding.code, finding.where) == ("vertex.elsewhere", name)
-    assert finding.message.startswith(f"{option} has no meaning on Vertex AI")
-    assert finding.message.endswith(ELSEWHERE[name])
-
-
-def test_options_of_clouds_have_no_meaning_on_this_machine() -> None:
-    plan = LocalBackend().plan(job(Layout(), options={"nfs": ("a:/b:c",)}))
-    found = errors(plan.findings)
-    assert [(f.code, f.where) for f in found] == [
-        ("local.elsewhere", name) for name in ("project", "bucket", "nfs")
-    ]
-    assert found[2].message.startswith("--nfs has no meaning on this machine")
 
 
 def test_unused_positions_are_empty_pools() -> None:
@@ -261,7 +239,7 @@ def test_a_python_package_needs_no_image() -> None:
         ("env", ("1A=2",), "NAME=VALUE"),
         ("env", ("TF_CONFIG={}",), "Vertex AI sets"),
         ("nfs", ("10.0.0.2:/share",), "SERVER:PATH:MOUNT"),
-        ("lustre", "10.0.0.2:data", "ADDRESS:FILESYSTEM:VOLUME:MOUNT"),
+        ("lustre", ("10.0.0.2:data",), "ADDRESS:FILESYSTEM:VOLUME:MOUNT"),
     ],
 )
 def test_what_can_t_be_read_is_named(option: str, value: Any, said: str) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from distrain_nb.backends.options import made
+from distrain_nb.backends.vertex.options import VertexOptions
 from distrain_nb.backends.vertex.settings import VARIABLES, missing, settings_of
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
@@ -32,7 +35,7 @@ def write(gcloud: Path, name: str, text: str) -> None:
 def test_each_source_yields_to_the_one_before(
     gcloud: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = replace(job(NOWHERE), backend_options={})
+    asked = replace(job(NOWHERE), options=VertexOptions())
     write(gcloud, "default", "[core]\nproject = of-gcloud\n[compute]\nregion = us-east1\n")
     assert settings_of(asked).parent == "projects/of-gcloud/locations/us-east1"
     write(
@@ -41,12 +44,14 @@ def test_each_source_yields_to_the_one_before(
     assert settings_of(asked).parent == "projects/p%/locations/us-west1"
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "of-env")
     monkeypatch.setenv("CLOUD_ML_REGION", "us-east4")
+    asked = replace(asked, environ=dict(os.environ))
     assert settings_of(asked).parent == "projects/of-env/locations/us-east4"
-    asked = replace(asked, config=Config(project="of-config", region="us-south1"))
+    of_config = made(VertexOptions, {}, {"project": "of-config"})
+    asked = replace(asked, config=Config(region="us-south1"), options=of_config)
     assert settings_of(asked).parent == "projects/of-config/locations/us-south1"
     asked = replace(
         asked,
-        backend_options={"project": "of-option"},
+        options=made(VertexOptions, {"project": "of-option"}, {"project": "of-config"}),
         layout=replace(NOWHERE, region="europe-west4"),
     )
     assert settings_of(asked).parent == "projects/of-option/locations/europe-west4"
@@ -55,21 +60,22 @@ def test_each_source_yields_to_the_one_before(
 def test_the_active_configuration_of_gcloud_is_read(
     gcloud: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = replace(job(NOWHERE), backend_options={})
+    asked = replace(job(NOWHERE), options=VertexOptions())
     write(gcloud, "default", "[core]\nproject = first\n")
     write(gcloud, "work", "[core]\nproject = second\n")
     write(gcloud, "broken", "no section\n")
     (gcloud / "active_config").write_text("work\n", encoding="utf-8")
     assert settings_of(asked).project == "second"
-    monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "default")
+    asked = replace(asked, environ={**asked.environ, "CLOUDSDK_ACTIVE_CONFIG_NAME": "default"})
     assert settings_of(asked).project == "first"
-    monkeypatch.setenv("CLOUDSDK_ACTIVE_CONFIG_NAME", "broken")
+    asked = replace(asked, environ={**asked.environ, "CLOUDSDK_ACTIVE_CONFIG_NAME": "broken"})
     assert settings_of(asked).project == ""
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     found = {
-        f.code: f.message for f in missing(settings_of(replace(job(NOWHERE), backend_options={})))
+        f.code: f.message
+        for f in missing(settings_of(replace(job(NOWHERE), options=VertexOptions())))
     }
     assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
     for way in (

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -30,9 +30,12 @@ from distrain_nb.worker.replica.mpi import custom_options, mpirun
 from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.backends.base import Job
+    from distrain_nb.backends.options import NoOptions
+
+LocalJob: TypeAlias = "Job[NoOptions]"
 
 # Characters of a variable that is printed on the line of its process.
 SHORT = 40
@@ -48,7 +51,7 @@ FOLDERS = {
 class LocalPlan:
     """What will be started."""
 
-    job: Job
+    job: LocalJob
     launcher: str
     ranks_per_replica: int
     gpus: int
@@ -68,11 +71,11 @@ class LocalPlan:
         return "\n".join(lines).replace("1 processes", "1 process")
 
 
-def plan(job: Job) -> LocalPlan:
+def plan(job: LocalJob) -> LocalPlan:
     """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`. Raises OptionError."""
     wanted, reason = choose(job.program)
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
-    gpus = _gpus()
+    gpus = _gpus(job.environ)
     per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     findings = [
         *_findings(job, launcher, per_replica),
@@ -83,7 +86,7 @@ def plan(job: Job) -> LocalPlan:
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
     told = tuple(ranks(cluster, per_replica, job.name or "local"))
-    common = {**_folders(), **_threads(len(told))}
+    common = {**_folders(), **_threads(len(told), job.environ)}
     processes = tuple(
         ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
         for r in told
@@ -103,7 +106,7 @@ def plan(job: Job) -> LocalPlan:
     return LocalPlan(job, launcher, per_replica, gpus, launch, tuple(findings))
 
 
-def _cluster(job: Job) -> Cluster:
+def _cluster(job: LocalJob) -> Cluster:
     addresses: dict[Role, tuple[str, ...]] = {}
     port = 0
     for role, pool in job.layout.pools():
@@ -125,15 +128,15 @@ def _folders() -> dict[str, str]:
     return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
-def _gpus() -> int:
+def _gpus(environ: Mapping[str, str]) -> int:
     """How many GPUs of this machine a process sees."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return len([device for device in visible.split(",") if device.strip()])
     return len(list(Path("/dev").glob("nvidia[0-9]*")))
 
 
-def _mpirun(job: Job, processes: int) -> tuple[str, ...]:
+def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
     text = job.layout.mpi_options or ""
     try:
         return mpirun(processes, options=custom_options(text))
@@ -141,14 +144,14 @@ def _mpirun(job: Job, processes: int) -> tuple[str, ...]:
         raise OptionError(f"--mpi-options can't be {text!r}: {wrong}") from None
 
 
-def _threads(processes: int) -> dict[str, str]:
+def _threads(processes: int, environ: Mapping[str, str]) -> dict[str, str]:
     """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
-    if threads.VARIABLE in os.environ or processes == 1:
+    if threads.VARIABLE in environ or processes == 1:
         return {}
     return {threads.VARIABLE: str(max(1, (os.cpu_count() or 1) // processes))}
 
 
-def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
+def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Finding]:
     if launcher == "mpi" and shutil.which("mpirun") is None:
         yield _error(
             "launcher.no-mpirun", "launcher", "mpirun is not installed: openmpi-bin has it"
@@ -169,23 +172,8 @@ def _findings(job: Job, launcher: str, per_replica: int) -> Iterator[Finding]:
     if job.layout.reducers is not None:
         message = "Reduction Server needs GPUs on several machines; leave --reducers out on local"
         yield _error("local.reducers", "reducers", message)
-    for name in (*job.backend_options, *(("rehearse",) if job.rehearse is not None else ())):
-        option = f"--{name.replace('_', '-')}"
-        message = f"{option} has no meaning on this machine; it is for {_clouds_with(name)}"
-        yield _error("local.elsewhere", name, message)
     if sys.platform != "linux":
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
-
-
-def _clouds_with(option: str) -> str:
-    """The clouds that have a use for an option, as they are chosen."""
-    from distrain_nb.backends.sagemaker import elsewhere as sagemaker
-    from distrain_nb.backends.vertex import elsewhere as vertex
-
-    elsewhere = {"vertex": vertex.ELSEWHERE, "sagemaker": sagemaker.ELSEWHERE}
-    return " and ".join(
-        f"--on {place}" for place, not_there in elsewhere.items() if option not in not_there
-    )
 
 
 def _about_packages(requirements: Iterable[str]) -> Iterator[Finding]:

@@ -6,9 +6,12 @@ import os
 import subprocess
 import sys
 import time
+from abc import abstractmethod
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
+from distrain_nb.backends.base import Backend, Plan
+from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secrets
@@ -22,67 +25,55 @@ from distrain_nb.worker.files.status import Owner, Process, State, Status, reque
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.remote.service import Service
-    from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
 
 CARRIER, REHEARSAL = "distrain_nb.backends.remote", "distrain_nb.rehearsal"
 START_AGAIN_AFTER_S = 20.0
 
-# Options whose values are in the request.
-_OPEN = ("env", "hyperparameter", "label")
-
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
 
 
-class RemotePlan(Protocol):
+class RemotePlan(Plan, Protocol):
     """A plan whose job runs elsewhere."""
 
     @property
-    def job(self) -> Job: ...
-    @property
-    def findings(self) -> Sequence[Finding]: ...
-    @property
-    def ranks_per_replica(self) -> int: ...
+    def job(self) -> Job[RemoteOptions]: ...
+
     def told(self) -> dict[str, Any]:
         """What `service` needs to know, as JSON values and without secrets."""
 
-    def __str__(self) -> str: ...
+
+RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)
 
 
-class RemoteBackend:
+class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     """Hands a run to a process of its own, which outlives the kernel; reads its folder."""
 
-    name: str
-    waits_by_default = False
     has_image = True
 
-    def brings(self, uri: str) -> bool:  # noqa: ARG002
-        """Whether data at a URI come to the job's machines even if no name for them is read."""
-        return False
-
+    @abstractmethod
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> Service:
         """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
-        raise NotImplementedError
 
-    def handle(self, plan: RemotePlan) -> Handle:
-        return {} if plan.job.rehearse is None else {"rehearsal": True}
+    def handle(self, plan: RemotePlanT) -> Handle:
+        return {"rehearsal": True} if plan.job.options.rehearsed else {}
 
-    def submit(self, plan: RemotePlan, folder: Path) -> None:
+    def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raises CheckFailed, before anything leaves this machine, for what looks like a secret."""
         job = plan.job
         job.program.write(folder / PROGRAM_FOLDER)
         report("looking for secrets")
-        refuse_secrets(folder / PROGRAM_FOLDER, _told_openly(job), job.allowed_secrets)
+        refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        Submission(self.name, plan.told(), processes, kernel, job.rehearse).write(folder)
+        Submission(self.name, plan.told(), processes, kernel, job.options.rehearse).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-        _start(folder, job.rehearse is not None)
+        _start(folder, job.options.rehearsed)
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """As it is in the folder; a carrier that is gone is started again."""
@@ -106,9 +97,12 @@ class RemoteBackend:
         return Journal.read(folder).missing
 
 
-def _told_openly(job: Job) -> dict[str, str]:
-    """What whoever may look at the job in the cloud can read of it."""
-    texts = chain.from_iterable(job.backend_options.get(name, ()) for name in _OPEN)
+AnyRemoteBackend: TypeAlias = "RemoteBackend[Any, Any]"
+
+
+def _readable(options: RemoteOptions) -> dict[str, str]:
+    """What whoever may look at the job can read of it, by name."""
+    texts = chain.from_iterable(options.readable().values())
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 

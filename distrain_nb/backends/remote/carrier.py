@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from distrain_nb.backends.base import find
+from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, Pace, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
 from distrain_nb.backends.remote.lock import NoLock, alone
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from distrain_nb.backends.remote.backend import RemoteBackend
+    from distrain_nb.backends.remote.backend import AnyRemoteBackend
     from distrain_nb.backends.remote.service import Service
 
 
@@ -57,7 +57,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
         ends_with_us = submission.rehearse is not None
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
-        backend = cast("RemoteBackend", find(submission.backend))
+        backend = cast("AnyRemoteBackend", find(submission.backend))
         carrier = Carrier(run, submission, backend.service(submission.told, endpoints))
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:

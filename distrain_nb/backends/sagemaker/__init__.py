@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.backend import RemoteBackend
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
-from distrain_nb.backends.sagemaker.plan import SageMakerPlan, plan
+from distrain_nb.backends.sagemaker.options import SageMakerOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
+    from distrain_nb.backends.sagemaker.plan import SageMakerPlan
     from distrain_nb.backends.sagemaker.service import SageMakerService
 
 
-class SageMakerBackend(RemoteBackend):
+class SageMakerBackend(RemoteBackend[SageMakerOptions, "SageMakerPlan"]):
     """Jobs in AWS, which a cell does not wait for."""
 
     name = "sagemaker"
+    title = "SageMaker"
+    options = SageMakerOptions
+    example: ClassVar = {"workers": "ml.m5.xlarge"}
 
     def data(self, name: str, uri: str) -> str:
         """The folder of the channel that brings the data, or in Pipe mode the FIFO of the first
@@ -33,9 +40,19 @@ class SageMakerBackend(RemoteBackend):
         """A channel does, for all but a path that is there already."""
         return not uri.startswith("/")
 
-    def plan(self, job: Job) -> SageMakerPlan:
+    def plan(self, job: SageMakerJob) -> SageMakerPlan:
         """Raises OptionError for options that can't be read."""
+        from distrain_nb.backends.sagemaker.plan import plan
+
         return plan(job)
+
+    def checks(self) -> Iterator[Check]:
+        from distrain_nb.backends.sagemaker.settings import login_of
+
+        yield packages("packages", ("boto3",), "sagemaker")
+        yield login(
+            login_of(os.environ), "run aws configure or aws sso login; in Studio its role serves"
+        )
 
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
         """A job on SageMaker, or on the stand-in that listens at `endpoints`."""

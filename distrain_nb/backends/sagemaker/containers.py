@@ -15,7 +15,7 @@ from distrain_nb.layout.formats.sagemaker import hosts
 from distrain_nb.layout.releases import is_of
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.layout import Layout
 
 # What the frameworks of the containers are imported as.
@@ -51,7 +51,7 @@ def registries() -> dict[str, str]:
     return {row["region"]: row["registry"] for row in _table("registries.csv")}
 
 
-def container_of(job: Job, region: str) -> str | None:
+def container_of(job: SageMakerJob, region: str) -> str | None:
     """The container of the layout's framework, or of the program's, in the version that was asked
     for, or else the newest; None if there is none, or no registry is known in the region."""
     layout = job.layout
@@ -67,7 +67,7 @@ def container_of(job: Job, region: str) -> str | None:
     return f"{registries()[region]}/{framework}-training:{tag}"
 
 
-def framework_of(job: Job) -> str | None:
+def framework_of(job: SageMakerJob) -> str | None:
     """The framework that a program imports, or that its container's name tells."""
     found = _OURS.search(hosts(job.layout).image or job.layout.image or "")
     if found:

@@ -1,12 +1,15 @@
-"""Options of a job on SageMaker that have a form of their own, as the API has them."""
+"""Options of a job on SageMaker, and those with a form of their own as the API has them."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from distrain_nb.backends.options import option
+from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.errors import OptionError
@@ -21,13 +24,53 @@ _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def channels(job: Job) -> tuple[Channel, ...]:
+@dataclass(frozen=True)
+class SageMakerOptions(RemoteOptions):
+    """Options of a job besides its layout and those of every job."""
+
+    role: str = option(
+        "ARN", "IAM role that the job runs as", "", setting="role", like=("service_account",)
+    )
+    channel: tuple[str, ...] = option(
+        "NAME=URI[,mode=MODE]…", "an input channel", (),
+        like=("nfs", "lustre"), elsewhere="--data NAME=URI",
+    )  # fmt: skip
+    hyperparameter: tuple[str, ...] = option(
+        "NAME=VALUE", "a hyperparameter of the job", (), elsewhere="--param NAME=VALUE"
+    )
+    metric: tuple[str, ...] = option(
+        "NAME=REGEX", "a metric that is read from the log", (), elsewhere="log_metrics in the cell"
+    )
+    subnet: tuple[str, ...] = option("ID", "a subnet of the job", (), like=("network",))
+    security_group: tuple[str, ...] = option(
+        "ID", "a security group of the job", (), like=("network",)
+    )
+    kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
+    encrypt: bool = option("", "encrypt the traffic between hosts", False)
+    isolate: bool = option("", "keep the job from the network", False)
+    keep_alive: str = option(
+        "DURATION", "how long machines stay for the next job", "", like=("persistent_resource",)
+    )
+    attempts: str = option(
+        "N", "how often the service starts the job at most", "", like=("restart",)
+    )
+    reservation: str = option("ARN", "training plan whose machines to use", "")
+    web_access: bool = option("", "allow a shell in the replicas", False)
+
+    def readable(self) -> Mapping[str, tuple[str, ...]]:
+        return {**super().readable(), "hyperparameter": self.hyperparameter}
+
+
+SageMakerJob: TypeAlias = "Job[SageMakerOptions]"
+
+
+def channels(job: SageMakerJob) -> tuple[Channel, ...]:
     """Those of `--data`, but for paths that are there already, then those of `--channel`.
 
     Raises OptionError.
     """
     data = [Channel.read(text, "data") for text in job.data if "=/" not in text]
-    more = [Channel.read(text, "channel") for text in job.backend_options.get("channel", ())]
+    more = [Channel.read(text, "channel") for text in job.options.channel]
     names = [channel.name for channel in (*data, *more)]
     for name in names:
         if names.count(name) > 1:

@@ -31,7 +31,7 @@ from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
@@ -47,7 +47,7 @@ class SageMakerPlan:
     and the image. `base` is the image that the program is put on, or the container that runs it.
     """
 
-    job: Job
+    job: SageMakerJob
     settings: Settings
     start: Start
     base: str
@@ -71,7 +71,7 @@ class SageMakerPlan:
             "bucket": self.settings.bucket,
             "repository": self.settings.repository,
             "way": self.start.way.name,
-            "builder": self.job.builder,
+            "builder": self.job.options.builder,
             "base": self.base,
             "framework": self.job.layout.framework_name or framework_of(self.job),
             "requirements": self._requirements(),
@@ -86,7 +86,7 @@ class SageMakerPlan:
         return [*needed, *(["boto3"] if fetches and not any(map(_is_boto3, needed)) else [])]
 
     def _values(self) -> dict[str, str]:
-        return plain(options.variables(self.job.backend_options.get("env", ())))
+        return plain(options.variables(self.job.options.env))
 
     def _without_values(self) -> dict[str, Any]:
         """The request as it is shown and kept."""
@@ -131,7 +131,7 @@ def _is_boto3(requirement: str) -> bool:
     return re.match(r"boto3\b", requirement) is not None
 
 
-def plan(job: Job) -> SageMakerPlan:
+def plan(job: SageMakerJob) -> SageMakerPlan:
     """Pure but for the environment and AWS's files, which say where. Raises OptionError."""
     settings = settings_of(job)
     job = replace(job, layout=replace(_with_primary(job.layout), launcher=_launcher(job)))
@@ -139,7 +139,7 @@ def plan(job: Job) -> SageMakerPlan:
     start = _start(job, base)
     request = request_of(job, settings, start)
     found = (
-        *wrong(settings, rehearsed=job.rehearse is not None),
+        *wrong(settings, rehearsed=job.options.rehearsed),
         *findings(job, start, base),
         *about_processes(job.program, job.layout, start.ranks, devices(job.layout)),
         *beyond(request),
@@ -156,7 +156,7 @@ def _with_primary(layout: Layout) -> Layout:
     return replace(layout, primary=replace(pool, replicas=1), workers=workers)
 
 
-def _launcher(job: Job) -> str:
+def _launcher(job: SageMakerJob) -> str:
     """As chosen, else what the program wants; a distribution that has no launcher starts itself."""
     chosen = job.layout.launcher
     if chosen != "auto":
@@ -164,30 +164,30 @@ def _launcher(job: Job) -> str:
     return "python" if job.layout.distribution else choose(job.program)[0]
 
 
-def _start(job: Job, base: str) -> Start:
+def _start(job: SageMakerJob, base: str) -> Start:
     image = hosts(job.layout).image or job.layout.image
-    if job.backend_options.get("python_package"):
+    if job.options.python_package:
         return Start(Way.SCRIPT, image or base, job.layout.launcher, _ranks(job))
     way = Way.FILES if image else Way.IMAGE
     return Start(way, image or IMAGE, job.layout.launcher, _ranks(job))
 
 
-def _base(job: Job, settings: Settings) -> str:
+def _base(job: SageMakerJob, settings: Settings) -> str:
     """The base image: as chosen, else the framework's container, else Python's own image in this
     notebook's version, which a rehearsal, too, gets without being logged in to AWS. Script mode has
     its framework's container, or none (empty)."""
-    chosen = job.backend_options.get("base") or job.config.base_image
+    chosen = job.options.base
     if chosen:
         return str(chosen)
     found = container_of(job, settings.region) or ""
-    if job.backend_options.get("python_package"):
+    if job.options.python_package:
         return found
-    if job.rehearse is None and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
+    if not job.options.rehearsed and (python_of(found) or (0, 0)) >= _OLDEST_PYTHON:
         return found
     return f"{BARE}{sys.version_info.major}.{sys.version_info.minor}-slim"
 
 
-def _ranks(job: Job) -> int:
+def _ranks(job: SageMakerJob) -> int:
     layout = job.layout
     several = layout.launcher in PER_GPU or layout.distribution
     return ranks_per_replica(job.program, layout, devices(layout) if several else 1)

@@ -31,7 +31,7 @@ from distrain_nb.layout.formats.pieces import present
 from distrain_nb.layout.formats.sagemaker import hosts, training_job
 
 if TYPE_CHECKING:
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.layout import Layout
 
@@ -60,12 +60,12 @@ class Start:
     ranks: int
 
 
-def request_of(job: Job, settings: Settings, start: Start) -> dict[str, Any]:
+def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, Any]:
     """The whole request, with stand-ins for what only the submission can tell.
 
     Raises OptionError for options that can't be read.
     """
-    given = job.backend_options
+    given = job.options
     said = training_job(job.layout)
     return present(
         TrainingJobName=RUN,
@@ -73,16 +73,16 @@ def request_of(job: Job, settings: Settings, start: Start) -> dict[str, Any]:
         AlgorithmSpecification=_algorithm(job, start),
         RoleArn=settings.role or None,
         InputDataConfig=[channel.config() for channel in _channels(job, settings, start)],
-        OutputDataConfig=present(KmsKeyId=given.get("kms_key"), S3OutputPath=settings.folder),
+        OutputDataConfig=present(KmsKeyId=given.kms_key or None, S3OutputPath=settings.folder),
         ResourceConfig={**said["ResourceConfig"], **_resources(job)},
         VpcConfig=present(
-            SecurityGroupIds=list(given.get("security_group", ())),
-            Subnets=list(given.get("subnet", ())),
+            SecurityGroupIds=list(given.security_group),
+            Subnets=list(given.subnet),
         ),
         StoppingCondition={**said.get("StoppingCondition", {}), **_times(job.layout)},
         Tags=_tags(job),
-        EnableNetworkIsolation=given.get("isolate"),
-        EnableInterContainerTrafficEncryption=given.get("encrypt"),
+        EnableNetworkIsolation=given.isolate or None,
+        EnableInterContainerTrafficEncryption=given.encrypt or None,
         EnableManagedSpotTraining=job.layout.spot or None,
         CheckpointConfig={
             "S3Uri": job.layout.checkpoint or f"{settings.folder}/{RUN}/checkpoints",
@@ -90,27 +90,27 @@ def request_of(job: Job, settings: Settings, start: Start) -> dict[str, Any]:
         },
         TensorBoardOutputConfig={"LocalPath": TENSORBOARD, "S3OutputPath": settings.folder},
         Environment=_environment(job, start),
-        RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.get("attempts", ""))),
-        RemoteDebugConfig=present(EnableRemoteDebug=given.get("web_access")),
+        RetryStrategy=present(MaximumRetryAttempts=options.attempts(given.attempts)),
+        RemoteDebugConfig=present(EnableRemoteDebug=given.web_access or None),
     )
 
 
-def _hyperparameters(job: Job, settings: Settings, start: Start) -> dict[str, str]:
+def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, str]:
     """The user's, and in script mode the container's."""
-    own = options.hyperparameters(job.backend_options.get("hyperparameter", ()))
+    own = options.hyperparameters(job.options.hyperparameter)
     if start.way is not Way.SCRIPT:
         return options.encoded(own)
     framework = job.layout.framework_name or framework_of(job)
     archive = f"{settings.folder}/{RUN}/{SOURCE}"
-    if job.backend_options.get("isolate"):
+    if job.options.isolate:
         archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
     theirs = script.hyperparameters(job.layout, start.ranks, settings, framework)
     theirs["sagemaker_submit_directory"] = archive
     return options.encoded({**theirs, **own})
 
 
-def _algorithm(job: Job, start: Start) -> dict[str, Any]:
-    metrics = options.metrics(job.backend_options.get("metric", ()))
+def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Any]:
+    metrics = options.metrics(job.options.metric)
     commands = {Way.IMAGE: list(ENTRYPOINT), Way.FILES: ["sh", "-c", _START], Way.SCRIPT: None}
     return present(
         TrainingImage=start.image,
@@ -121,27 +121,27 @@ def _algorithm(job: Job, start: Start) -> dict[str, Any]:
     )
 
 
-def _channels(job: Job, settings: Settings, start: Start) -> tuple[Channel, ...]:
+def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Channel, ...]:
     own = options.channels(job)
     if start.way is Way.FILES:
         return (*own, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
-    if start.way is Way.SCRIPT and job.backend_options.get("isolate"):
+    if start.way is Way.SCRIPT and job.options.isolate:
         return (*own, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
     return own
 
 
-def _resources(job: Job) -> dict[str, Any]:
+def _resources(job: SageMakerJob) -> dict[str, Any]:
     """What the layout doesn't say of the machines. Those with storage of their own encrypt it
     themselves, and take no key."""
-    given, pool = job.backend_options, hosts(job.layout)
+    given, pool = job.options, hosts(job.layout)
     default = figure(current(), "sagemaker", "volume_gb_default")
     family = (pool.machine or "").rpartition(".")[0]
     own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
     return present(
         VolumeSizeInGB=pool.disk_gb or default,
-        VolumeKmsKeyId=None if own_storage else given.get("kms_key"),
-        TrainingPlanArn=given.get("reservation"),
-        KeepAlivePeriodInSeconds=options.keep_alive(given.get("keep_alive", "")),
+        VolumeKmsKeyId=None if own_storage else given.kms_key or None,
+        TrainingPlanArn=given.reservation or None,
+        KeepAlivePeriodInSeconds=options.keep_alive(given.keep_alive),
     )
 
 
@@ -152,14 +152,14 @@ def _times(layout: Layout) -> dict[str, int]:
     return present(MaxRuntimeInSeconds=runs, MaxWaitTimeInSeconds=waits)
 
 
-def _tags(job: Job) -> list[dict[str, str]]:
-    tags = options.tags(job.backend_options.get("label", ()))
+def _tags(job: SageMakerJob) -> list[dict[str, str]]:
+    tags = options.tags(job.options.label)
     experiment = {EXPERIMENT_TAG: job.experiment} if job.experiment else {}
     found = {**tags, **experiment, RUN_TAG: RUN}
     return [{"Key": key, "Value": value} for key, value in found.items()]
 
 
-def _environment(job: Job, start: Start) -> dict[str, str]:
+def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
     """What our worker is told, and what the user adds."""
     told = {
         "DISTRAIN_RUN": RUN,
@@ -175,5 +175,5 @@ def _environment(job: Job, start: Start) -> dict[str, str]:
     if start.way is Way.FILES:
         told["PYTHONUNBUFFERED"] = "1"
         told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
-    variables = options.variables(job.backend_options.get("env", ()))
+    variables = options.variables(job.options.env)
     return {**told, **plain(variables), **secrets(variables, options.secret)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import json
-import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +17,9 @@ from distrain_nb.backends.sagemaker.names import ACCOUNT
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
 
 VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 STUDIO_FILE = Path("/opt/ml/metadata/resource-metadata.json")
@@ -55,7 +54,7 @@ class Settings:
         return f"s3://{self.bucket or 'BUCKET'}/distrain"
 
 
-def settings_of(job: Job) -> Settings:
+def settings_of(job: SageMakerJob) -> Settings:
     """The settings that hold for a job. Reads the environment, and AWS's and Studio's files."""
     studio = _studio()
     region = _region(job, studio)
@@ -104,27 +103,27 @@ def _ways(name: str, example: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def _setting(job: Job, name: str, found: str = "") -> str:
+def _setting(job: SageMakerJob, name: str, found: str = "") -> str:
     """As chosen or kept, else what was found, else made up for a rehearsal."""
-    made_up = REHEARSED.get(name, "") if job.rehearse is not None else ""
-    return str(job.backend_options.get(name) or getattr(job.config, name) or found or made_up)
+    made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
+    return str(getattr(job.options, name) or found or made_up)
 
 
-def _region(job: Job, studio: dict[str, str]) -> str:
+def _region(job: SageMakerJob, studio: dict[str, str]) -> str:
     return (
         job.layout.region
         or job.config.region
-        or next((os.environ[name] for name in VARIABLES if os.environ.get(name)), "")
-        or _of_profile()
+        or next(filter(None, map(job.environ.get, VARIABLES)), "")
+        or _of_profile(job.environ)
         or _of_arn(studio.get("ResourceArn", ""))
-        or (REHEARSED["region"] if job.rehearse is not None else "")
+        or (REHEARSED["region"] if job.options.rehearsed else "")
     )
 
 
-def _of_profile() -> str:
+def _of_profile(environ: Mapping[str, str]) -> str:
     """The region of the profile that is active in the AWS CLI's configuration."""
-    name = os.environ.get("AWS_PROFILE") or os.environ.get("AWS_DEFAULT_PROFILE") or "default"
-    file = os.environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
+    name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
+    file = environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
     profiles = configparser.ConfigParser(interpolation=None)
     try:
         profiles.read(file, encoding="utf-8")
@@ -154,3 +153,19 @@ def _partition(region: str) -> tuple[str, str]:
     if region.startswith("cn-"):
         return "aws-cn", "amazonaws.com.cn"
     return ("aws-us-gov" if region.startswith("us-gov-") else "aws"), "amazonaws.com"
+
+
+def login_of(environ: Mapping[str, str]) -> str:
+    """The credentials of AWS's own tools, by what names them or their file; empty if none."""
+    variables = (
+        "AWS_ACCESS_KEY_ID",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+        "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_WEB_IDENTITY_TOKEN_FILE",
+        "AWS_PROFILE",
+    )
+    named = next(filter(environ.get, variables), "")
+    if named:
+        return f"the variable {named}"
+    kept = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws/credentials")
+    return str(kept) if kept.exists() else ""

@@ -1,4 +1,4 @@
-"""What can't be, or won't do, on SageMaker: options that don't go together, or belong elsewhere."""
+"""What can't be, or won't do, on SageMaker: options that don't go together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.backends.sagemaker.delivery import needed
-from distrain_nb.backends.sagemaker.elsewhere import ELSEWHERE
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
 from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
@@ -18,13 +17,13 @@ from distrain_nb.secrets import STORED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.sagemaker.options import SageMakerJob
 
 # What the worker needs.
 _PYTHON = (3, 8)
 
 
-def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
+def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
     """All that boto3 doesn't look at but for sizes; `base` is what an image is built on.
 
     Raises OptionError.
@@ -32,10 +31,10 @@ def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
     if find_spec("boto3") is None:
         message = "SageMaker is asked through boto3: pip install 'distrain-nb[sagemaker]'"
         yield _error("no-boto3", "on", message)
-    yield from _of_other_clouds(job)
+    yield from _of_builder(job)
     yield from _of_network(job)
     yield from _of_machines(job)
-    if job.backend_options.get("isolate") and _names_secrets(job):
+    if job.options.isolate and _names_secrets(job):
         message = "a job with --isolate reaches no Secrets Manager: leave one of the two out"
         yield _error("isolated-secret", "env", message)
     yield from _of_code(job, start)
@@ -44,25 +43,20 @@ def findings(job: Job, start: Start, base: str) -> Iterator[Finding]:
         yield _warning("mpirun", "base", message)
 
 
-def _names_secrets(job: Job) -> bool:
-    told = options.variables(job.backend_options.get("env", ()))
+def _names_secrets(job: SageMakerJob) -> bool:
+    told = options.variables(job.options.env)
     return any(value.startswith(STORED) for value in told.values())
 
 
-def _of_other_clouds(job: Job) -> Iterator[Finding]:
-    for name, instead in ELSEWHERE.items():
-        if job.backend_options.get(name):
-            option = "--" + name.replace("_", "-")
-            hint = f"; here it is {instead}" if instead else ""
-            yield _error("elsewhere", name, f"{option} has no meaning on SageMaker{hint}")
-    if job.builder == "cloudbuild":
+def _of_builder(job: SageMakerJob) -> Iterator[Finding]:
+    if job.options.builder == "cloudbuild":
         message = "Cloud Build is Google's; write --builder append or --builder docker"
         yield _error("builder", "builder", message)
 
 
-def _of_network(job: Job) -> Iterator[Finding]:
-    given = job.backend_options
-    subnets, groups = given.get("subnet"), given.get("security_group")
+def _of_network(job: SageMakerJob) -> Iterator[Finding]:
+    given = job.options
+    subnets, groups = given.subnet, given.security_group
     if bool(subnets) != bool(groups):
         missing = "security_group" if subnets else "subnet"
         message = "--subnet and --security-group go together: a VPC is named by both"
@@ -77,18 +71,18 @@ def _of_network(job: Job) -> Iterator[Finding]:
         if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
             message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
-    if given.get("encrypt") and hosts(job.layout).replicas == 1:
+    if given.encrypt and hosts(job.layout).replicas == 1:
         message = "there is one host, so no traffic between hosts to encrypt"
         yield _warning("encrypt", "encrypt", message)
 
 
-def _of_machines(job: Job) -> Iterator[Finding]:
-    if job.backend_options.get("keep_alive") and job.layout.spot:
+def _of_machines(job: SageMakerJob) -> Iterator[Finding]:
+    if job.options.keep_alive and job.layout.spot:
         message = "spot machines can't be kept for the next job: leave --spot or --keep-alive out"
         yield _error("keep-alive-spot", "keep_alive", message)
 
 
-def _of_code(job: Job, start: Start) -> Iterator[Finding]:
+def _of_code(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     if start.way is Way.SCRIPT:
         yield from _of_script(job, start)
     elif job.layout.distribution:
@@ -100,7 +94,7 @@ def _of_code(job: Job, start: Start) -> Iterator[Finding]:
         )
 
 
-def _of_script(job: Job, start: Start) -> Iterator[Finding]:
+def _of_script(job: SageMakerJob, start: Start) -> Iterator[Finding]:
     python = python_of(start.image)
     if groups(job.layout):
         message = (
@@ -125,7 +119,7 @@ def _of_script(job: Job, start: Start) -> Iterator[Finding]:
         yield _error("python", "framework", message)
     framework = job.layout.framework_name or framework_of(job)
     lacking = ", ".join(needed(job.program.requirements, framework))
-    if job.backend_options.get("isolate") and lacking:
+    if job.options.isolate and lacking:
         message = f"an isolated job can't install what its container lacks: {lacking}"
         yield _warning("isolate-packages", "isolate", message)
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.backend import RemoteBackend
-from distrain_nb.backends.vertex.plan import VertexPlan, plan
+from distrain_nb.backends.vertex.options import VertexOptions
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.vertex.options import VertexJob
+    from distrain_nb.backends.vertex.plan import VertexPlan
     from distrain_nb.backends.vertex.service import VertexService
 
 
-class VertexBackend(RemoteBackend):
+class VertexBackend(RemoteBackend[VertexOptions, "VertexPlan"]):
     """Jobs in Google Cloud, which a cell does not wait for."""
 
     name = "vertex"
+    title = "Vertex AI"
+    options = VertexOptions
+    example: ClassVar = {"primary": "n1-standard-4"}
 
     def data(self, name: str, uri: str) -> str:
         """Buckets are mounted below /gcs/, NFS shares below /mnt/nfs/. Raises OptionError."""
@@ -31,9 +38,24 @@ class VertexBackend(RemoteBackend):
             "it mounted, such as /mnt/nfs/data"
         )
 
-    def plan(self, job: Job) -> VertexPlan:
+    def plan(self, job: VertexJob) -> VertexPlan:
         """Raises OptionError for options that can't be read."""
+        from distrain_nb.backends.vertex.plan import plan
+
         return plan(job)
+
+    def checks(self) -> Iterator[Check]:
+        from distrain_nb.backends.vertex.settings import login_of
+
+        yield packages(
+            "packages",
+            ("google-cloud-aiplatform", "google-cloud-logging", "google-cloud-storage"),
+            "vertex",
+        )
+        yield login(
+            login_of(os.environ),
+            "run gcloud auth application-default login; on Workbench the machine's account serves",
+        )
 
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> VertexService:
         """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""

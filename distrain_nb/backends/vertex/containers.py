@@ -13,7 +13,7 @@ from distrain_nb.layout.sizing import multi_region
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.layout import Layout
     from distrain_nb.layout.catalog.rows import Container
 
@@ -26,10 +26,10 @@ IMPORTED_AS = {
 }
 
 
-def base_of(job: Job) -> str:
+def base_of(job: VertexJob) -> str:
     """The base image: as chosen, else the newest prebuilt container of the program's framework in
     the nearest multi-region, else Python's own image in this notebook's version."""
-    chosen = job.backend_options.get("base") or job.config.base_image
+    chosen = job.options.base
     if chosen:
         return str(chosen)
     fitting = max(_prebuilt(job), key=lambda row: _numbers(row.framework_version), default=None)
@@ -38,7 +38,7 @@ def base_of(job: Job) -> str:
     return _nearest(fitting, job.layout.region)
 
 
-def _prebuilt(job: Job) -> Iterator[Container]:
+def _prebuilt(job: VertexJob) -> Iterator[Container]:
     framework = job.layout.framework_name or next(
         (name for name, modules in IMPORTED_AS.items() if job.program.imports & set(modules)), None
     )

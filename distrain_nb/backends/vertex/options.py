@@ -1,15 +1,20 @@
-"""Options of a job on Vertex AI that have a form of their own, as the API has them."""
+"""Options of a job on Vertex AI, and those with a form of their own as the API has them."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from distrain_nb.backends.options import option
+from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.variables import no_secret
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from distrain_nb.backends.base import Job
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -19,6 +24,37 @@ _SECRET = re.compile(
     r"(?:/versions/(?P<version>\w+)|/(?P<number>\w+))?"
 )
 _ANY, _NONE = "any", "none"
+
+
+@dataclass(frozen=True)
+class VertexOptions(RemoteOptions):
+    """Options of a job besides its layout and those of every job."""
+
+    project: str = option("NAME", "project of Google Cloud", "", setting="project")
+    service_account: str = option(
+        "EMAIL", "service account that the job runs as", "",
+        setting="service_account", like=("role",),
+    )  # fmt: skip
+    pipeline: bool = option("", "submit as a training pipeline", False)
+    nfs: tuple[str, ...] = option("SERVER:PATH:MOUNT", "an NFS share to mount", ())
+    lustre: tuple[str, ...] = option("ADDRESS:FILESYSTEM:VOLUME:MOUNT", "a Lustre mount", ())
+    reservation: str = option("NAME", "reservation of machines to use", "")
+    persistent_resource: str = option(
+        "NAME", "persistent resource to run on", "", like=("keep_alive",)
+    )
+    web_access: bool = option("", "allow a shell in the replicas", False)
+    tensorboard: str = option("NAME", "Vertex AI TensorBoard instance", "", setting="tensorboard")
+    network: str = option(
+        "NAME", "VPC network of the job", "",
+        setting="network", like=("subnet", "security_group"),
+    )  # fmt: skip
+    restart: bool = option(
+        "", "start the whole job again when a replica is lost", False, like=("attempts",)
+    )
+    kms_key: str = option("ID", "key that volumes and output are encrypted with", "")
+
+
+VertexJob: TypeAlias = "Job[VertexOptions]"
 
 
 def labels(texts: Iterable[str]) -> dict[str, str]:
@@ -74,25 +110,19 @@ def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
     return found
 
 
-def lustre_mounts(text: str) -> list[dict[str, str]]:
-    """The mount that ADDRESS:FILESYSTEM:VOLUME:MOUNT names, if any. Raises OptionError."""
-    if not text:
-        return []
-    parts = text.split(":")
-    if len(parts) != 4 or not all(parts):
-        raise OptionError(
-            f"--lustre can't be {text!r}; write ADDRESS:FILESYSTEM:VOLUME:MOUNT, such as "
-            "10.0.0.2:lustrefs:projects/p/locations/us-central1-a/instances/i:data"
-        )
-    address, filesystem, volume, mount = parts
-    return [
-        {
-            "instanceIp": address,
-            "volumeHandle": volume,
-            "filesystem": filesystem,
-            "mountPoint": mount,
-        }
-    ]
+def lustre_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
+    """ADDRESS:FILESYSTEM:VOLUME:MOUNT texts. Raises OptionError."""
+    found = []
+    for text in texts:
+        parts = text.split(":")
+        if len(parts) != 4 or not all(parts):
+            raise OptionError(
+                f"--lustre can't be {text!r}; write ADDRESS:FILESYSTEM:VOLUME:MOUNT, such as "
+                "10.0.0.2:lustrefs:projects/p/locations/us-central1-a/instances/i:data"
+            )
+        names = ("instanceIp", "filesystem", "volumeHandle", "mountPoint")
+        found.append(dict(zip(names, parts, strict=True)))
+    return found
 
 
 def reservation(text: str) -> dict[str, Any] | None:

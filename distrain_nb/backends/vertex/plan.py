@@ -21,7 +21,7 @@ from distrain_nb.secrets import HIDDEN
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
     from distrain_nb.findings import Finding
 
@@ -36,7 +36,7 @@ class VertexPlan:
     `base` is the image that the program is put on.
     """
 
-    job: Job
+    job: VertexJob
     settings: Settings
     base: str
     ranks_per_replica: int
@@ -47,7 +47,7 @@ class VertexPlan:
     @property
     def pipeline(self) -> bool:
         """Whether it is sent as a training pipeline."""
-        return bool(self.job.backend_options.get("pipeline"))
+        return bool(self.job.options.pipeline)
 
     @property
     def builds(self) -> bool:
@@ -66,7 +66,7 @@ class VertexPlan:
             "bucket": self.settings.bucket,
             "repository": self.settings.repository,
             "pipeline": self.pipeline,
-            "builder": self.job.builder,
+            "builder": self.job.options.builder,
             "base": self.base,
             "requirements": list(self.job.program.requirements),
             "request": request.with_run(sent, run),
@@ -74,7 +74,7 @@ class VertexPlan:
         }
 
     def _values(self) -> dict[str, str]:
-        return plain(options.variables(self.job.backend_options.get("env", ())))
+        return plain(options.variables(self.job.options.env))
 
     def _without_values(self) -> Mapping[str, Any]:
         """The request as it is shown and kept."""
@@ -119,7 +119,7 @@ class VertexPlan:
             yield "Sent as a training pipeline with this as its custom task."
 
 
-def plan(job: Job) -> VertexPlan:
+def plan(job: VertexJob) -> VertexPlan:
     """Pure but for the environment and gcloud's files, which say where. Raises OptionError."""
     settings, base = settings_of(job), base_of(job)
     gpus = _gpus(job)
@@ -135,7 +135,7 @@ def plan(job: Job) -> VertexPlan:
     )
 
 
-def _gpus(job: Job) -> int:
+def _gpus(job: VertexJob) -> int:
     """GPUs of the primary; the chips of a TPU slice are one process's."""
     primary = job.layout.primary
     return 0 if primary is None or primary.topology else primary.accelerator_count

@@ -14,7 +14,7 @@ from distrain_nb.layout.formats.vertex import IMAGE, custom_job_spec, image_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
 
 # What only the moment of submission can tell: the run's own name in the cloud.
@@ -31,18 +31,18 @@ SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 
 
-def custom_job(job: Job, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
+def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
     """The `CustomJob`, with `RUN` where the run's name belongs.
 
     Where an image has yet to be built, its name is `IMAGE`. `base` is the container that runs a
     source distribution.
     """
-    labels = options.labels(job.backend_options.get("label", ()))
+    labels = options.labels(job.options.label)
     return {
         "displayName": job.name or "distrain",
         "labels": {**labels, RUN_LABEL: RUN},
         "jobSpec": _job_spec(job, settings, ranks, base),
-        **present(encryptionSpec=present(kmsKeyName=job.backend_options.get("kms_key"))),
+        **present(encryptionSpec=present(kmsKeyName=job.options.kms_key or None)),
     }
 
 
@@ -62,7 +62,7 @@ def output_folder(settings: Settings) -> str:
     return f"gs://{settings.bucket or 'BUCKET'}/distrain/{RUN}"
 
 
-def environment(job: Job, settings: Settings, ranks: int) -> dict[str, str]:
+def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str]:
     """What our worker is told, and what the user adds."""
     told = {
         "DISTRAIN_RUN": RUN,
@@ -77,7 +77,7 @@ def environment(job: Job, settings: Settings, ranks: int) -> dict[str, str]:
             told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
         told |= SHOW_TRANSPORT
-    given = options.variables(job.backend_options.get("env", ()))
+    given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
     return {**told, **plain(given), **stored}
 
@@ -114,39 +114,39 @@ def with_image(request: Any, image: str) -> Any:
     return image if request == IMAGE else request
 
 
-def _job_spec(job: Job, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
-    given = job.backend_options
+def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
+    given = job.options
     spec = custom_job_spec(job.layout)
     pools = spec["workerPoolSpecs"]
     scheduling = spec.get("scheduling", {})
-    if given.get("restart"):
+    if given.restart:
         scheduling["restartJobOnWorkerRestart"] = True
     variables = environment(job, settings, ranks)
     for position, container in _containers(job, variables, base):
         del pools[position]["containerSpec"]
         pools[position] |= container | _on_machines(job, position, pools[position])
     return present(
-        persistentResourceId=given.get("persistent_resource") or None,
+        persistentResourceId=given.persistent_resource or None,
         workerPoolSpecs=pools,
         scheduling=scheduling,
         serviceAccount=settings.service_account or None,
         network=settings.network or None,
         baseOutputDirectory={"outputUriPrefix": output_folder(settings)},
         tensorboard=_resource(settings, "tensorboards", settings.tensorboard),
-        enableWebAccess=given.get("web_access") or None,
+        enableWebAccess=given.web_access or None,
         **_experiment(job, settings),
     )
 
 
 def _containers(
-    job: Job, variables: Mapping[str, str], base: str
+    job: VertexJob, variables: Mapping[str, str], base: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """What each pool runs. The Reduction Server brings all that it needs."""
     for role, pool in job.layout.pools():
         image = image_of(job.layout, role, pool)
         if role is Role.REDUCERS:
             yield role.position, {"containerSpec": {"imageUri": image}}
-        elif job.backend_options.get("python_package"):
+        elif job.options.python_package:
             yield role.position, {"pythonPackageSpec": _python_package(variables, base, job)}
         elif image == IMAGE:
             yield role.position, {"containerSpec": {"imageUri": IMAGE, "env": _listed(variables)}}
@@ -154,7 +154,7 @@ def _containers(
             yield role.position, {"containerSpec": _own_container(image, variables)}
 
 
-def _python_package(variables: Mapping[str, str], base: str, job: Job) -> dict[str, Any]:
+def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> dict[str, Any]:
     return {
         "executorImageUri": job.layout.image or base,
         "packageUris": [f"{variables['DISTRAIN_OUTPUT']}/{PACKAGE}/distrain_program-0.tar.gz"],
@@ -175,19 +175,19 @@ def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _on_machines(job: Job, position: int, pool: dict[str, Any]) -> dict[str, Any]:
+def _on_machines(job: VertexJob, position: int, pool: dict[str, Any]) -> dict[str, Any]:
     """Mounts, and for those that train the reservation that machines are taken from."""
-    given = job.backend_options
+    given = job.options
     trains = position in (Role.PRIMARY.position, Role.WORKERS.position)
-    affinity = options.reservation(given.get("reservation", "")) if trains else None
+    affinity = options.reservation(given.reservation) if trains else None
     return present(
         machineSpec={**pool["machineSpec"], **present(reservationAffinity=affinity)},
-        nfsMounts=options.nfs_mounts(given.get("nfs", ())),
-        lustreMounts=options.lustre_mounts(given.get("lustre", "")),
+        nfsMounts=options.nfs_mounts(given.nfs),
+        lustreMounts=options.lustre_mounts(given.lustre),
     )
 
 
-def _experiment(job: Job, settings: Settings) -> dict[str, str]:
+def _experiment(job: VertexJob, settings: Settings) -> dict[str, str]:
     """The experiment that the job is filed under; Vertex AI adds a run to it if none is named."""
     name, _, run = job.experiment.partition("/")
     contexts = f"{settings.parent}/metadataStores/default/contexts"

@@ -7,7 +7,6 @@ files of `gcloud`, in this order.
 from __future__ import annotations
 
 import configparser
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +14,9 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.options import VertexJob
 
 # The variables that Google's own tools and notebooks set, the more particular ones first.
 VARIABLES = {
@@ -62,7 +61,7 @@ class Settings:
         return f"projects/{self.project}/locations/{self.region}"
 
 
-def settings_of(job: Job) -> Settings:
+def settings_of(job: VertexJob) -> Settings:
     """The settings that hold for a job. Reads the environment and the files of `gcloud`."""
     project, region = _setting(job, "project"), _setting(job, "region")
     return Settings(
@@ -102,37 +101,50 @@ def _ways(name: str, example: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def _setting(job: Job, name: str) -> str:
-    chosen = job.layout.region if name == "region" else job.backend_options.get(name)
-    return str(
-        chosen
-        or getattr(job.config, name)
-        or next((os.environ[each] for each in VARIABLES.get(name, ()) if os.environ.get(each)), "")
-        or _from_gcloud(name)
-        or (REHEARSED.get(name, "") if job.rehearse is not None else "")
-    )
+def _setting(job: VertexJob, name: str) -> str:
+    chosen = _region(job) if name == "region" else getattr(job.options, name)
+    named = (job.environ.get(variable) for variable in VARIABLES.get(name, ()))
+    made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
+    return str(chosen or next(filter(None, named), "") or _from_gcloud(job, name) or made_up)
 
 
-def _from_gcloud(name: str) -> str:
+def _region(job: VertexJob) -> str:
+    return job.layout.region or job.config.region
+
+
+def _from_gcloud(job: VertexJob, name: str) -> str:
     if name not in GCLOUD:
         return ""
     properties = configparser.ConfigParser(interpolation=None)
     try:
-        properties.read(_gcloud_file(), encoding="utf-8")
+        properties.read(_gcloud_file(job.environ), encoding="utf-8")
     except configparser.Error:  # gcloud says so itself, and better
         return ""
     found = (properties.get(section, key, fallback="") for section, key in GCLOUD[name])
     return next(filter(None, found), "")
 
 
-def _gcloud_file() -> Path:
+def _gcloud_file(environ: Mapping[str, str]) -> Path:
     """The configuration of `gcloud` that is active, whether or not the file is there."""
-    own = os.environ.get("CLOUDSDK_CONFIG")
-    folder = Path(own) if own else Path.home() / ".config" / "gcloud"
-    name = os.environ.get("CLOUDSDK_ACTIVE_CONFIG_NAME", "")
+    folder = _gcloud_folder(environ)
+    name = environ.get("CLOUDSDK_ACTIVE_CONFIG_NAME", "")
     if not name:
         try:
             name = (folder / "active_config").read_text(encoding="utf-8").strip()
         except OSError:
             name = "default"
     return folder / "configurations" / f"config_{name}"
+
+
+def login_of(environ: Mapping[str, str]) -> str:
+    """The credentials of Google's own tools, by what names them or their file; empty if none."""
+    named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
+    if named:
+        return f"GOOGLE_APPLICATION_CREDENTIALS, {named}"
+    kept = _gcloud_folder(environ) / "application_default_credentials.json"
+    return str(kept) if kept.exists() else ""
+
+
+def _gcloud_folder(environ: Mapping[str, str]) -> Path:
+    own = environ.get("CLOUDSDK_CONFIG")
+    return Path(own) if own else Path.home() / ".config" / "gcloud"

@@ -1,11 +1,10 @@
-"""What can't be on Vertex AI: options that don't go together, or belong elsewhere."""
+"""What can't be on Vertex AI: options that don't go together."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.vertex.elsewhere import ELSEWHERE
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.catalog import current
@@ -15,25 +14,24 @@ from distrain_nb.program.advice import avoids_nccl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
 
 _CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
 
 
-def launcher_of(job: Job) -> str:
+def launcher_of(job: VertexJob) -> str:
     """As chosen, else what the program's imports ask for."""
     chosen = job.layout.launcher
     return chosen if chosen != "auto" else choose(job.program)[0]
 
 
-def findings(job: Job, settings: Settings, base: str) -> Iterator[Finding]:
+def findings(job: VertexJob, settings: Settings, base: str) -> Iterator[Finding]:
     """All that the rules of layouts don't look at."""
-    yield from _of_other_clouds(job)
     yield from _of_launcher(job)
     yield from _of_tracking(job, settings)
     image = job.layout.image or base
-    if job.backend_options.get("python_package") and prebuilt(current(), image) is None:
+    if job.options.python_package and prebuilt(current(), image) is None:
         message = (
             f"{image} is not a prebuilt container that the catalog knows: it has to have pip, "
             "and Python as python3"
@@ -50,15 +48,7 @@ def findings(job: Job, settings: Settings, base: str) -> Iterator[Finding]:
         yield from _of_reduction(base)
 
 
-def _of_other_clouds(job: Job) -> Iterator[Finding]:
-    for name, instead in ELSEWHERE.items():
-        if job.backend_options.get(name):
-            option = "--" + name.replace("_", "-")
-            hint = f"; here it is {instead}" if instead else ""
-            yield _error("elsewhere", name, f"{option} has no meaning on Vertex AI{hint}")
-
-
-def _of_launcher(job: Job) -> Iterator[Finding]:
+def _of_launcher(job: VertexJob) -> Iterator[Finding]:
     launcher = launcher_of(job)
     if launcher == "mpi":
         message = "launcher mpi needs mpirun in the image: --base has to be one that has it"
@@ -68,7 +58,7 @@ def _of_launcher(job: Job) -> Iterator[Finding]:
         yield _error("launcher", "launcher", message)
 
 
-def _of_tracking(job: Job, settings: Settings) -> Iterator[Finding]:
+def _of_tracking(job: VertexJob, settings: Settings) -> Iterator[Finding]:
     for name, value in (("tensorboard", settings.tensorboard), ("experiment", job.experiment)):
         if value and not settings.service_account:
             message = f"--{name} needs a service account that writes to it: add --service-account"

@@ -1,4 +1,4 @@
-"""What was looked for, and what was found."""
+"""What `%distrain doctor` looks for, and what it finds."""
 
 from __future__ import annotations
 
@@ -37,6 +37,13 @@ def packages(what: str, names: Sequence[str], extra: str) -> Check:
         remedy = f"pip install 'distrain-nb[{extra}]'"
         return Check(what, State.MISSING, f"{', '.join(lacking)}: not installed", remedy)
     return Check(what, State.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+
+
+def login(found: str, remedy: str) -> Check:
+    """Whether there are credentials; `found` names them, empty where there are none."""
+    if found:
+        return Check("login", State.GOOD, found)
+    return Check("login", State.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
 def installed(name: str) -> str | None:
