@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from distrain_nb.backends.base import AnyBackend
 
-GROUP = "distrain_nb.backends"
+GROUP, REHEARSALS = "distrain_nb.backends", "distrain_nb.rehearsals"
+
+# Gives, for the text after --rehearse and the buckets of a job, the services' addresses by name.
+Rehearsal: TypeAlias = "Callable[[str, Iterable[str]], AbstractContextManager[Mapping[str, str]]]"
 
 
 def find(name: str) -> AnyBackend:
@@ -63,6 +67,14 @@ def settings() -> dict[str, str]:
     """The settings that backends declare, by name, and what they are for."""
     options = [option for each in all_backends() for option in declared(each.options).values()]
     return {option.setting: option.help for option in options if option.setting}
+
+
+def rehearsal_of(name: str) -> Rehearsal:
+    """The stand-in for the service of the backend of that name. Raises OptionError."""
+    for entry in entry_points(group=REHEARSALS, name=name):
+        stand_in: Rehearsal = entry.load()
+        return stand_in
+    raise OptionError(f"--rehearse: nothing is installed that stands in for {title_of(name)}")
 
 
 def _usable(name: str) -> AnyBackend | Exception:

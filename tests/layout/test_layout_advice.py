@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import program
-from distrain_nb.backends.base import Job, find
+from distrain_nb.backends.base import Job
+from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -179,6 +180,7 @@ def test_what_is_advised_is_taken(place: str, pools: dict[str, object], choice: 
     assert options
     advised = Layout.from_line(f"{layout} {options}")
     assert [str(finding) for finding in errors(check(advised))] == []
-    job = Job(program("import tensorflow"), advised, Path())
-    told = [f.code for f in find(place).plan(job).findings if "launcher" in f.code]
+    backend = find(place)
+    job = Job(program("import tensorflow"), advised, Path(), backend.options())
+    told = [f.code for f in backend.plan(job).findings if "launcher" in f.code]
     assert not [code for code in told if code not in ("launcher.auto", "launcher.no-mpirun")]

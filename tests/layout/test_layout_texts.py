@@ -61,8 +61,8 @@ def test_a_bad_pool_is_refused_with_the_allowed_form(text: str) -> None:
 def test_a_bad_option_names_itself_its_value_and_its_form() -> None:
     with pytest.raises(OptionError, match=r"--workers: invalid pool '4\*': expected \[REPLICAS"):
         Layout.of(workers="4*")
-    with pytest.raises(OptionError, match=r"invalid --on 'mars': expected local\|vertex"):
-        Layout.of("mars")
+    with pytest.raises(OptionError, match=r"invalid --on 'Mars!': expected local\|vertex"):
+        Layout.of("Mars!")
     with pytest.raises(OptionError, match=r"unknown layout option 'colour'"):
         Layout.of(colour="red")
     with pytest.raises(OptionError, match="unknown layout option '--colour'"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from distrain_nb import api
-from distrain_nb.backends.base import find
+from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import backend, variables
 from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.submission import Submission

@@ -1,10 +1,65 @@
-"""`python -m distrain_nb.backends.remote FOLDER`: carry the run of that folder to its end."""
+"""`python -m distrain_nb.backends.remote FOLDER`: carry the run of that folder to its end.
+
+To its service, or where the submission says so to a stand-in on this machine, started for it.
+"""
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.carrier import carry
+from distrain_nb.backends.remote.submission import Submission
 
-carry(Path(sys.argv[1]))
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
+
+
+def main(folder: Path) -> None:
+    try:
+        submission = Submission.read(folder)
+    except Exception:
+        return carry(folder)  # which reads it too, and says in the run what is wrong
+    return carry(folder) if submission.rehearse is None else _rehearse(folder, submission)
+
+
+def _rehearse(folder: Path, submission: Submission) -> None:
+    """Start the services that the submission is for, carry its run, stop them."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _end)
+    stand_in = rehearsal_of(submission.backend)
+    with stand_in(submission.rehearse or "", _buckets(submission.told)) as endpoints:
+        carry(folder, endpoints)
+
+
+def _buckets(told: dict[str, Any]) -> set[str]:
+    """The buckets that a submission speaks of."""
+    named = {told["bucket"]} if told.get("bucket") else set()
+    found = (match[1] for text in _texts(told) for match in _BUCKET.finditer(text))
+    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

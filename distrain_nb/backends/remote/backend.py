@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
+from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.program.progress import report
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Service
     from distrain_nb.layout import Layout
 
-CARRIER, REHEARSAL = "distrain_nb.backends.remote", "distrain_nb.rehearsal"
+CARRIER = "distrain_nb.backends.remote"
 START_AGAIN_AFTER_S = 20.0
 
 _started: list[subprocess.Popen[bytes]] = []  # kept, so that they are reaped
@@ -64,8 +65,11 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         return {"rehearsal": True} if plan.job.options.rehearsed else {}
 
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
-        """Raises CheckFailed, before anything leaves this machine, for what looks like a secret."""
+        """Raises CheckFailed, before anything leaves this machine, for what looks like a secret,
+        and OptionError where nothing stands in for the service that is to be rehearsed."""
         job = plan.job
+        if job.options.rehearsed:
+            rehearsal_of(self.name)
         job.program.write(folder / PROGRAM_FOLDER)
         report("looking for secrets")
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
@@ -73,7 +77,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         Submission(self.name, plan.told(), processes, kernel, job.options.rehearse).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-        _start(folder, job.options.rehearsed)
+        _start(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """As it is in the folder; a carrier that is gone is started again."""
@@ -81,7 +85,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             return Status.current(folder)  # nobody can go on with it
         status = Status.read(folder)
         if not status.state.final and not status.answered_for and _may_start(folder):
-            _start(folder, rehearsal=False)
+            _start(folder)
         return status
 
     def cancel(self, handle: Handle, folder: Path) -> None:
@@ -93,7 +97,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         """Ask again for what could not be fetched when the job had ended; what is still missing,
         and why. What a rehearsal left went with it."""
         if Journal.read(folder).missing and not handle.get("rehearsal"):
-            _start(folder, rehearsal=False).wait()
+            _start(folder).wait()
         return Journal.read(folder).missing
 
 
@@ -106,8 +110,8 @@ def _readable(options: RemoteOptions) -> dict[str, str]:
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def _start(folder: Path, rehearsal: bool) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", REHEARSAL if rehearsal else CARRIER, str(folder)]
+def _start(folder: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", CARRIER, str(folder)]
     with (folder / CARRIER_LOG).open("ab") as log:
         process = subprocess.Popen(
             command,

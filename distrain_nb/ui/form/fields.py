@@ -33,6 +33,11 @@ class Field:
     hint: str = ""
     extra: bool = False
 
+    def is_of(self, place: str) -> bool:
+        """Whether it means something there; elsewhere than in the places that layouts know,
+        whatever all clouds have does."""
+        return place in self.places or (place not in PLACES and set(CLOUDS) <= set(self.places))
+
 
 SETTINGS = (
     Field("region", "Region", "combo", CLOUDS, "any"),
@@ -76,7 +81,7 @@ _ABSENT = {each.name: each.default for each in fields(Pool)}
 
 def settings(layout: Layout) -> Iterator[Field]:
     """The fields of the whole layout: of its place, and whatever else holds something."""
-    return (f for f in SETTINGS if layout.on in f.places or text_of(layout, f.name))
+    return (f for f in SETTINGS if f.is_of(layout.on) or text_of(layout, f.name))
 
 
 def columns(layout: Layout) -> Iterator[Field]:
@@ -84,7 +89,7 @@ def columns(layout: Layout) -> Iterator[Field]:
     pools = [pool for _, pool in layout.pools()]
     for field in POOL_FIELDS:
         held = any(getattr(pool, field.name) != _ABSENT[field.name] for pool in pools)
-        if not field.extra and (layout.on in field.places or held):
+        if not field.extra and (field.is_of(layout.on) or held):
             yield field
 
 

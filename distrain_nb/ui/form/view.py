@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.layout import PLACES, Role
+from distrain_nb.layout import Role
 from distrain_nb.layout.choices import Choice, choices
 from distrain_nb.layout.formats import EXPORTS
 from distrain_nb.layout.totals import totals
@@ -30,12 +31,8 @@ if TYPE_CHECKING:
     from distrain_nb.layout import Layout
     from distrain_nb.ui.form.editing import Editing, History
 
-PLACE_TITLES = {
-    "local": "This machine",
-    "vertex": "Vertex AI",
-    "sagemaker": "SageMaker",
-    "ai-platform": "AI Platform",
-}
+# A place that has layouts and takes no jobs.
+_AI_PLATFORM = ["ai-platform", "AI Platform"]
 _FIRST_EXPORTS = ("options", "successor")
 _LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
 _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
@@ -48,7 +45,7 @@ def view(history: History, gradient_bytes: int) -> dict[str, Any]:
     findings = editing.findings()
     return {
         "on": layout.on,
-        "places": [[place, PLACE_TITLES[place]] for place in PLACES],
+        "places": _places(),
         "settings": [_field(editing, field, field.name) for field in settings(layout)],
         "columns": [[field.name, field.label] for field in columns(layout)],
         "pools": [_pool(editing, role) for role in roles_shown(layout)],
@@ -72,6 +69,12 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
     offered = {path: [_choice(path, choice) for choice in choices(layout, path)] for path in paths}
     return {path: found for path, found in offered.items() if found}
+
+
+def _places() -> list[list[str]]:
+    """The backends that are installed, with their titles, and places that only have layouts."""
+    titles = [(each.name, each.title) for each in all_backends()]
+    return [*([name, title[:1].upper() + title[1:]] for name, title in titles), _AI_PLATFORM]
 
 
 def verdict(findings: Iterable[Finding]) -> str:

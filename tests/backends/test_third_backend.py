@@ -1,0 +1,138 @@
+"""The backend in docs/backends.md: installed as a wheel of its own, it is known everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
+MOST_LINES = 150
+
+USE = """
+import contextlib, io, json, sys
+import distrain_nb as d
+from distrain_nb.backends.plugins import all_backends
+from distrain_nb.errors import OptionError, RunCancelled
+from distrain_nb.magics.command_line import cell_options
+from distrain_nb.magics.completion import match
+from IPython.core.completer import CompletionContext
+from distrain_nb.config import Config
+
+def completed(line):
+    context = CompletionContext(token="", full_text=line, cursor_position=len(line), cursor_line=0,
+                                limit=None)
+    return [each.text for each in match(context)["completions"]]
+
+def refused(**options):
+    try:
+        d.check("1", **options)
+    except OptionError as wrong:
+        return str(wrong)
+
+def printed(action):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        action()
+    return out.getvalue()
+
+queue = sys.argv[1]
+found = {
+    "help": printed(lambda: cell_options(["--help"])),
+    "names": completed("%%distrain --on "), "options": completed("%%distrain --on lab --q"),
+    "elsewhere": refused(on="vertex", primary="n1-standard-4", queue="q"),
+    "other": refused(on="lab", nfs="a:/b:c"),
+    "nowhere": refused(on="nowhere"),
+    "doctor": repr(d.doctor()),
+    "dry": str(d.plan("print(1)", on="lab", queue=queue, ranks_per_replica=2)),
+    "missing": [f.code for f in d.check("print(1)", on="lab")],
+}
+cell = '''
+import os
+from distrain_nb import log_metrics
+print("hello from", os.environ["RANK"])
+log_metrics({"loss": 0.5}, step=1)
+total = 42
+'''
+lab = {"on": "lab", "queue": queue}
+run = d.submit(cell, **lab, ranks_per_replica=2, name="first", result="total", wait=True)
+found["log"] = str(run.logs())
+found["metrics"] = repr(run.metrics())
+found["result"] = dict(run.results)["total"]
+long = d.submit("import time\\nprint('begun', flush=True)\\nwhile True: time.sleep(0.1)",
+                **lab, name="second")
+import time
+while "begun" not in str(long.logs()):
+    time.sleep(0.2)
+long.cancel()
+with contextlib.suppress(RunCancelled):
+    long.wait()
+found["states"] = [str(run.state), str(long.state)]
+found["runs"] = repr(d.runs())
+Config().changed("queue", queue, {"queue": ""}).save()
+found["settled"] = [f.code for f in d.check("print(1)", on="lab")]
+print("FOUND" + json.dumps(found))
+"""
+
+
+def blocks() -> dict[str, str]:
+    """The files of the document, by the name in their first line."""
+    found = re.findall(r"```\w+\n# (\S+)\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.S)
+    return dict(found)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the document's wheel has been installed into."""
+    source, site = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
+    for name, text in blocks().items():
+        (source / name).write_text(text, encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--target", str(site), str(source)], check=True)
+    return site
+
+
+def test_it_is_short() -> None:
+    assert len(blocks()["distrain_lab.py"].splitlines()) < MOST_LINES
+
+
+def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_path: Path) -> None:
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    environment = {
+        **os.environ, "PYTHONPATH": str(site), "DISTRAIN_HOME": str(tmp_path / "home"),
+    }  # fmt: skip
+    machine = subprocess.Popen(
+        [sys.executable, "-m", "distrain_lab", str(queue)], env=environment, cwd=tmp_path
+    )
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", USE, str(queue)],
+            env=environment, cwd=tmp_path, capture_output=True, text=True,
+        )  # fmt: skip
+    finally:
+        machine.kill()
+        machine.wait()
+    assert "FOUND" in done.stdout, done.stderr
+    found = json.loads(done.stdout.partition("FOUND")[2])
+    assert "--queue FOLDER" in found["help"] and "jobs on the lab's machine" in found["help"]
+    assert "local|sagemaker|vertex|lab" in found["help"]
+    assert "lab" in found["names"]
+    assert found["options"] == ["--queue"]
+    assert found["elsewhere"] == "--queue has no meaning on Vertex AI: it is for --on lab"
+    assert found["other"] == "--nfs has no meaning on the lab's machine: it is for --on vertex"
+    assert "local, sagemaker, vertex, lab" in found["nowhere"]
+    assert "the lab's machine\n" in found["doctor"] and "not set: queue" in found["doctor"]
+    assert found["dry"].startswith("2 ranks on the machine that serves ")
+    assert (found["missing"], found["settled"]) == (["lab.no-queue"], [])
+    assert {"hello from 0", "hello from 1"} <= {
+        line.rpartition("] ")[2] for line in found["log"].splitlines()
+    }
+    assert "loss" in found["metrics"]
+    assert found["result"] == 42
+    assert found["states"] == ["succeeded", "cancelled"]
+    assert "the lab's machine" in found["runs"]
