@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
@@ -12,6 +12,7 @@ from distrain_nb.findings import errors
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.api.keywords import Options
     from distrain_nb.backends.base import AnyBackend
 
 
@@ -29,7 +30,8 @@ def _settings(backend: AnyBackend) -> Iterator[Check]:
     """What a small job there would be refused for: what has not been set."""
     if not backend.example:
         return
-    wrong = errors(api.check("pass", on=backend.name, **backend.example))
+    options = cast("Options", {"on": backend.name, **backend.example})
+    wrong = errors(api.check("pass", **options))
     if not wrong:
         found = "complete: %distrain config shows and changes them"
         yield Check("settings", State.GOOD, found)

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
 from typing import get_args, get_type_hints
 
 import distrain_nb
 from distrain_nb import api
 from distrain_nb.api.executor import Executor
 from distrain_nb.api.keywords import Options, Texts
+from distrain_nb.backends.options import declared
+from distrain_nb.backends.plugins import all_backends
 from distrain_nb.layout import OPTIONS, Pool
 from distrain_nb.options import JobOptions
 
 KINDS = get_type_hints(Options)
+DECLARED = [
+    option
+    for each in (JobOptions, *(backend.options for backend in all_backends()))
+    for option in declared(each).values()
+]
 
 
 def test_every_declared_option_is_a_keyword_and_no_other() -> None:
-    declared = {f.name for f in fields(JobOptions)} | {option.field for option in OPTIONS}
-    assert set(KINDS) == declared | {"spot"}
+    names = {option.field for option in (*DECLARED, *OPTIONS)}
+    assert set(KINDS) == names | {"spot"}
 
 
 def test_keywords_have_the_types_that_are_declared() -> None:
-    for option in fields(JobOptions):
-        kind = KINDS[option.name]
+    for option in DECLARED:
+        kind = KINDS[option.field]
         if isinstance(option.default, bool):
-            assert kind is bool, option.name
+            assert kind is bool, option.field
         elif option.default == ():
-            assert set(get_args(Texts)) < set(get_args(kind)), option.name
-        elif option.name != "wait":
-            assert str in get_args(kind), option.name
+            assert set(get_args(Texts)) < set(get_args(kind)), option.field
+        elif option.field != "wait":
+            assert str in get_args(kind), option.field
     for option in OPTIONS:
         kinds = get_args(KINDS[option.field])
         assert (Pool in kinds) == (option.read == Pool.parse), option.field

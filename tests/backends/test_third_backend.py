@@ -72,7 +72,7 @@ long.cancel()
 with contextlib.suppress(RunCancelled):
     long.wait()
 found["states"] = [str(run.state), str(long.state)]
-found["runs"] = repr(d.runs())
+found["runs"] = d.runs().frame.to_string()
 Config().changed("queue", queue, {"queue": ""}).save()
 found["settled"] = [f.code for f in d.check("print(1)", on="lab")]
 print("FOUND" + json.dumps(found))
