@@ -16,7 +16,7 @@ from distrain_nb.backends.remote.carrier import carry
 from distrain_nb.backends.remote.submission import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from types import FrameType
 
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
@@ -39,10 +39,10 @@ def _rehearse(folder: Path, submission: Submission) -> None:
         carry(folder, endpoints)
 
 
-def _buckets(told: dict[str, Any]) -> set[str]:
-    """The buckets that a submission speaks of."""
-    named = {told["bucket"]} if told.get("bucket") else set()
-    found = (match[1] for text in _texts(told) for match in _BUCKET.finditer(text))
+def _buckets(request: Mapping[str, Any]) -> set[str]:
+    """The buckets that a submission names."""
+    named = {request["bucket"]} if request.get("bucket") else set()
+    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
     return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
 
 
