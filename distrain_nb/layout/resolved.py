@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.pool import Pool
+
+_TRAINING = (Role.PRIMARY, Role.WORKERS)
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,10 @@ class ResolvedLayout:
         """The framework's name: as chosen, else what the program's imports imply."""
         return self.layout.framework_name or self.implied
 
-    @property
+    @cached_property
     def training(self) -> tuple[ResolvedPool, ...]:
         """The pools that train, and exchange gradients: the primary and the workers."""
-        return tuple(p for p in self.pools if p.role in (Role.PRIMARY, Role.WORKERS))
+        return tuple(p for p in self.pools if p.role in _TRAINING)
 
     def pool(self, role: Role) -> ResolvedPool | None:
         """The pool of a role."""
