@@ -1,14 +1,19 @@
-# `make demo` runs the quickstart; `make test` passes all tests. Both set up what they need.
+# `make demo` runs the quickstart; `make check` is for every change, quick; `make test` passes all
+# tests. Each sets up what it needs.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint services clean
+.PHONY: demo check test lint services clean
 
-demo: $(INSTALLED)
+demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
+
+check: $(INSTALLED) lint
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope
 
 test: $(INSTALLED) services lint
 	$(BIN)/python scripts/horovod_wheel.py
@@ -25,9 +30,13 @@ services:
 
 # PyTorch first and by itself: a range would bring a build for GPUs, of several gigabytes. The rest
 # with uv: pip tries versions for ten minutes before it finds some that agree.
-$(INSTALLED): pyproject.toml
+$(DEMO): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet torch==2.13.0 uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[demo]'
+	touch $@
+
+$(INSTALLED): $(DEMO)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
 	touch $@
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import nbformat
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
@@ -28,3 +32,50 @@ def test_the_quickstart_trains_to_95_percent_and_brings_it_all_back(home: Path) 
         "accuracy" in data.get("text/html", "") and "<table" in data["text/html"] for data in shown
     )
     assert (ROOT / "out" / "quickstart.ipynb").stat().st_size < 300_000
+
+
+def test_what_the_demo_installs_is_what_it_imports_and_no_other_framework() -> None:
+    installed = installed_with("distrain-nb", "demo")
+    notebook = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
+    cells = [
+        re.sub(r"^%.*$", "", c.source, flags=re.M) for c in notebook.cells if c.cell_type == "code"
+    ]
+    for text in (*cells, (ROOT / "scripts" / "demo.py").read_text(encoding="utf-8")):
+        for module in imported(text) - sys.stdlib_module_names:
+            assert installed & packages(module), module
+    assert "jupyterlab" in installed, "what shows the executed notebook"
+    assert not installed & {"boto3", "google-cloud-storage", "moto", "tensorflow", "tensorflow-cpu"}
+
+
+def imported(text: str) -> set[str]:
+    """The top-level modules that a program imports."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def packages(module: str) -> set[str]:
+    """What brings a module; an editable package is named as its module."""
+    names = (module, *packages_distributions().get(module, ()))
+    return {canonicalize_name(name) for name in names}
+
+
+def installed_with(name: str, extra: str = "") -> set[str]:
+    """What comes with a package and its extra, by what the packages that are installed say."""
+    found: set[tuple[str, str]] = set()
+    waiting = [(name, extra), (name, "")]
+    while waiting:
+        package, wanted = waiting.pop()
+        if (package, wanted) in found:
+            continue
+        found.add((package, wanted))
+        for line in requires(package) or ():
+            needed = Requirement(line)
+            if needed.marker is None or needed.marker.evaluate({"extra": wanted}):
+                canonical = canonicalize_name(needed.name)
+                waiting += [(canonical, each) for each in ("", *needed.extras)]
+    return {package for package, _ in found}

@@ -14,6 +14,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.run import still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
+from tests.disks import fill, small_disk
 
 MIB = 1 << 20
 PRINT_10_MIB = """
@@ -26,13 +27,11 @@ print('done')
 WAIT = "import os, time\nwhile not os.path.exists('{}'): time.sleep(0.05)"
 
 
-@pytest.fixture
-def small_disk(home: Path) -> Iterator[Path]:
-    """DISTRAIN_HOME on a file system of 16 MiB. Needs root."""
-    home.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", home], check=True)
-    yield home
-    subprocess.run(["umount", "--lazy", home], check=True)
+@pytest.fixture(name="small_disk")
+def home_on_a_small_disk(home: Path) -> Iterator[Path]:
+    """DISTRAIN_HOME on a file system of 16 MiB."""
+    with small_disk(home, "16m") as disk:
+        yield disk
 
 
 def test_lines_wait_in_memory_until_there_is_room(small_disk: Path) -> None:
@@ -66,12 +65,6 @@ def test_the_cause_of_a_failure_is_told_though_the_disk_is_full(small_disk: Path
     go_on.touch()
     assert eventually(lambda: run.state.final)
     assert run.status.error.startswith("rank 0 failed: ValueError: boom")
-
-
-def fill(disk: Path) -> None:
-    with (disk / "filler").open("wb", buffering=0) as filler, pytest.raises(OSError, match="space"):
-        while True:
-            filler.write(bytes(4096))
 
 
 def test_a_run_says_that_its_folder_has_become_read_only(home: Path, tmp_path: Path) -> None:

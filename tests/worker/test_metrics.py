@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from distrain_nb import log_metrics
 from distrain_nb.worker.metrics import writer
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.disks import fill, small_disk
 
 
 @pytest.fixture
@@ -133,6 +131,24 @@ def test_forked_processes_and_threads_do_not_mix_their_records(folder: Path) -> 
 
 
 def test_a_full_disk_costs_the_metrics_and_not_the_training(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with small_disk(tmp_path / "disk", "64k") as disk:
+        monkeypatch.setenv(FOLDER_VARIABLE, str(disk))
+        log_metrics(step=0, loss=1.0)
+        filler = fill(disk)
+        open_files = len(list(Path("/proc/self/fd").iterdir()))
+        with pytest.warns(UserWarning, match="metrics could not be written: .*No space left"):
+            for step in range(1, 500):
+                log_metrics(step=step, loss=1.0)
+        assert len(list(Path("/proc/self/fd").iterdir())) <= open_files
+        assert len(list(disk.iterdir())) == 2, "one event file, and what fills the disk"
+        filler.unlink()
+        log_metrics(step=500, loss=0.5)
+        assert read(disk, "loss")[-1] == (500, 0.5)
+
+
+def test_a_folder_that_can_not_be_made_costs_the_metrics_only(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FOLDER_VARIABLE, "/dev/full/metrics")

@@ -176,7 +176,12 @@ class _EventFile:
         name = f"events.out.tfevents.{int(time.time()):010d}.{place}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(str(folder / name), flags, 0o644)
-        self.write(first_event(time.time()))
+        try:
+            self.write(first_event(time.time()))
+        except OSError:  # nothing of it is left, however often it is tried
+            self.close()
+            os.unlink(str(folder / name))
+            raise
 
     def write(self, data: bytes) -> None:
         whole = record(data)
