@@ -19,6 +19,12 @@ from tests.kernels import Kernel, kernel
 SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"))
 PROGRAMS = "programs"  # the tests of each share a run of it by its own command
 
+# What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
+# what uses these fixtures, and what says so itself.
+SLOW_FOLDERS = ("api", "browser", "image", "local", PROGRAMS, "rehearsal", "server")
+SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
+WITHOUT_SLOW = "not slow"
+
 
 class ByWhatIsShared(LoadScopeScheduling):
     """Of tests in several processes, those that share things run in one; others by file."""
@@ -35,16 +41,31 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
     return ByWhatIsShared(config, log)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Folders that a selection leaves out anyway are not imported: they import clouds' SDKs."""
+    left_out = config.option.markexpr == WITHOUT_SLOW and _folder(collection_path) in SLOW_FOLDERS
+    return left_out or None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest starts first."""
-    here = Path(__file__).parent
+    """Mark what is slow. What takes longest starts first."""
     order = [folder for group in SHARING for folder in group]
 
     def place(item: pytest.Item) -> int:
-        folder = item.path.relative_to(here).parts[0]
+        folder = _folder(item.path)
         return order.index(folder) if folder in order else len(order)
 
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        if _folder(item.path) in SLOW_FOLDERS or SLOW_FIXTURES.intersection(fixtures):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=place)
+
+
+def _folder(path: Path) -> str:
+    """The folder of `tests` in which it is, or its own name there."""
+    return next(iter(path.relative_to(Path(__file__).parent).parts), "")
 
 
 @pytest.fixture

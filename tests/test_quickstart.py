@@ -10,12 +10,14 @@ from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import nbformat
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.slow
 def test_the_quickstart_trains_to_95_percent_and_brings_it_all_back(home: Path) -> None:
     demo = subprocess.run(
         [sys.executable, "scripts/demo.py"], cwd=ROOT, capture_output=True, text=True

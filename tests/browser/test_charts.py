@@ -1,6 +1,6 @@
 """The charts below a cell: tools that answer while the kernel is busy, and when it is done.
 
-All tests look at one run, whose cell waits for it until the last test lets it end.
+Tests look at one run, whose cell waits for it. After one that lets it end, another is started.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 
 LOAD = "%load_ext distrain_nb"
+QUICK_STEPS = 3_000  # reported as fast as possible; ten a second after them
 TRAIN = """%%distrain -n 2 --name curves
 import math, os, time
 import numpy as np
@@ -36,7 +38,7 @@ while not os.path.exists({stop!r}):
     loss = math.exp(-step / 900) + 0.05 * math.sin(step * 7)
     log_metrics({{"train/loss": loss, "accuracy": 1 - loss / 2}}, step=step, every_rank=True)
     step += 1
-    if step > 3_000:
+    if step > {quick}:
         time.sleep(0.1)
 """
 FRAME = ".distrain-charts iframe.dn-plot"
@@ -84,19 +86,39 @@ class Charts:
 
 
 @pytest.fixture(scope="module")
-def charts(
+def running(
     lab: Lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Charts]:
-    stop = tmp_path_factory.mktemp("charts") / "stop"
-    with new_page(browser) as page:
-        name = lab.write("charts", LOAD, TRAIN.format(stop=str(stop)))
-        opened = OpenNotebook(page, lab, name)
-        opened.run_cells(2)
-        shown = Charts(opened, stop)
-        expect(shown.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=150_000)
-        shown.wait(f"{DATA}[0].x.length === 1000")
-        yield shown
-        stop.touch()
+) -> Iterator[Callable[[], Charts]]:
+    """Gives the run that tests look at: another one when a test has ended the last."""
+    started: list[Charts] = []
+    with ExitStack() as pages:
+
+        def charts() -> Charts:
+            if not started or started[-1].stop.exists():
+                page = pages.enter_context(new_page(browser))
+                started.append(training(page, lab, tmp_path_factory.mktemp("charts")))
+                pages.callback(started[-1].stop.touch)
+            return started[-1]
+
+        yield charts
+
+
+@pytest.fixture
+def charts(running: Callable[[], Charts]) -> Charts:
+    return running()
+
+
+def training(page: Page, lab: Lab, folder: Path) -> Charts:
+    """The charts of a run that goes on, when it has reported as much as tests count on."""
+    stop = folder / "stop"
+    opened = OpenNotebook(
+        page, lab, lab.write(folder.name, LOAD, TRAIN.format(stop=str(stop), quick=QUICK_STEPS))
+    )
+    opened.run_cells(2)
+    shown = Charts(opened, stop)
+    expect(shown.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=150_000)
+    shown.wait(f"{DATA}[0].x.length === 1000 && {DATA}[0].x.at(-1) > {QUICK_STEPS}")
+    return shown
 
 
 def losses(count: int) -> list[float]:
@@ -180,7 +202,7 @@ def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:
     rows = list(csv.DictReader((tmp_path / "all.csv").open()))
     chosen = ("rank-1", "accuracy")
     steps = [int(row["step"]) for row in rows if (row["run"], row["tag"]) == chosen]
-    assert len(steps) > 3_000
+    assert len(steps) > QUICK_STEPS
     assert steps == list(range(len(steps)))
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG").first.click()

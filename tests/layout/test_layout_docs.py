@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import layout_tables
 import nbformat
+import pytest
 from nbclient import NotebookClient
 
 from distrain_nb.layout import Layout
@@ -44,6 +45,7 @@ def test_the_yaml_shown_is_a_sound_layout() -> None:
     assert [layout.to_yaml()] == shown
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     notebook = nbformat.read(layout_tables.PAGE.parents[1] / "notebooks" / "layouts.ipynb", 4)
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()

@@ -68,6 +68,7 @@ def test_given_values_come_before_the_notebooks(kernel: Kernel, place: Place) ->
     assert place.results(program) == 1
 
 
+@pytest.mark.slow  # imports PyTorch in a process of its own
 def test_models_share_their_weights_with_their_optimizer(kernel: Kernel, place: Place) -> None:
     kernel.run(
         "import torch\nclass Net(torch.nn.Module):\n    def __init__(self):\n"

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from tests.program.notebooks import Kernel, Place
 
+pytestmark = pytest.mark.slow
+
 MODULE = """
 import os
 import torch.distributed as dist

@@ -11,6 +11,8 @@ from distrain_nb.backends.remote import backend
 from distrain_nb.errors import CheckFailed
 from distrain_nb.magics.command_line import cell_options
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 WAYS = {
     "vertex, an image": {"on": "vertex", "primary": "n1-standard-4"},

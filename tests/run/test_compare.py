@@ -14,6 +14,8 @@ from distrain_nb.program import Cell, Notebook
 from distrain_nb.run.pages.best_metric import best_metric
 from distrain_nb.run.pages.compare import check_count, differing
 
+pytestmark = pytest.mark.slow
+
 TRAIN = """
 import os
 from distrain_nb import log_metrics

@@ -24,6 +24,8 @@ from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.server.stored import stored_run
 
+pytestmark = pytest.mark.slow
+
 SLEEP = "import time; print('here', flush=True); time.sleep(600)"
 
 

@@ -18,6 +18,8 @@ from distrain_nb.backends.sagemaker.delivery import needed, write_archive
 from distrain_nb.layout import Layout
 from tests.sagemaker.jobs import job, laid
 
+pytestmark = pytest.mark.slow
+
 
 def unpacked(tmp_path: Path, source: str) -> Path:
     program(source).write(tmp_path / "program")

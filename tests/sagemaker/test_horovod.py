@@ -16,6 +16,8 @@ from tests.worker.hosts import Hosts, network
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.timeout(2400)  # Horovod is built for it where that has not been done
 def test_two_hosts_train_one_model(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.image.services.bases import CACHE, BaseImage, Blob, blob
 from tests.sagemaker.toolkit import toolkit
 from tests.vertex.packages import WHERE, base_with
 
-pytestmark = pytest.mark.usefixtures("engine")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("engine")]
 
 # Of what the toolkit needs, what this environment has itself.
 NEEDED = ("boto3", "cryptography", "numpy", "protobuf", "psutil", "scipy", "six", "werkzeug")

@@ -14,6 +14,8 @@ import pytest
 from tests.sagemaker.toolkit import sdk
 from tests.worker.hosts import NAMES, Hosts, finish, network
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import os, sys
 from mpi4py import MPI

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Ten interpreters that import frameworks; the MPI job alone sleeps for half a minute.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 MPI = """

@@ -11,6 +11,8 @@ import pytest
 from distrain_nb.ui.frontend import SESSION_VARIABLE
 from tests.kernels import Kernel, kernel
 
+pytestmark = pytest.mark.slow
+
 ASK = "from distrain_nb.ui.frontend import frontend; print(frontend().value, end='')"
 EXECUTE = f"""
 import nbformat

@@ -13,6 +13,8 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
+pytestmark = pytest.mark.slow
+
 TRAIN = """%%distrain -n 2 --name digits
 import os, sys, time
 from distrain_nb import log_metrics

@@ -8,9 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import Laid
 from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, needed, source_distribution
+
+pytestmark = pytest.mark.slow
 
 SOURCE = """
 import os

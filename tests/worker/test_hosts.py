@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 MPI = {"DISTRAIN_LAUNCHER": "mpi", "DISTRAIN_RANKS": "2"}
 
 SUM = """

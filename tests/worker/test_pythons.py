@@ -17,6 +17,8 @@ from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.rank import values
 from tests.conftest import eventually
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parents[2] / "distrain_nb"
 CODE = """
 import os, sys

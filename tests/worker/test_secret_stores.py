@@ -20,6 +20,8 @@ from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION, secret_ma
 from distrain_nb.worker.replica import container, sagemaker, secret_stores
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
 
+pytestmark = pytest.mark.slow
+
 VERSION = "projects/p/secrets/hf/versions/latest"
 
 
