@@ -13,12 +13,12 @@ demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
 
 check: $(INSTALLED) lint
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope --no-loadscope-reorder
 
+# Three processes, though two cores are enough: tests wait for services, browsers and each other.
 test: $(INSTALLED) services lint
 	$(BIN)/python scripts/horovod_wheel.py
-	$(BIN)/python -m pytest tests/browser
-	$(BIN)/python -m pytest --ignore tests/browser -n 2 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --durations 20
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -15,8 +15,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kernels import Kernel, kernel
 
-# Folders of tests that share engines and registries, and so belong into one process each.
-SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"))
+# Folders of tests that share engines and registries, or a browser, and so belong into one process
+# each.
+SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"), ("browser",))
 PROGRAMS = "programs"  # the tests of each share a run of it by its own command
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,

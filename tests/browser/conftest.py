@@ -1,7 +1,8 @@
 """The JupyterLab and the browser that all tests here share.
 
 `lab` is the server, `page` a page of the browser, `notebook` opens a notebook in it. JupyterLab
-is loaded into the page once: tests close what others have opened.
+is loaded into the page once: tests close what others have opened. All end with the last test here:
+while Playwright has its event loop in a process, nothing else there can have one.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with serve(tmp_path_factory.mktemp("lab")) as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=PATIENCE_MS)
     with chromium() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shared_page(browser: Browser) -> Iterator[Page]:
     with new_page(browser) as opened:
         yield opened

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -10,6 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.worker.files.folder import WATCHED_FILE
+from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 from tests.conftest import eventually
 
@@ -139,14 +142,12 @@ def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_frameworks_start_no_thread_when_they_are_imported() -> None:
-    import subprocess
-    import sys
-
-    from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
-
-    look = "import os, {0}; print(len(os.listdir('/proc/self/task')))"
+    """One after the other, as a fork server may."""
+    look = (
+        f"import importlib, os\nfor name in {FORK_SAFE}:\n    importlib.import_module(name)\n"
+        "    print(name, len(os.listdir('/proc/self/task')))"
+    )
     single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    for name in FORK_SAFE:
-        command = [sys.executable, "-c", look.format(name)]
-        printed = subprocess.run(command, capture_output=True, text=True, env=single, check=True)
-        assert printed.stdout.strip() == "1", name
+    command = [sys.executable, "-c", look]
+    printed = subprocess.run(command, capture_output=True, text=True, env=single, check=True)
+    assert printed.stdout.splitlines() == [f"{name} 1" for name in FORK_SAFE]

@@ -14,6 +14,8 @@ from distrain_nb.errors import OptionError, RunCancelled
 from distrain_nb.magics.command_line import cell_options
 from tests.kernels import Kernel, kernel
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:

@@ -181,6 +181,7 @@ def test_spawned_processes_of_a_bare_cell_get_what_their_functions_read(
     assert place.start(program).stdout.count("trained") == 1
 
 
+@pytest.mark.slow  # imports PyTorch in processes of its own
 def test_a_loader_with_spawned_workers(kernel: Kernel, place: Place) -> None:
     cell = (
         "import json, torch\nfrom torch.utils.data import DataLoader, Dataset\n"

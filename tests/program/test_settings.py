@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tests.program.notebooks import Kernel, Place
 
 
+@pytest.mark.slow  # imports PyTorch or pandas in a process of its own
 @pytest.mark.parametrize(
     ("cells", "out", "value"),
     [
