@@ -200,6 +200,7 @@ def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Pa
     assert [len(folder.points(Key("other", tag))) for tag in "abc"] == [4, 4, 4]
 
 
+@pytest.mark.slow
 def test_a_million_tags(tmp_path: Path) -> None:
     import tensorflow as tf
 
