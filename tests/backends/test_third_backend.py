@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # it installs a wheel and runs two jobs
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
 MOST_LINES = 150
 
