@@ -1,7 +1,7 @@
 """The live charts of a run: the kernel sends thinned lines, the page draws them.
 
 Everything that a reader changes (smoothing, axes, zoom, what is shown) is done in the page, in
-`static/charts.js`, since a widget's click waits for the cell, and most cells wait for their run.
+`page/src/charts/`, since a widget's click waits for the cell, and most cells wait for their run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.media import LiveMedia
-from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
+from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
 
 if TYPE_CHECKING:
@@ -48,15 +48,7 @@ class ChartsWidget(anywidget.AnyWidget):
     is folded.
     """
 
-    _esm = module(
-        "monitor/page",
-        "monitor/ask",
-        "monitor/places",
-        "chart_lines",
-        "plot_frame",
-        "charts",
-        "charts_view",
-    )
+    _esm = STATIC / "charts.js"
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
@@ -65,7 +57,6 @@ class ChartsWidget(anywidget.AnyWidget):
     key = traitlets.Unicode().tag(sync=True)
     path = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
-    facts = traitlets.Dict().tag(sync=True)
     plotly = traitlets.Unicode().tag(sync=True)
     shape = traitlets.Dict().tag(sync=True)
     lines = traitlets.List().tag(sync=True)

@@ -10,7 +10,7 @@ from distrain_nb.server import table
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document
 from distrain_nb.ui.charts import ChartsWidget, LiveCharts, follow
-from distrain_nb.ui.compare import OverlaidMetrics
+from distrain_nb.ui.overlay import OverlaidMetrics
 from distrain_nb.ui.widgets import answers, plotly
 
 if TYPE_CHECKING:

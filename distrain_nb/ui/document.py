@@ -262,7 +262,7 @@ def _tag_width(facts: Facts) -> int:
 
 @lru_cache(maxsize=1)
 def style() -> str:
-    css = (Path(__file__).parent / "static" / "monitor.css").read_text(encoding="utf-8")
+    css = (Path(__file__).parent / "static" / "run.css").read_text(encoding="utf-8")
     return f"<style>{' '.join(css.split())}</style>"
 
 

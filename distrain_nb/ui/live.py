@@ -16,7 +16,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.frontend import kernel_id
-from distrain_nb.ui.widgets import STATIC, module
+from distrain_nb.ui.widgets import STATIC
 from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
 
 if TYPE_CHECKING:
@@ -30,25 +30,16 @@ if TYPE_CHECKING:
 WHOLE_EVERY_S = 2.0
 BEAT_EVERY_S = 1.0
 ALWAYS_WHOLE_UP_TO = 200
-# One after the other they are a widget's module: what a part names stands in one before it.
-VIEW_PARTS = (
-    "page", "ansi", "ask", "rows", "folds", "log", "search", "toolbar", "head", "places", "view",
-)  # fmt: skip
-
-
-def view_module(*names: str) -> str:
-    """What shows a run in a page, and these files behind it."""
-    return module(*(f"monitor/{name}" for name in VIEW_PARTS), *names)
 
 
 class RunWidget(anywidget.AnyWidget):
-    """State line, error report, log and Stop. See `static/monitor/` for the other half.
+    """State line, error report, log and Stop. See `page/src/run/` for the other half.
 
     `run` and `home` name the run to a server that may know it; `key` tells this view from others.
     """
 
-    _esm = view_module("monitor/monitor")
-    _css = STATIC / "monitor.css"
+    _esm = STATIC / "run.js"
+    _css = STATIC / "run.css"
 
     run = traitlets.Int().tag(sync=True)
     home = traitlets.Unicode().tag(sync=True)

@@ -20,23 +20,17 @@ from distrain_nb.server.access import fingerprint, open_run
 from distrain_nb.ui.charts import RunCharts, follow
 from distrain_nb.ui.compare_charts import ComparisonCharts
 from distrain_nb.ui.lines import Metrics
-from distrain_nb.ui.live import view_module
 from distrain_nb.ui.widgets import STATIC
-
-RUN_PARTS = ("source", "columns", "row", "panels", "table", "runs")
 
 
 class RunsWidget(anywidget.AnyWidget):
-    """Rows, actions and what they open. See `static/runs/` for the other half."""
+    """Rows, actions and what they open. See `page/src/runs/` for the other half."""
 
-    _esm = view_module(*(f"runs/{name}" for name in RUN_PARTS))
-    _css = "\n".join(
-        (STATIC / name).read_text(encoding="utf-8") for name in ("monitor.css", "runs.css")
-    )
+    _esm = STATIC / "runs.js"
+    _css = STATIC / "runs.css"
 
     home = traitlets.Unicode().tag(sync=True)
     key = traitlets.Unicode().tag(sync=True)
-    facts = traitlets.Dict().tag(sync=True)
 
 
 class LiveTable:

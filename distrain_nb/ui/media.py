@@ -1,6 +1,6 @@
 """What a run writes besides scalars, below its charts: histograms, images, texts, hyperparameters.
 
-The kernel sends what there is; the page asks for what the reader opens, in `static/media.js`.
+The kernel sends what there is; the page asks for what the reader opens, in `page/src/media.js`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import anywidget
 import traitlets
 
 from distrain_nb.run.pages.media import index
+from distrain_nb.server.doors import fingerprint
+from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 from distrain_nb.server.access import fingerprint
-from distrain_nb.ui.widgets import STATIC, about_run, answers, module, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.ui.lines import Metrics
@@ -28,13 +29,12 @@ class MediaWidget(anywidget.AnyWidget):
     `index` is that of `run.media`, `key` marks where the widget may stand in a document.
     """
 
-    _esm = module("monitor/page", "monitor/ask", "monitor/places", "plot_frame", "ridges", "media")
+    _esm = STATIC / "media.js"
     _css = STATIC / "charts.css"
 
     run = traitlets.Int().tag(sync=True)
     home = traitlets.Unicode().tag(sync=True)
     key = traitlets.Unicode().tag(sync=True)
-    facts = traitlets.Dict().tag(sync=True)
     plotly = traitlets.Unicode().tag(sync=True)
     index = traitlets.Dict().tag(sync=True)
 

@@ -1,4 +1,4 @@
-"""What the widgets below a run share: their modules, plotly's code, and answers to the page."""
+"""What the widgets share: their modules and styles, plotly's code, and answers to the page."""
 
 from __future__ import annotations
 
@@ -16,13 +16,8 @@ from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "static"  # its modules and styles are made from page/
 Answer = Callable[[str, dict[str, str]], dict[str, Any]]  # of a path and a query
-
-
-def module(*parts: str) -> str:
-    """The files as one: what a part names stands in one before it."""
-    return "\n".join((STATIC / f"{name}.js").read_text(encoding="utf-8") for name in parts)
 
 
 class PlotlyCode(anywidget.AnyWidget):

@@ -17,22 +17,20 @@ from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of
 from distrain_nb.ui.form.view import options, view
+from distrain_nb.ui.widgets import STATIC
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from distrain_nb.findings import Finding
 
-STATIC = Path(__file__).parent / "static"
-THEME = Path(__file__).parents[1] / "static" / "monitor.css"
-SCRIPTS = ("dom.js", "combobox.js", "fields.js", "pools.js", "verdict.js", "preview.js", "form.js")
 
 
 class FormWidget(anywidget.AnyWidget):
-    """What the page shows. It sends messages of what the user does; see `Form`."""
+    """What the page shows, by `page/src/form/`. It sends what the user does; see `Form`."""
 
-    _esm = "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SCRIPTS)
-    _css = "\n".join(path.read_text(encoding="utf-8") for path in (THEME, STATIC / "form.css"))
+    _esm = STATIC / "form.js"
+    _css = STATIC / "form.css"
 
     view = traitlets.Dict().tag(sync=True)
     options = traitlets.Dict().tag(sync=True)

@@ -1,99 +1,589 @@
-// Charts of a run: one figure for all metrics, and the tools above it.
+// Made from page/src by `make page`: edit that.
 
-const NARROW = 560;
-const WIDE = 900;
-const FINE_POINTS = 1000;
-const SMOOTH_POINTS = 500;
-const POINTS_AT_ONCE = 100000;
-const AGAIN_MS = 2000;
-const SETTLED_MS = 150;
-const X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
-const Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
+}
+function choice(label, entries, onChange) {
+  const menu = element("select", { "aria-label": label, ...OWN_KEYS });
+  menu.append(...entries.map(([value, name]) => new Option(name, value)));
+  menu.addEventListener("change", () => onChange(menu.value));
+  return menu;
+}
+function fold(title, className) {
+  const summary = element("summary", { ...OWN_KEYS }, title);
+  const inside = element("div", { class: className });
+  const box = element("details", { class: "dn-folded" }, summary, inside);
+  return { box, inside, summary };
+}
+function debounce(milliseconds, act) {
+  let timer;
+  const cancel = () => clearTimeout(timer);
+  const later = () => {
+    cancel();
+    timer = setTimeout(act, milliseconds);
+  };
+  return Object.assign(later, { cancel });
+}
+function download(name, address) {
+  element("a", { href: address, download: name }).click();
+}
+function saveAs(name, parts, type) {
+  const address = URL.createObjectURL(new Blob(parts, { type }));
+  download(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), 6e4);
+}
 
-class Charts {
+// src/source.js
+var PROBE_AGAIN_MS = 5e3;
+var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+var Refused = class extends Error {
+};
+var Source = class {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    this.served = null;
+    this.waiting = /* @__PURE__ */ new Map();
+    this.name = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.waitingSince = null;
+    this.again = void 0;
+    this.receiving = (message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+  /** What is asked first, to see whether the server answers. */
+  get opening() {
+    return "facts";
+  }
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {
+  }
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    this.again = setTimeout(() => {
+      this.probed = this.probe();
+    }, PROBE_AGAIN_MS);
+  }
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : void 0;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === void 0) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+  close() {
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+};
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: colour("--jp-ui-font-color1", "#1f2328"),
+    ground: colour("--jp-layout-color0", "#fff"),
+    raised: colour("--jp-layout-color1", "#fff")
+  };
+}
+
+// src/charts/frame.js
+var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
+<script>
+const plot = document.getElementById("plot");
+const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
+const ranges = () => Object.fromEntries(
+  Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
+);
+const hidden = () => [...new Set(plot._fullData.filter((trace) => trace.visible === "legendonly").map((trace) => trace.legendgroup))];
+const acts = {
+  async code(packed) {
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([await new Response(unpacked).blob()], { type: "text/javascript" }));
+    script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
+    document.head.append(script);
+  },
+  async figure([data, layout, config]) {
+    const first = !plot.on;
+    await Plotly.react(plot, data, layout, config);
+    if (first) plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+    if (first) plot.on("plotly_restyle", () => say("toggled", { hidden: hidden() }));
+    say("drawn", { ranges: ranges() });
+  },
+  zoom(axes) { Plotly.relayout(plot, axes); },
+  picture(options) { Plotly.downloadImage(plot, options); },
+};
+addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
+say("open");
+<\/script></html>`;
+var NEAR_PX = 1500;
+var LOOK_EVERY_MS = 300;
+var RESTS = 2;
+var LONGEST_REST_MS = 1e3;
+async function plotlyCode(model) {
+  const carrier = await model.widget_manager.get_model(model.get("plotly"));
+  return carrier.get("code");
+}
+function isOpen(place) {
+  return place.clientWidth > 0 && !place.closest("details:not([open])");
+}
+function isNear(place) {
+  const { top, bottom } = place.getBoundingClientRect();
+  return isOpen(place) && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
+}
+var PlotFrame = class {
+  /**
+   * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
+   * plotly. Calls `changed` with what the reader has changed of the axes, `toggled` with the groups
+   * of the legend that are hidden, and `rested` a while after a drawing: who draws whatever comes
+   * should wait for it, since the machine has other things to do.
+   * @param {HTMLElement} place
+   * @param {string} title
+   * @param {() => Promise<DataView>} code
+   * @param {{
+   *   near?: Element,
+   *   changed?: (change: Plain) => void,
+   *   toggled?: (hidden: string[]) => void,
+   *   rested?: () => void,
+   * }} [options]
+   */
+  constructor(place, title, code, { near, changed = () => {
+  }, toggled = () => {
+  }, rested = () => {
+  } } = {}) {
+    this.place = place;
+    this.code = code;
+    this.acts = { changed, toggled, rested };
+    this.rests = void 0;
+    this.ready = false;
+    this.busy = false;
+    this.stale = false;
+    this.anew = false;
+    this.began = 0;
+    this.figure = null;
+    this.ranges = {};
+    this.zoomed = {};
+    this.whenDrawn = () => {
+    };
+    this.seen = new ResizeObserver(() => this.flush());
+    this.seen.observe(place);
+    place.closest("details")?.addEventListener("toggle", () => this.flush());
+    this.frame = element("iframe", { class: "dn-plot", sandbox: "allow-scripts allow-downloads", title });
+    this.receiving = ({ source, data }) => {
+      if (source && source === this.frame.contentWindow) this.receive(data);
+    };
+    window.addEventListener("message", this.receiving);
+    this.clock = void 0;
+    if (near) this.clock = setInterval(() => {
+      if (isNear(near)) this.start();
+    }, LOOK_EVERY_MS);
+    else this.start();
+  }
+  start() {
+    clearInterval(this.clock);
+    this.frame.srcdoc = FRAME;
+    this.place.append(this.frame);
+  }
+  /**
+   * @param {Act} kind
+   * @param {unknown} body
+   */
+  tell(kind, body) {
+    this.frame.contentWindow?.postMessage({ kind, body }, "*");
+  }
+  /** @param {Plain} message */
+  receive({ kind, change, ranges, hidden }) {
+    if (ranges) this.ranges = ranges;
+    if (kind === "open") this.begin();
+    if (kind === "ready") this.ready = true;
+    if (kind === "toggled") this.acts.toggled(hidden);
+    if (kind === "changed") this.keep(change);
+    if (kind === "drawn") this.drawn();
+    this.flush();
+  }
+  /** @param {Plain} change */
+  keep(change) {
+    for (const name of Object.keys(change)) {
+      const [axis] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis}.range`];
+      else this.zoomed[`${axis}.range`] = this.ranges[axis];
+    }
+    this.acts.changed(change);
+  }
+  get isDrawn() {
+    return "drawn" in this.place.dataset;
+  }
+  get isResting() {
+    return this.busy || this.rests !== void 0;
+  }
+  /** @param {number} spent milliseconds on the last drawing */
+  rest(spent) {
+    clearTimeout(this.rests);
+    const rested = () => {
+      this.rests = void 0;
+      this.acts.rested();
+    };
+    this.rests = setTimeout(rested, Math.min(LONGEST_REST_MS, RESTS * spent));
+  }
+  drawn() {
+    this.busy = false;
+    this.rest(performance.now() - this.began);
+    this.place.dataset.drawn = "";
+    this.whenDrawn();
+    if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
+    this.anew = false;
+  }
+  /** A frame that is moved within the page begins anew. */
+  async begin() {
+    this.ready = this.busy = false;
+    this.anew = true;
+    delete this.place.dataset.drawn;
+    this.stale = Boolean(this.figure);
+    this.tell("code", await this.code());
+  }
+  /**
+   * @param {Plain[]} data
+   * @param {Plain} layout it says how wide
+   * @param {Plain} config
+   */
+  draw(data, layout, config) {
+    this.figure = [data, layout, { ...config, responsive: false }];
+    this.stale = true;
+    this.frame.style.height = `${layout.height}px`;
+    this.flush();
+  }
+  /** What has no size waits: plotly would take names of the legend for nothing wide. */
+  flush() {
+    if (!this.ready || this.busy || !this.stale || !isOpen(this.place)) return;
+    this.busy = true;
+    this.stale = false;
+    this.began = performance.now();
+    this.tell("figure", this.figure);
+  }
+  /** @param {Plain} options of plotly's `downloadImage` */
+  savePicture(options) {
+    this.tell("picture", options);
+  }
+  close() {
+    clearInterval(this.clock);
+    clearTimeout(this.rests);
+    this.seen.disconnect();
+    window.removeEventListener("message", this.receiving);
+    this.frame.remove();
+  }
+};
+
+// src/charts/lines.js
+function numbers(view, Kind) {
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+}
+function unpacked(line) {
+  const seconds = numbers(line.seconds, Float32Array);
+  return {
+    step: line.wide ? numbers(line.step, Float64Array) : numbers(line.step, Float32Array),
+    value: numbers(line.value, Float32Array),
+    wall: Float64Array.from(seconds, (passed) => line.began + passed)
+  };
+}
+function byNumber(lines, keys) {
+  return new Map(lines.map((line) => [
+    keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
+    { step: line.step, value: line.value.map(orNaN), wall: line.wall_time.map(orNaN) }
+  ]));
+}
+function orNaN(value) {
+  return value ?? NaN;
+}
+function smoothed(values, weight) {
+  let average = 0;
+  let share = 1;
+  return values.map((value) => {
+    if (!Number.isFinite(value)) return value;
+    average = average * weight + value * (1 - weight);
+    share *= weight;
+    return average / (1 - share);
+  });
+}
+function refined(coarse, fine) {
+  const from = fine.step[0];
+  const to = fine.step[fine.step.length - 1];
+  const joined = (name) => [
+    ...coarse[name].filter((_, at) => coarse.step[at] < from),
+    ...fine[name],
+    ...coarse[name].filter((_, at) => coarse.step[at] > to)
+  ];
+  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+}
+function across(line, mode, start) {
+  if (mode === "step") return line.step;
+  if (mode === "relative") return line.wall.map((seconds) => seconds - start);
+  return Array.from(line.wall, localTime);
+}
+function localTime(seconds) {
+  const at = new Date(seconds * 1e3);
+  if (Number.isNaN(at.getTime())) return null;
+  return new Date(at.getTime() - at.getTimezoneOffset() * 6e4).toISOString().slice(0, -1);
+}
+function stepsWithin(lines, mode, start, stretch) {
+  const number = (at) => mode === "wall" ? timeOf(at) : Number(at);
+  let low = Infinity;
+  let high = -Infinity;
+  const [begin, end] = stretch.map(number);
+  for (const line of lines) {
+    const places = Array.from(across(line, mode, start), number);
+    const first = places.findIndex((at) => at >= begin);
+    const next = places.findIndex((at) => at > end);
+    if (first < 0) continue;
+    const last = next < 0 ? places.length - 1 : next;
+    low = Math.min(low, line.step[Math.max(0, first - 1)]);
+    high = Math.max(high, line.step[last]);
+  }
+  return low <= high ? [Math.floor(low), Math.ceil(high)] : null;
+}
+function timeOf(at) {
+  return new Date(at ?? 0).getTime();
+}
+function csv(lines) {
+  const rows = ["run,tag,step,wall_time,value"];
+  for (const line of lines) {
+    const head = `${cell(line.run)},${cell(line.tag)}`;
+    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at] ?? "nan"},${line.value[at] ?? "nan"}`));
+  }
+  return `${rows.join("\n")}
+`;
+}
+function cell(text) {
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// src/charts/charts.js
+var NARROW = 560;
+var WIDE = 900;
+var FINE_POINTS = 1e3;
+var SMOOTH_POINTS = 500;
+var POINTS_AT_ONCE = 1e5;
+var AGAIN_MS = 2e3;
+var SETTLED_MS = 150;
+var X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
+var Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
+var Charts = class {
+  /**
+   * @param {Model<ChartsState>} model
+   * @param {HTMLElement} root
+   * @param {Source<ChartsState>} source
+   * @param {() => Promise<DataView>} code of plotly
+   */
   constructor(model, root, source, code) {
     this.model = model;
     this.source = source;
     this.smoothing = 0;
     this.mode = "step";
     this.scale = "linear";
-    this.hidden = new Set();  // groups of the legend
-    this.fine = new Map();    // the number of a subplot -> {lines by number, smooth by number, at}
-    this.smooth = null;       // {weight, lines by number}: averaged over all points there are
+    this.hidden = /* @__PURE__ */ new Set();
+    this.fine = /* @__PURE__ */ new Map();
+    this.smooth = null;
     this.averagedAt = 0;
-    this.note = element("span", "dn-chart-note", "", { role: "status" });
-    this.figure = element("div", "dn-figure");
+    this.lines = [];
+    this.start = 0;
+    this.isNewer = false;
+    this.width = 0;
+    this.note = element("span", { class: "dn-chart-note", role: "status" });
+    this.figure = element("div", { class: "dn-figure" });
     const tools = this.tools();
     root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
       near: tools,
       changed: (change) => this.zoomed(change),
-      toggled: (hidden) => { this.hidden = new Set(hidden); },
-      rested: () => { if (this.newer) this.arrived(); },
+      toggled: (hidden) => {
+        this.hidden = new Set(hidden);
+      },
+      rested: () => {
+        if (this.isNewer) this.update();
+      }
     });
-    this.settled = quiet(SETTLED_MS, () => this.average());
-    this.heard = () => this.arrived();
-    model.on("change:lines", this.heard);
-    this.width = 0;
+    this.settled = debounce(SETTLED_MS, () => this.average());
+    this.updating = () => this.update();
+    model.on("change:lines", this.updating);
     this.resized = new ResizeObserver(() => this.resize());
     this.resized.observe(this.figure);
     this.themed = new MutationObserver(() => this.draw());
     this.themed.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
     this.draw();
   }
-
   tools() {
-    const bar = element("div", "dn-chart-tools", undefined, { role: "group", "aria-label": "Chart tools" });
-    const label = element("label", "", "Smoothing ");
-    const slider = element("input", "", undefined, { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
-    const told = element("output", "", "0.00");
+    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
+    const shown = element("output", {}, "0.00");
     slider.addEventListener("input", () => {
       this.smoothing = Number(slider.value);
-      told.textContent = this.smoothing.toFixed(2);
+      shown.textContent = this.smoothing.toFixed(2);
       this.draw();
       this.settled();
     });
-    label.append(slider, told);
-    bar.append(
-      label,
-      choice("X axis", X_AXES, (mode) => { this.mode = mode; this.fine.clear(); this.draw(); }),
-      choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.draw(); }),
-      button("", "PNG", "Save the charts as a picture", () => this.savePicture()),
-      button("", "CSV", "Save all points as a table", () => this.saveTable()),
-      this.note,
+    return element(
+      "div",
+      { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
+      element("label", {}, "Smoothing ", slider, shown),
+      choice("X axis", X_AXES, (mode) => {
+        this.mode = /** @type {Mode} */
+        mode;
+        this.fine.clear();
+        this.draw();
+      }),
+      choice("Y axis", Y_AXES, (scale) => {
+        this.scale = scale;
+        this.draw();
+      }),
+      button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
+      button("CSV", () => this.saveTable(), { title: "Save all points as a table" }),
+      this.note
     );
-    return bar;
   }
-
+  get shape() {
+    return (
+      /** @type {Shape} */
+      this.model.get("shape")
+    );
+  }
   // ---- Drawing -----------------------------------------------------------------------------
-
-  arrived() {
-    this.newer = this.plot.resting;
-    if (this.newer) return;
+  /** Draw what has come, as soon as the machine has had a rest. */
+  update() {
+    this.isNewer = this.plot.isResting;
+    if (this.isNewer) return;
     this.draw();
     const now = Date.now();
     for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
     if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
   }
-
   resize() {
     const width = this.figure.clientWidth;
     if (!width || width === this.width) return;
     this.width = width;
     this.draw();
   }
-
   draw() {
-    const { traces, layouts, config, dots, note } = this.model.get("shape");
+    const { traces, layouts, config, dots, note } = this.shape;
     const lines = this.model.get("lines").map(unpacked);
     if (!traces || lines.length !== traces.length || !this.width) return;
     if (note) this.note.textContent = note;
-    this.start = Math.min(...lines.map((line) => line.wall.find(Number.isFinite) ?? Infinity));
+    this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
     const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
     this.plot.draw(data, this.layout(layouts), config);
   }
-
+  /**
+   * The line with the finer points that there are of it.
+   * @param {ChartLine} line
+   * @param {number} number
+   */
   closer(line, number) {
     for (const range of this.fine.values()) {
       const fine = range.lines?.get(number);
@@ -101,7 +591,12 @@ class Charts {
     }
     return line;
   }
-
+  /**
+   * @param {Record<string, any>} trace
+   * @param {ChartLine} line
+   * @param {number} number
+   * @param {number} dots up to how many points are marked
+   */
   traces(trace, line, number, dots) {
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
@@ -111,31 +606,32 @@ class Charts {
     const smooth = this.averaged(line, number);
     return [
       { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
-      { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" },
+      { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" }
     ];
   }
-
+  /** @param {Shape["layouts"]} layouts one for each number of columns */
   layout(layouts) {
     const columns = this.width < NARROW ? 1 : this.width < WIDE ? 2 : 3;
     const layout = structuredClone(layouts[columns - 1]);
-    const style = getComputedStyle(this.figure);
-    const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-    const text = colour("--jp-ui-font-color1", "#1f2328");
+    const { text, raised } = themeColours(this.figure);
     layout.width = this.width;
     layout.font.color = text;
     layout.hoverlabel.font.color = text;
-    layout.hoverlabel.bgcolor = colour("--jp-layout-color1", "#fff");
-    layout.uirevision = "the reader's";  // zoom stays when points come
+    layout.hoverlabel.bgcolor = raised;
+    layout.uirevision = "the reader's";
     for (const name of Object.keys(layout)) {
       if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: this.mode, type: this.mode === "wall" ? "date" : "linear" });
       if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: this.scale, type: this.scale });
     }
     return layout;
   }
-
   // ---- Smoothing ---------------------------------------------------------------------------
-
-  // The line averaged over all points: as asked for, or here, where all are at hand or until then.
+  /**
+   * The line averaged over all points: as asked for, or here, where all are at hand or until then.
+   * @param {ChartLine} line
+   * @param {number} number
+   * @returns {ChartLine}
+   */
   averaged(line, number) {
     const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number) : null;
     if (!whole) return { ...line, value: smoothed(line.value, this.smoothing) };
@@ -145,21 +641,19 @@ class Charts {
     }
     return whole;
   }
-
   async average() {
     const weight = this.smoothing;
-    const { keys, thinned } = this.model.get("shape");
+    const { keys, thinned } = this.shape;
     if (!weight || !thinned) return;
     this.averagedAt = Date.now();
-    const told = await this.asked({ points: SMOOTH_POINTS, smoothing: weight });
-    if (!told || this.smoothing !== weight) return;
-    this.smooth = { weight, lines: byNumber(told.lines, keys) };
+    const answer = await this.ask({ points: SMOOTH_POINTS, smoothing: weight });
+    if (!answer || this.smoothing !== weight) return;
+    this.smooth = { weight, lines: byNumber(answer.lines, keys) };
     for (const [place, range] of this.fine) if (range.weight !== weight) this.refine(place);
     this.draw();
   }
-
   // ---- Zoom --------------------------------------------------------------------------------
-
+  /** @param {Record<string, unknown>} change of the layout, as plotly tells it */
   zoomed(change) {
     for (const [name, value] of Object.entries(change)) {
       const [, number, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
@@ -169,80 +663,219 @@ class Charts {
       else if (value && this.fine.delete(place)) this.draw();
     }
   }
-
-  // The points of what is seen of one subplot, as many as of the whole line before.
+  /**
+   * Get the points of what is seen of one subplot, as many as of the whole line before.
+   * @param {number} place
+   */
   async refine(place) {
     const seen = this.plot.ranges[place ? `xaxis${place + 1}` : "xaxis"];
-    const keys = this.model.get("shape").keys;
+    const { keys } = this.shape;
     const tags = [...new Set(keys.map(([, tag]) => tag))];
-    const numbersOf = keys.flatMap(([, tag], number) => (tag === tags[place] ? [number] : []));
-    const coarse = this.model.get("lines").map(unpacked);
-    const steps = stepsWithin(numbersOf.map((number) => coarse[number]), this.mode, this.start, ...seen);
+    const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
+    const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
     if (!steps) return;
     const weight = this.smoothing;
     const range = { ...this.fine.get(place), weight, at: Date.now() };
     this.fine.set(place, range);
     const query = { tag: tags[place], from: steps[0], to: steps[1], points: FINE_POINTS };
-    const told = await this.asked(query);
-    const smooth = weight ? await this.asked({ ...query, smoothing: weight }) : null;
-    if (!told || this.fine.get(place) !== range) return;
-    range.lines = byNumber(told.lines, keys);
+    const answer = await this.ask(query);
+    const smooth = weight ? await this.ask({ ...query, smoothing: weight }) : null;
+    if (!answer || this.fine.get(place) !== range) return;
+    range.lines = byNumber(answer.lines, keys);
     range.smooth = smooth && byNumber(smooth.lines, keys);
     this.draw();
   }
-
-  async asked(query) {
+  /**
+   * @param {Query} query
+   * @returns {Promise<{lines: CurveAnswer[]} | null>}
+   */
+  async ask(query) {
     try {
       return await this.source.ask(this.model.get("path"), query);
     } catch (error) {
-      this.note.textContent = error.message;
+      this.note.textContent = messageOf(error);
       return null;
     }
   }
-
   // ---- Saving ------------------------------------------------------------------------------
-
   get subject() {
     const runs = this.model.get("runs");
     return runs ? `runs ${runs.replaceAll(",", ", ")}` : `run ${this.model.get("run")}`;
   }
-
   get fileName() {
     return `${this.subject} ${this.model.get("path")}`.replace(/[ ,]+/g, "-");
   }
-
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
     this.plot.savePicture({ format: "png", scale: 2, width, height, filename: this.fileName });
   }
-
   async saveTable() {
     this.note.textContent = "collecting the points…";
     const steps = this.lines.flatMap((line) => [...line.step]);
     const lines = await this.wholeLines(steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b)));
     if (!lines) return;
     this.note.textContent = "";
-    const link = element("a", "", "", { download: `${this.fileName}.csv` });
-    link.href = URL.createObjectURL(new Blob([csv(lines)], { type: "text/csv" }));
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    saveAs(`${this.fileName}.csv`, [csv(lines)], "text/csv");
   }
-
-  // Every point between two steps. A line that is as long as an answer may be has been thinned:
-  // then it is asked for in halves.
+  /**
+   * Every point between two steps. A line that is as long as an answer may be has been thinned: then
+   * it is asked for in halves.
+   * @param {number} from
+   * @param {number} to
+   * @returns {Promise<CurveAnswer[] | null>}
+   */
   async wholeLines(from, to) {
-    const told = await this.asked({ from, to, points: POINTS_AT_ONCE });
-    if (!told || from >= to || told.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return told?.lines;
+    const answer = await this.ask({ from, to, points: POINTS_AT_ONCE });
+    if (!answer) return null;
+    if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
     const middle = Math.floor((from + to) / 2);
-    const halves = [await this.wholeLines(from, middle), await this.wholeLines(middle + 1, to)];
-    return halves.every(Boolean) ? halves.flat() : null;
+    const [low, high] = [await this.wholeLines(from, middle), await this.wholeLines(middle + 1, to)];
+    return low && high && [...low, ...high];
   }
-
   close() {
     this.settled.cancel();
-    this.model.off("change:lines", this.heard);
+    this.model.off("change:lines", this.updating);
     this.resized.disconnect();
     this.themed.disconnect();
     this.plot.close();
   }
+};
+
+// src/standing.js
+var FIND_EVERY_MS = 250;
+var PARKED_MS = 5e3;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var WIDGETS = /* @__PURE__ */ new Map();
+function stand({ model, el }, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
+  el.append(view.root);
+  STANDING.set(key, standing);
+  return () => {
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
+  };
 }
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function park(key, view) {
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+  const find = () => {
+    if (!PARKED.has(key)) return;
+    WIDGETS.get(key)?.find();
+    requestAnimationFrame(find);
+  };
+  requestAnimationFrame(find);
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function lastingModel(model) {
+  return WIDGETS.get(model.get("key"))?.model ?? model;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const key = model.get("key");
+  const view = unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return () => {
+    view.end();
+    view.root.replaceWith(...still);
+  };
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    const find = () => {
+      for (const [place, end] of revived) {
+        if (!place.isConnected) {
+          end();
+          revived.delete(place);
+        }
+      }
+      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
+        if (!revived.has(place)) revived.set(place, revive(place, model, open));
+      }
+    };
+    const receive = ({ kind }) => {
+      if (kind === "marked") find();
+    };
+    WIDGETS.set(key, { model, find });
+    model.on("msg:custom", receive);
+    const clock = setInterval(find, FIND_EVERY_MS);
+    return () => {
+      clearInterval(clock);
+      model.off("msg:custom", receive);
+      WIDGETS.delete(key);
+      unpark(key)?.end();
+      for (const end of revived.values()) end();
+    };
+  };
+}
+
+// src/charts.js
+var ComparedSource = class extends /** @type {typeof Source<ChartsState>} */
+Source {
+  /** @override */
+  get opening() {
+    return "compare";
+  }
+  /**
+   * @override
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+  }
+};
+function openCharts(model) {
+  const root = element("div", { class: "distrain-charts" });
+  const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
+  const folded = model.get("title") ? fold(model.get("title")) : null;
+  if (folded) root.append(folded.box);
+  const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
+  const ready = (kept) => new Promise((resolve) => {
+    if (folded || kept && charts.plot.isDrawn) resolve();
+    else charts.plot.whenDrawn = resolve;
+  });
+  return { root, ready, end: () => {
+    charts.close();
+    source.close();
+  } };
+}
+var render = (widget) => stand(widget, openCharts);
+var charts_default = { initialize: standsWhereMarked(openCharts), render };
+export {
+  charts_default as default
+};

@@ -1,45 +1,482 @@
-// What event files have besides scalars: histograms, images, texts and hyperparameters, each folded.
+// Made from page/src by `make page`: edit that.
 
-const MEDIA = [["histogram", "Histograms"], ["image", "Images"], ["text", "Texts"]];
-function fold(title) {
-  const box = element("details", "dn-folded");
-  const inside = element("div", "dn-media");
-  const summary = element("summary", "", title, OWN_KEYS);
-  box.append(summary, inside);
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function choice(label, entries, onChange) {
+  const menu = element("select", { "aria-label": label, ...OWN_KEYS });
+  menu.append(...entries.map(([value, name]) => new Option(name, value)));
+  menu.addEventListener("change", () => onChange(menu.value));
+  return menu;
+}
+function fold(title, className) {
+  const summary = element("summary", { ...OWN_KEYS }, title);
+  const inside = element("div", { class: className });
+  const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
+function debounce(milliseconds, act) {
+  let timer;
+  const cancel = () => clearTimeout(timer);
+  const later = () => {
+    cancel();
+    timer = setTimeout(act, milliseconds);
+  };
+  return Object.assign(later, { cancel });
+}
 
+// src/charts/frame.js
+var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
+<style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
+<script>
+const plot = document.getElementById("plot");
+const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
+const ranges = () => Object.fromEntries(
+  Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
+);
+const hidden = () => [...new Set(plot._fullData.filter((trace) => trace.visible === "legendonly").map((trace) => trace.legendgroup))];
+const acts = {
+  async code(packed) {
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.src = URL.createObjectURL(new Blob([await new Response(unpacked).blob()], { type: "text/javascript" }));
+    script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
+    document.head.append(script);
+  },
+  async figure([data, layout, config]) {
+    const first = !plot.on;
+    await Plotly.react(plot, data, layout, config);
+    if (first) plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+    if (first) plot.on("plotly_restyle", () => say("toggled", { hidden: hidden() }));
+    say("drawn", { ranges: ranges() });
+  },
+  zoom(axes) { Plotly.relayout(plot, axes); },
+  picture(options) { Plotly.downloadImage(plot, options); },
+};
+addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
+say("open");
+<\/script></html>`;
+var NEAR_PX = 1500;
+var LOOK_EVERY_MS = 300;
+var RESTS = 2;
+var LONGEST_REST_MS = 1e3;
+async function plotlyCode(model) {
+  const carrier = await model.widget_manager.get_model(model.get("plotly"));
+  return carrier.get("code");
+}
+function isOpen(place) {
+  return place.clientWidth > 0 && !place.closest("details:not([open])");
+}
+function isNear(place) {
+  const { top, bottom } = place.getBoundingClientRect();
+  return isOpen(place) && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
+}
+var PlotFrame = class {
+  /**
+   * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
+   * plotly. Calls `changed` with what the reader has changed of the axes, `toggled` with the groups
+   * of the legend that are hidden, and `rested` a while after a drawing: who draws whatever comes
+   * should wait for it, since the machine has other things to do.
+   * @param {HTMLElement} place
+   * @param {string} title
+   * @param {() => Promise<DataView>} code
+   * @param {{
+   *   near?: Element,
+   *   changed?: (change: Plain) => void,
+   *   toggled?: (hidden: string[]) => void,
+   *   rested?: () => void,
+   * }} [options]
+   */
+  constructor(place, title, code, { near, changed = () => {
+  }, toggled = () => {
+  }, rested = () => {
+  } } = {}) {
+    this.place = place;
+    this.code = code;
+    this.acts = { changed, toggled, rested };
+    this.rests = void 0;
+    this.ready = false;
+    this.busy = false;
+    this.stale = false;
+    this.anew = false;
+    this.began = 0;
+    this.figure = null;
+    this.ranges = {};
+    this.zoomed = {};
+    this.whenDrawn = () => {
+    };
+    this.seen = new ResizeObserver(() => this.flush());
+    this.seen.observe(place);
+    place.closest("details")?.addEventListener("toggle", () => this.flush());
+    this.frame = element("iframe", { class: "dn-plot", sandbox: "allow-scripts allow-downloads", title });
+    this.receiving = ({ source, data }) => {
+      if (source && source === this.frame.contentWindow) this.receive(data);
+    };
+    window.addEventListener("message", this.receiving);
+    this.clock = void 0;
+    if (near) this.clock = setInterval(() => {
+      if (isNear(near)) this.start();
+    }, LOOK_EVERY_MS);
+    else this.start();
+  }
+  start() {
+    clearInterval(this.clock);
+    this.frame.srcdoc = FRAME;
+    this.place.append(this.frame);
+  }
+  /**
+   * @param {Act} kind
+   * @param {unknown} body
+   */
+  tell(kind, body) {
+    this.frame.contentWindow?.postMessage({ kind, body }, "*");
+  }
+  /** @param {Plain} message */
+  receive({ kind, change, ranges, hidden }) {
+    if (ranges) this.ranges = ranges;
+    if (kind === "open") this.begin();
+    if (kind === "ready") this.ready = true;
+    if (kind === "toggled") this.acts.toggled(hidden);
+    if (kind === "changed") this.keep(change);
+    if (kind === "drawn") this.drawn();
+    this.flush();
+  }
+  /** @param {Plain} change */
+  keep(change) {
+    for (const name of Object.keys(change)) {
+      const [axis] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis}.range`];
+      else this.zoomed[`${axis}.range`] = this.ranges[axis];
+    }
+    this.acts.changed(change);
+  }
+  get isDrawn() {
+    return "drawn" in this.place.dataset;
+  }
+  get isResting() {
+    return this.busy || this.rests !== void 0;
+  }
+  /** @param {number} spent milliseconds on the last drawing */
+  rest(spent) {
+    clearTimeout(this.rests);
+    const rested = () => {
+      this.rests = void 0;
+      this.acts.rested();
+    };
+    this.rests = setTimeout(rested, Math.min(LONGEST_REST_MS, RESTS * spent));
+  }
+  drawn() {
+    this.busy = false;
+    this.rest(performance.now() - this.began);
+    this.place.dataset.drawn = "";
+    this.whenDrawn();
+    if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
+    this.anew = false;
+  }
+  /** A frame that is moved within the page begins anew. */
+  async begin() {
+    this.ready = this.busy = false;
+    this.anew = true;
+    delete this.place.dataset.drawn;
+    this.stale = Boolean(this.figure);
+    this.tell("code", await this.code());
+  }
+  /**
+   * @param {Plain[]} data
+   * @param {Plain} layout it says how wide
+   * @param {Plain} config
+   */
+  draw(data, layout, config) {
+    this.figure = [data, layout, { ...config, responsive: false }];
+    this.stale = true;
+    this.frame.style.height = `${layout.height}px`;
+    this.flush();
+  }
+  /** What has no size waits: plotly would take names of the legend for nothing wide. */
+  flush() {
+    if (!this.ready || this.busy || !this.stale || !isOpen(this.place)) return;
+    this.busy = true;
+    this.stale = false;
+    this.began = performance.now();
+    this.tell("figure", this.figure);
+  }
+  /** @param {Plain} options of plotly's `downloadImage` */
+  savePicture(options) {
+    this.tell("picture", options);
+  }
+  close() {
+    clearInterval(this.clock);
+    clearTimeout(this.rests);
+    this.seen.disconnect();
+    window.removeEventListener("message", this.receiving);
+    this.frame.remove();
+  }
+};
+
+// src/source.js
+var PROBE_AGAIN_MS = 5e3;
+var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+var Refused = class extends Error {
+};
+var Source = class {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    this.served = null;
+    this.waiting = /* @__PURE__ */ new Map();
+    this.name = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.waitingSince = null;
+    this.again = void 0;
+    this.receiving = (message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+  /** What is asked first, to see whether the server answers. */
+  get opening() {
+    return "facts";
+  }
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {
+  }
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    this.again = setTimeout(() => {
+      this.probed = this.probe();
+    }, PROBE_AGAIN_MS);
+  }
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : void 0;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === void 0) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+  close() {
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+};
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
+// src/words.js
+function thousands(count) {
+  return count.toLocaleString("en");
+}
+
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: colour("--jp-ui-font-color1", "#1f2328"),
+    ground: colour("--jp-layout-color0", "#fff"),
+    raised: colour("--jp-layout-color1", "#fff")
+  };
+}
+
+// src/charts/ridges.js
+var HILL = { old: 88, newest: 50 };
+var TALLEST = 2.5;
+var LABELS = 6;
+function hillColour(age) {
+  return `hsl(217, 80%, ${Math.round(HILL.newest + (HILL.old - HILL.newest) * age)}%)`;
+}
+function hill({ step, counts, values, base, scale, age, ground }) {
+  const [first, last] = [values[0], values[values.length - 1]];
+  return {
+    type: "scatter",
+    mode: "lines",
+    fill: "toself",
+    hoveron: "points",
+    showlegend: false,
+    x: [first, ...values, last],
+    y: [base, ...counts.map((count) => base + count * scale), base],
+    customdata: [0, ...counts, 0],
+    fillcolor: hillColour(age),
+    line: { color: ground, width: 1 },
+    hovertemplate: `step ${thousands(step)}<br>value %{x:.4g}<br>%{customdata:.4g} values<extra></extra>`
+  };
+}
+function ridges({ steps, edges, counts }, { width, text, ground }) {
+  const values = edges.slice(1).map((edge, at) => (edge + edges[at]) / 2);
+  const rows = steps.length;
+  const tallest = Math.max(TALLEST, rows / 5);
+  const scale = tallest / Math.max(1e-12, ...counts.flat());
+  const baseOf = (row) => rows - 1 - row;
+  const hills = steps.map((step, row) => {
+    const age = baseOf(row) / Math.max(1, rows - 1);
+    return hill({ step, counts: counts[row], values, base: baseOf(row), scale, age, ground });
+  });
+  const every = Math.max(1, Math.ceil(rows / LABELS));
+  const labelled = steps.map((_, row) => row).filter((row) => baseOf(row) % every === 0);
+  const axis = { zeroline: false, gridcolor: "rgba(128,128,128,.25)" };
+  const layout = {
+    width,
+    height: 300,
+    margin: { l: 64, r: 16, t: 10, b: 40 },
+    hovermode: "closest",
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: text, size: 11 },
+    xaxis: { ...axis, type: "linear", title: { text: "value" } },
+    yaxis: {
+      ...axis,
+      type: "linear",
+      title: { text: "step" },
+      range: [-0.5, rows - 1 + tallest * 1.05],
+      tickvals: labelled.map(baseOf),
+      ticktext: labelled.map((row) => thousands(steps[row]))
+    }
+  };
+  return [hills, layout];
+}
+
+// src/charts/media.js
+var SETTLED_MS = 80;
 function nameOf({ run, tag }) {
   return run ? `${run} · ${tag}` : tag;
 }
-
-// All of one kind: one row at a time, and of it one step at a time but for histograms.
-class Shown {
+var MediaFold = class {
+  /**
+   * @param {MediaRow["kind"]} kind
+   * @param {string} title
+   * @param {Source<MediaState>} source
+   * @param {(place: HTMLElement, title: string) => PlotFrame} plot
+   */
   constructor(kind, title, source, plot) {
-    Object.assign(this, { kind, title, source, plot });
+    this.kind = kind;
+    this.title = title;
+    this.source = source;
+    this.plot = plot;
     this.rows = [];
-    this.row = null;
-    this.following = true;  // the newest step, until the reader chooses another
-    Object.assign(this, fold(title));
+    this.row = void 0;
+    this.following = true;
+    this.asked = 0;
+    this.frame = void 0;
+    this.figure = element("div", { class: "dn-figure" });
+    const { box, inside, summary } = fold(title, "dn-media");
+    this.box = box;
+    this.summary = summary;
     this.menu = choice(title, [], (name) => this.choose(name));
-    this.slider = element("input", "", undefined, { type: "range", min: 0, step: 1, "aria-label": `Step of ${title}`, ...OWN_KEYS });
-    this.told = element("output", "");
-    this.place = element("div", "dn-media-place");
-    const tools = element("div", "dn-chart-tools");
-    tools.append(this.menu, ...(kind === "histogram" ? [] : [this.slider]), this.told);
-    this.inside.append(tools, this.place);
-    this.settled = quiet(80, () => this.show());
+    this.slider = element("input", { type: "range", min: 0, step: 1, "aria-label": `Step of ${title}`, ...OWN_KEYS });
+    this.label = element("output");
+    this.place = element("div", { class: "dn-media-place" });
+    const slider = kind === "histogram" ? null : this.slider;
+    inside.append(element("div", { class: "dn-chart-tools" }, this.menu, slider, this.label), this.place);
+    this.settled = debounce(SETTLED_MS, () => this.show());
     this.slider.addEventListener("input", () => {
-      this.following = Number(this.slider.value) === this.row.count - 1;
+      this.following = this.slider.value === this.slider.max;
       this.settled();
     });
     this.box.addEventListener("toggle", () => this.show());
   }
-
+  /** @param {MediaRow[]} rows of all kinds */
   update(rows) {
     this.rows = rows.filter((row) => row.kind === this.kind);
     this.box.hidden = !this.rows.length;
-    this.summary.textContent = `${this.title} (${this.rows.length.toLocaleString("en")})`;
+    this.summary.textContent = `${this.title} (${thousands(this.rows.length)})`;
     if (!this.rows.length) return;
     const names = this.rows.map(nameOf);
     if (names.length !== this.menu.options.length) {
@@ -49,94 +486,198 @@ class Shown {
     }
     const before = this.row?.last;
     this.row = this.rows[names.indexOf(this.menu.value)] ?? this.rows[0];
-    this.slider.max = this.row.count - 1;
+    this.slider.max = String(this.row.count - 1);
     if (this.following) this.slider.value = this.slider.max;
     if (this.following && this.row.last !== before) this.show();
   }
-
+  /** @param {string} name */
   choose(name) {
     this.row = this.rows.find((row) => nameOf(row) === name);
     this.following = true;
-    this.slider.max = this.slider.value = this.row.count - 1;
+    this.slider.max = this.slider.value = String((this.row?.count ?? 1) - 1);
     this.show();
   }
-
   async show() {
     if (!this.box.open || !this.row) return;
     const { kind, run, tag } = this.row;
-    const at = kind === "histogram" ? {} : { at: Number(this.slider.value) };
-    const asked = this.asked = {};
-    const told = await this.source.ask("media", { kind, run, tag, ...at }).catch((error) => ({ note: error.message }));
-    if (this.asked !== asked) return;
-    this.told.textContent = told.step === undefined ? "" : `step ${told.step.toLocaleString("en")}`;
-    if (told.note) this.place.replaceChildren(element("span", "dn-chart-note", told.note));
-    else this[kind](told);
+    const query = { kind, run, tag };
+    if (kind !== "histogram") query.at = Number(this.slider.value);
+    const number = ++this.asked;
+    const answer = await this.source.ask("media", query).catch((error) => ({ note: messageOf(error) }));
+    if (this.asked !== number) return;
+    this.label.textContent = answer.step === void 0 ? "" : `step ${thousands(answer.step)}`;
+    if (answer.note) this.place.replaceChildren(element("span", { class: "dn-chart-note" }, answer.note));
+    else this[kind](answer);
   }
-
+  /** @param {{form: string, data: string}} answer a MIME type and bytes in base64 */
   image({ form, data }) {
-    this.place.replaceChildren(element("img", "dn-media-image", undefined, { src: `data:${form};base64,${data}`, alt: this.menu.value }));
+    const source = `data:${form};base64,${data}`;
+    this.place.replaceChildren(element("img", { class: "dn-media-image", src: source, alt: this.menu.value }));
   }
-
+  /** @param {{text: string}} answer */
   text({ text }) {
-    this.place.replaceChildren(element("pre", "dn-media-text", text));
+    this.place.replaceChildren(element("pre", { class: "dn-media-text" }, text));
   }
-
-  histogram(told) {
-    this.told.textContent = told.notes.join("; ");
-    if (!this.frame) {
-      this.figure = element("div", "dn-figure");
-      this.place.replaceChildren(this.figure);
-      this.frame = this.plot(this.figure, "Histograms");
-    }
-    const style = getComputedStyle(this.figure);
-    const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-    const text = colour("--jp-ui-font-color1", "#1f2328");
-    const ground = colour("--jp-layout-color0", "#fff");
-    this.frame.draw(...ridges(told, { width: this.place.clientWidth, text, ground }), { displaylogo: false });
+  /** @param {Histograms} answer */
+  histogram(answer) {
+    this.label.textContent = answer.notes.join("; ");
+    if (this.figure.parentElement !== this.place) this.place.replaceChildren(this.figure);
+    this.frame ??= this.plot(this.figure, this.title);
+    const { text, ground } = themeColours(this.figure);
+    const [hills, layout] = ridges(answer, { width: this.place.clientWidth, text, ground });
+    this.frame.draw(hills, layout, { displaylogo: false });
   }
-
   close() {
     this.settled.cancel();
     this.frame?.close();
   }
+};
+
+// src/standing.js
+var FIND_EVERY_MS = 250;
+var PARKED_MS = 5e3;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var WIDGETS = /* @__PURE__ */ new Map();
+function stand({ model, el }, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
+  el.append(view.root);
+  STANDING.set(key, standing);
+  return () => {
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
+  };
+}
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function park(key, view) {
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+  const find = () => {
+    if (!PARKED.has(key)) return;
+    WIDGETS.get(key)?.find();
+    requestAnimationFrame(find);
+  };
+  requestAnimationFrame(find);
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function lastingModel(model) {
+  return WIDGETS.get(model.get("key"))?.model ?? model;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const key = model.get("key");
+  const view = unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return () => {
+    view.end();
+    view.root.replaceWith(...still);
+  };
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    const find = () => {
+      for (const [place, end] of revived) {
+        if (!place.isConnected) {
+          end();
+          revived.delete(place);
+        }
+      }
+      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
+        if (!revived.has(place)) revived.set(place, revive(place, model, open));
+      }
+    };
+    const receive = ({ kind }) => {
+      if (kind === "marked") find();
+    };
+    WIDGETS.set(key, { model, find });
+    model.on("msg:custom", receive);
+    const clock = setInterval(find, FIND_EVERY_MS);
+    return () => {
+      clearInterval(clock);
+      model.off("msg:custom", receive);
+      WIDGETS.delete(key);
+      unpark(key)?.end();
+      for (const end of revived.values()) end();
+    };
+  };
 }
 
-// A row for each name, a column for each run of the HParams plugin.
+// src/media.js
+var KINDS = [["histogram", "Histograms"], ["image", "Images"], ["text", "Texts"]];
 function hparamsTable(values) {
   const runs = Object.keys(values);
   const names = [...new Set(runs.flatMap((run) => Object.keys(values[run])))];
-  const row = (name, cells, tag) => {
-    const made = element("tr");
-    made.append(element("th", "", name, { scope: tag === "th" ? "col" : "row" }), ...cells.map((cell) => element(tag, "", cell)));
-    return made;
-  };
-  const table = element("table", "dn-hparams");
-  if (runs.length > 1 || runs[0]) table.append(row("", runs.map((run) => run || "run"), "th"));
-  table.append(...names.map((name) => row(name, runs.map((run) => String(values[run][name] ?? "")), "td")));
+  const table = element("table", { class: "dn-hparams" });
+  if (runs.length > 1 || runs[0]) {
+    const heads = runs.map((run) => element("th", {}, run || "run"));
+    table.append(element("tr", {}, element("th", { scope: "col" }), ...heads));
+  }
+  for (const name of names) {
+    const cells = runs.map((run) => element("td", {}, String(values[run][name] ?? "")));
+    table.append(element("tr", {}, element("th", { scope: "row" }, name), ...cells));
+  }
   return table;
 }
-
 function openMedia(model) {
-  const root = element("div", "distrain-charts");
+  const root = element("div", { class: "distrain-charts" });
   const source = new Source(model);
   const plot = (place, title) => new PlotFrame(place, title, () => plotlyCode(model));
-  const shown = MEDIA.map(([kind, title]) => new Shown(kind, title, source, plot));
-  const hparams = fold("Hyperparameters");
-  const notes = element("div", "dn-media-notes");
-  root.append(...shown.map((each) => each.box), hparams.box, notes);
+  const folds = KINDS.map(([kind, title]) => new MediaFold(kind, title, source, plot));
+  const hparams = fold("Hyperparameters", "dn-media");
+  const notes = element("div", { class: "dn-media-notes" });
+  root.append(...folds.map((each) => each.box), hparams.box, notes);
   const change = () => {
     const index = model.get("index");
-    for (const each of shown) each.update(index.rows ?? []);
+    for (const each of folds) each.update(index.rows ?? []);
     const values = index.hparams ?? {};
     hparams.box.hidden = !Object.keys(values).length;
     hparams.inside.replaceChildren(hparamsTable(values));
-    notes.replaceChildren(...(index.notes ?? []).map((note) => element("div", "dn-chart-note", note)));
+    notes.replaceChildren(...(index.notes ?? []).map((note) => element("div", { class: "dn-chart-note" }, note)));
   };
   model.on("change:index", change);
   change();
-  return { root, end: () => { model.off("change:index", change); for (const each of shown) each.close(); source.close(); } };
+  const end = () => {
+    model.off("change:index", change);
+    for (const each of folds) each.close();
+    source.close();
+  };
+  return { root, end };
 }
-
-const render = ({ model, el }) => stand(model, el, openMedia);
-
-export default { initialize: standsWhereMarked(openMedia), render };
+var render = (widget) => stand(widget, openMedia);
+var media_default = { initialize: standsWhereMarked(openMedia), render };
+export {
+  media_default as default
+};

@@ -1,0 +1,1019 @@
+// Made from page/src by `make page`: edit that.
+
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
+}
+var ids = 0;
+function uid(what) {
+  ids += 1;
+  return `dn-${what}-${ids}`;
+}
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+function arrange(parent, nodes) {
+  const wanted = new Set(nodes);
+  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
+  nodes.forEach((node, place) => {
+    if (parent.children[place] !== node) parent.insertBefore(node, parent.children[place] ?? null);
+  });
+}
+function keyed(parts, items, keyOf2, make, update = () => {
+}) {
+  const keys = new Set(items.map(keyOf2));
+  for (const [key, part] of parts) {
+    if (keys.has(key)) continue;
+    part.gone?.();
+    parts.delete(key);
+  }
+  return items.map((item) => {
+    const key = keyOf2(item);
+    const part = parts.get(key) ?? make(item);
+    parts.set(key, part);
+    update(part, item);
+    return part.node;
+  });
+}
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = element("textarea", { style: "position:fixed;opacity:0" });
+    const focused = document.activeElement;
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    if (focused instanceof HTMLElement) focused.focus();
+    return done;
+  }
+}
+
+// src/form/combobox.js
+var LONGEST = 250;
+function matching(options, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return options.filter(([value, detail]) => {
+    const said = `${value} ${detail}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+}
+var OptionList = class {
+  /**
+   * @param {HTMLInputElement} input
+   * @param {(value: string) => void} choose called with the value that was picked
+   */
+  constructor(input, choose) {
+    this.input = input;
+    this.choose = choose;
+    this.list = null;
+    this.values = [];
+    this.active = -1;
+    this.place = () => this.#place();
+  }
+  get isOpen() {
+    return this.list !== null;
+  }
+  /**
+   * @param {Option[]} options
+   * @param {string} current
+   */
+  show(options, current) {
+    const found = options.slice(0, LONGEST);
+    if (!found.length) return this.close();
+    this.list ??= this.#open();
+    this.list.replaceChildren(...rows(found, current));
+    this.values = found.map(([value]) => value);
+    this.#activate(this.values.indexOf(current));
+    this.#place();
+  }
+  close() {
+    if (!this.list) return;
+    this.list.remove();
+    this.list = null;
+    this.active = -1;
+    window.removeEventListener("scroll", this.place, true);
+    window.removeEventListener("resize", this.place);
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-controls");
+    this.input.removeAttribute("aria-activedescendant");
+  }
+  /** @param {1 | -1} step */
+  move(step) {
+    const count = this.values.length;
+    this.#activate(this.active < 0 ? step > 0 ? 0 : count - 1 : (this.active + step + count) % count);
+  }
+  /** Picks what the arrow keys stopped at; says whether there was anything. */
+  pick() {
+    if (!this.list || this.active < 0) return false;
+    this.choose(this.values[this.active]);
+    this.close();
+    return true;
+  }
+  #open() {
+    const list = element("ul", {
+      class: "dn-options",
+      role: "listbox",
+      id: uid("options"),
+      popover: "manual",
+      "aria-label": this.input.labels?.[0]?.textContent ?? ""
+    });
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault();
+      const row = (
+        /** @type {Element} */
+        event.target.closest("[role=option]")
+      );
+      if (!(row instanceof HTMLElement)) return;
+      this.choose(row.dataset.value ?? "");
+      this.close();
+    });
+    this.input.parentElement?.append(list);
+    list.showPopover?.();
+    window.addEventListener("scroll", this.place, true);
+    window.addEventListener("resize", this.place);
+    this.input.setAttribute("aria-expanded", "true");
+    this.input.setAttribute("aria-controls", list.id);
+    return list;
+  }
+  /** @param {number} number */
+  #activate(number) {
+    const rows2 = this.list?.querySelectorAll("[role=option]") ?? [];
+    rows2[this.active]?.classList.remove("dn-active");
+    this.active = number;
+    const row = rows2[number];
+    if (!row) return this.input.removeAttribute("aria-activedescendant");
+    row.classList.add("dn-active");
+    row.scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", row.id);
+  }
+  #place() {
+    if (!this.list) return;
+    const box = this.input.getBoundingClientRect();
+    const below = window.innerHeight - box.bottom - 12;
+    const above = box.top - 12;
+    const up = below < 160 && above > below;
+    const style = this.list.style;
+    style.minWidth = `${box.width}px`;
+    style.maxHeight = `${Math.min(280, up ? above : below)}px`;
+    style.left = `${Math.max(4, Math.min(box.left, window.innerWidth - this.list.offsetWidth - 8))}px`;
+    style.top = up ? "auto" : `${box.bottom + 3}px`;
+    style.bottom = up ? `${window.innerHeight - box.top + 3}px` : "auto";
+  }
+};
+function rows(options, current) {
+  return options.flatMap(([value, detail, fits], number) => {
+    const isFirstUnfit = !fits && (number === 0 || options[number - 1][2]);
+    const row = element(
+      "li",
+      { role: "option", id: uid("option"), "data-value": value, class: fits ? "" : "dn-unfit", "aria-selected": String(value === current) },
+      element("span", {}, value || detail),
+      value && detail ? element("span", { class: "dn-detail" }, detail) : null
+    );
+    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the rest");
+    return isFirstUnfit ? [divider, row] : [row];
+  });
+}
+
+// src/form/files.js
+var Files = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.saved = [];
+    this.name = void 0;
+    const id = uid("name");
+    this.input = element("input", {
+      id,
+      type: "text",
+      role: "combobox",
+      "aria-autocomplete": "list",
+      "aria-expanded": "false",
+      autocomplete: "off",
+      spellcheck: "false",
+      placeholder: "a name",
+      "data-own-undo": true,
+      oninput: () => this.#typed(),
+      onclick: () => this.#open(this.saved),
+      onblur: () => this.list.close(),
+      onkeydown: (event) => this.#pressed(event)
+    });
+    this.list = new OptionList(this.input, (name) => {
+      this.input.value = name;
+      this.#enable();
+    });
+    this.save = button("Save", () => this.#send("save"), { class: "dn-button" });
+    this.load = button("Load", () => this.#send("load"), { class: "dn-button" });
+    this.note = element("span", { class: "dn-note-of-files", role: "status" });
+    this.cell = button("Put in a new cell", () => this.#putInCell(), { class: "dn-button dn-main" });
+    this.node = element(
+      "div",
+      { class: "dn-part dn-files" },
+      element("label", { for: id }, "Layout"),
+      element("span", { class: "dn-box" }, this.input),
+      this.save,
+      this.load,
+      this.note,
+      this.cell
+    );
+  }
+  /** @param {FilesView} files */
+  update(files) {
+    this.saved = files.saved;
+    if (files.name !== this.name) this.input.value = files.name;
+    this.name = files.name;
+    this.say(files.note, files.tone);
+    this.#enable();
+  }
+  /**
+   * @param {string} text
+   * @param {string} [tone]
+   */
+  say(text, tone = "good") {
+    write(this.note, text);
+    this.note.dataset.tone = tone;
+  }
+  #enable() {
+    const name = this.input.value.trim();
+    this.save.disabled = !name;
+    this.load.disabled = !this.saved.includes(name);
+  }
+  #typed() {
+    this.#enable();
+    this.#open(this.saved.filter((name) => name.includes(this.input.value)));
+  }
+  /** @param {string[]} names */
+  #open(names) {
+    const options = names.map((name) => [name, "", true]);
+    this.list.show(options, this.input.value);
+  }
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (this.list.isOpen) this.list.move(event.key === "ArrowDown" ? 1 : -1);
+      else this.#open(this.saved);
+    } else if (event.key === "Escape") {
+      this.list.close();
+    } else if (event.key === "Enter" && !this.list.pick()) {
+      this.list.close();
+      if (!this.save.disabled) this.#send("save");
+    }
+  }
+  /** @param {"save" | "load"} action */
+  #send(action) {
+    this.form.send(action, { name: this.input.value });
+  }
+  async #putInCell() {
+    const [, , line] = this.form.view.exports[0];
+    if (putInNewCell(this.form.model, line)) return this.say("The line is in the cell below");
+    const done = await copy(line);
+    this.say(done ? "The line is copied: paste it into a new cell" : "Copy the line above into a new cell");
+  }
+};
+function putInNewCell(model, source) {
+  const notebook = model.widget_manager?.context?.model?.sharedModel;
+  if (!notebook?.insertCell) return false;
+  const key = model.get("key");
+  const isOurs = (cell) => JSON.stringify(cell.toJSON().outputs ?? []).includes(key);
+  const at = notebook.cells.findIndex(isOurs);
+  if (at < 0) return false;
+  notebook.insertCell(at + 1, { cell_type: "code", source });
+  return true;
+}
+
+// src/form/notes.js
+var Notes = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.parts = /* @__PURE__ */ new Map();
+    this.node = element("div", { class: "dn-notes" });
+  }
+  /**
+   * @param {Finding[]} findings
+   * @param {Field[]} fields
+   */
+  update(findings, fields) {
+    arrange(this.node, keyed(this.parts, findings, keyOf, (finding) => this.#note(finding)));
+    for (const field of fields) {
+      const own = findings.filter((finding) => finding.where === field.path);
+      const ids2 = own.map((finding) => this.parts.get(keyOf(finding))?.id ?? "");
+      field.mark(ids2, own[0]?.severity);
+    }
+  }
+  /** @param {Finding} finding */
+  #note(finding) {
+    const id = uid("note");
+    const sentence = element("span", { id, class: "dn-sentence" }, finding.message);
+    const fixes = finding.fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
+    return { id, node: element("div", { class: "dn-note", "data-severity": finding.severity }, sentence, ...fixes) };
+  }
+};
+function keyOf(finding) {
+  return JSON.stringify(finding);
+}
+function repairButton(form, finding, label) {
+  const repair = () => {
+    form.focusSoon(finding.where);
+    form.send("repair", { code: finding.code, where: finding.where, label });
+  };
+  return button(label, repair, { class: "dn-button dn-repair" });
+}
+function about(findings, name) {
+  return findings.filter(({ where }) => where === name || where.startsWith(`${name}.`));
+}
+
+// src/form/fields.js
+var visits = 0;
+var Field = class {
+  /**
+   * @param {Form} form
+   * @param {FieldView} view
+   */
+  constructor(form, view) {
+    this.form = form;
+    this.view = view;
+    this.path = view.path;
+    this.typing = false;
+    this.sent = 0;
+    this.group = "";
+    this.options = [];
+    this.list = void 0;
+    const id = uid("field");
+    this.label = element("label", { for: id }, view.label);
+    this.input = element("input", {
+      id,
+      type: "text",
+      autocomplete: "off",
+      spellcheck: "false",
+      "data-path": view.path,
+      placeholder: view.hint,
+      oninput: () => this.typed(),
+      onfocus: () => this.focused(),
+      onblur: () => this.blurred(),
+      onkeydown: (event) => this.pressed(event)
+    });
+    this.box = element("span", { class: "dn-box" }, this.input);
+    this.node = element("div", { class: `dn-field dn-${view.name}` }, this.label, this.box);
+    if (view.kind === "combo") this.list = this.#becomeCombobox();
+    if (view.kind === "number") this.#becomeNumber();
+  }
+  #becomeCombobox() {
+    for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-expanded", "false"]]) {
+      this.input.setAttribute(name, value);
+    }
+    const list = new OptionList(this.input, (value) => this.chosen(value));
+    const open = () => list.show(this.options, this.input.value);
+    this.input.addEventListener("click", open);
+    this.box.append(
+      element("span", {
+        class: "dn-caret",
+        "aria-hidden": "true",
+        onmousedown: (event) => {
+          event.preventDefault();
+          this.input.focus();
+          if (list.isOpen) list.close();
+          else open();
+        }
+      })
+    );
+    return list;
+  }
+  #becomeNumber() {
+    this.input.setAttribute("inputmode", "numeric");
+    this.input.setAttribute("role", "spinbutton");
+  }
+  /** @param {FieldView} view */
+  update(view) {
+    this.view = view;
+    this.options = this.form.options[this.path] ?? [];
+    this.box.classList.toggle("dn-listed", Boolean(this.list && this.options.length));
+    if (!this.typing && this.sent <= this.form.heard) this.show(view.text);
+    if (view.kind === "number") this.input.setAttribute("aria-valuetext", view.text || view.hint || "none");
+  }
+  /** @param {string} text */
+  show(text) {
+    if (this.input.value !== text) this.input.value = text;
+  }
+  /**
+   * Marks the field with what is wrong with it.
+   * @param {string[]} ids of the sentences
+   * @param {string | undefined} severity the worst
+   */
+  mark(ids2, severity) {
+    this.box.dataset.severity = severity ?? "";
+    if (ids2.length) this.input.setAttribute("aria-describedby", ids2.join(" "));
+    else this.input.removeAttribute("aria-describedby");
+    if (severity === "error") this.input.setAttribute("aria-invalid", "true");
+    else this.input.removeAttribute("aria-invalid");
+  }
+  focused() {
+    visits += 1;
+    this.group = `${this.form.page}:${visits}`;
+    this.input.select();
+  }
+  blurred() {
+    this.typing = false;
+    this.list?.close();
+    if (this.sent <= this.form.heard) this.show(this.view.text);
+  }
+  /** A list that is open listens to the window. */
+  gone() {
+    this.list?.close();
+  }
+  typed() {
+    this.typing = true;
+    this.#send(this.input.value, this.group);
+    if (!this.list) return;
+    const found = matching(this.options, this.input.value);
+    const settled = found.length === 1 && found[0][0] === this.input.value;
+    if (settled || !found.length) this.list.close();
+    else this.list.show(found, this.input.value);
+  }
+  /** @param {string} value */
+  chosen(value) {
+    this.typing = false;
+    this.show(value);
+    this.#send(value, "");
+  }
+  /**
+   * What the kernel has not answered yet is newer than what it says meanwhile.
+   * @param {string} text
+   * @param {string} group
+   */
+  #send(text, group) {
+    this.sent = this.form.send("set", { path: this.path, text, group });
+  }
+  /** @param {KeyboardEvent} event */
+  pressed(event) {
+    if (this.list) this.#pressedInCombobox(this.list, event);
+    else if (this.view.kind === "number" && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      const now = Number.parseInt(this.input.value, 10) || 0;
+      this.input.value = String(Math.max(0, now + (event.key === "ArrowUp" ? 1 : -1)));
+      this.typed();
+    }
+  }
+  /**
+   * @param {OptionList} list
+   * @param {KeyboardEvent} event
+   */
+  #pressedInCombobox(list, event) {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (list.isOpen) list.move(event.key === "ArrowDown" ? 1 : -1);
+      else list.show(this.options, this.input.value);
+    } else if (event.key === "Enter" && list.pick()) {
+      event.preventDefault();
+    } else if (event.key === "Escape" && list.isOpen) {
+      event.preventDefault();
+      list.close();
+    }
+  }
+};
+
+// src/form/settings.js
+var Places = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.name = uid("place");
+    this.radios = /* @__PURE__ */ new Map();
+    this.node = element("fieldset", { class: "dn-places" }, element("legend", {}, "Where"));
+  }
+  /** @param {FormView} view */
+  update(view) {
+    for (const [place, title] of view.places) {
+      const radio = this.radios.get(place) ?? this.#added(place, title);
+      radio.checked = place === view.on;
+    }
+  }
+  /**
+   * @param {string} place
+   * @param {string} title
+   */
+  #added(place, title) {
+    const id = uid("place");
+    const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
+    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose });
+    this.radios.set(place, radio);
+    this.node.append(element("span", {}, radio, element("label", { for: id }, title)));
+    return radio;
+  }
+};
+var Settings = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.fields = /* @__PURE__ */ new Map();
+    this.isOpen = false;
+    this.grid = element("div", { class: "dn-settings" });
+    this.extras = element("div", { class: "dn-settings", id: uid("extras") });
+    this.notes = new Notes(form);
+    this.more = button("More options", () => this.toggle(), { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
+    this.node = element("div", { class: "dn-part" }, this.grid, this.extras, this.more, this.notes.node);
+  }
+  toggle() {
+    this.isOpen = !this.isOpen;
+    this.update(this.form.view);
+  }
+  /** @param {FormView} view */
+  update(view) {
+    const { settings } = view;
+    const nodes = fieldsOf(this.form, this.fields, settings);
+    const findings = view.findings.filter(({ where }) => this.fields.has(where));
+    const shown = settings.map(({ extra, text, path }) => !extra || this.isOpen || text || findings.some(({ where }) => where === path));
+    arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
+    arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
+    this.more.hidden = !settings.some(({ extra }) => extra);
+    this.more.setAttribute("aria-expanded", String(this.isOpen));
+    write(this.more, this.isOpen ? "Fewer options" : "More options");
+    this.notes.update(findings, [...this.fields.values()]);
+  }
+};
+function fieldsOf(form, fields, views) {
+  return keyed(fields, views, ({ path }) => path, (view) => new Field(form, view), (field, view) => field.update(view));
+}
+
+// src/form/pools.js
+var WIDTHS = {
+  replicas: "76px",
+  machine: "minmax(0, 2fr)",
+  accelerator_count: "66px",
+  accelerator: "minmax(0, 1.25fr)",
+  disk_type: "minmax(0, 1.1fr)",
+  disk_gb: "66px"
+};
+var ROLE_WIDTH = "144px";
+var ACTIONS_WIDTH = "72px";
+var Pool = class {
+  /**
+   * @param {Form} form
+   * @param {PoolView} view
+   */
+  constructor(form, { role, title }) {
+    this.form = form;
+    this.role = role;
+    this.fields = /* @__PURE__ */ new Map();
+    this.title = element("span", { class: "dn-role", id: uid("role") }, title);
+    this.row = element("div", { class: "dn-row" });
+    this.extras = element("div", { class: "dn-settings dn-extras" });
+    this.notes = new Notes(form);
+    this.size = button("Auto", () => form.send("size", {}), {
+      class: "dn-button",
+      title: "As many reducers as just cover the workers",
+      "aria-label": "Size the Reduction Server for the workers"
+    });
+    this.remove = button("✕", () => this.#removed(), {
+      class: "dn-button dn-plain dn-remove",
+      "aria-label": `Remove: ${title}`,
+      title: `Remove: ${title}`
+    });
+    this.actions = element("span", { class: "dn-actions" }, this.size, this.remove);
+    this.node = element(
+      "div",
+      { class: `dn-pool dn-${role}`, role: "group", "aria-labelledby": this.title.id, "data-role": role },
+      this.row,
+      this.extras,
+      this.notes.node
+    );
+  }
+  #removed() {
+    this.form.focusSoon(`+${this.role}`);
+    this.form.send("remove", { role: this.role });
+  }
+  gone() {
+    for (const field of this.fields.values()) field.gone();
+  }
+  /**
+   * @param {PoolView} pool
+   * @param {FormView} view
+   */
+  update(pool, view) {
+    const nodes = fieldsOf(this.form, this.fields, [...pool.fields, ...pool.extras]);
+    this.size.hidden = !pool.sizable;
+    this.remove.hidden = !pool.removable;
+    arrange(this.row, [this.title, ...nodes.slice(0, pool.fields.length), this.actions]);
+    arrange(this.extras, nodes.slice(pool.fields.length));
+    this.notes.update(about(view.findings, pool.role), [...this.fields.values()]);
+  }
+};
+var Pools = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.pools = /* @__PURE__ */ new Map();
+    this.adders = /* @__PURE__ */ new Map();
+    this.head = element("div", { class: "dn-row dn-heads", "aria-hidden": "true" });
+    this.list = element("div", { class: "dn-pools" });
+    this.add = element("div", { class: "dn-add" });
+    this.node = element("div", { class: "dn-part" }, this.list, this.add);
+  }
+  /** @param {FormView} view */
+  update(view) {
+    const widths = view.columns.map(([name]) => WIDTHS[name]);
+    const fields = widths.length > 1 ? widths : [...widths, "1fr", ACTIONS_WIDTH];
+    this.node.style.setProperty("--dn-columns", [ROLE_WIDTH, ...widths, ACTIONS_WIDTH].join(" "));
+    this.node.style.setProperty("--dn-fields", fields.join(" "));
+    this.head.replaceChildren(element("span"), ...view.columns.map(([, label]) => element("span", {}, label)));
+    const rows2 = keyed(
+      this.pools,
+      view.pools,
+      ({ role }) => role,
+      (pool) => new Pool(this.form, pool),
+      (part, pool) => part.update(pool, view)
+    );
+    arrange(this.list, rows2.length ? [this.head, ...rows2] : []);
+    arrange(this.add, keyed(this.adders, view.addable, ([role]) => role, (role) => ({ node: this.#adder(role) })));
+  }
+  /** @param {[role: string, title: string]} role */
+  #adder([role, title]) {
+    const add = () => {
+      this.form.focusSoon(`${role}.machine`, `${role}.replicas`);
+      this.form.send("add", { role });
+    };
+    return button(`+ ${title}`, add, { class: "dn-button dn-adder", "data-path": `+${role}` });
+  }
+};
+
+// src/form/preview.js
+var IMPORT = ["import", "Paste…", ""];
+var PASTED = "A config.yaml, workerPoolSpecs in JSON or YAML, a gcloud command, a SageMaker estimator or request, or a %%distrain line";
+var SAID_MS = 1500;
+var Preview = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.tabs = /* @__PURE__ */ new Map();
+    this.current = "";
+    this.shown = "";
+    this.list = element("div", {
+      class: "dn-tabs",
+      role: "tablist",
+      "aria-label": "The same in other forms",
+      onkeydown: (event) => this.#pressed(event)
+    });
+    this.code = element("pre", { class: "dn-code", tabindex: "0" });
+    this.copy = button("Copy", () => this.#copied(), { class: "dn-button dn-copy" });
+    this.lost = element("p", { class: "dn-lost" });
+    this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true });
+    this.paste = element(
+      "div",
+      { class: "dn-paste" },
+      element("label", { for: this.text.id }, PASTED),
+      this.text,
+      button("Read it", () => form.send("paste", { text: this.text.value }), { class: "dn-button" })
+    );
+    this.panel = element("div", { class: "dn-panel-of-tab", role: "tabpanel", id: uid("panel") });
+    this.node = element("div", { class: "dn-part dn-preview" }, this.list, this.panel);
+  }
+  /** @param {FormView} view */
+  update(view) {
+    const forms = [...view.exports, IMPORT];
+    const wanted = this.form.model.get("tab");
+    const shown = forms.find(([name]) => name === wanted) ?? forms[0];
+    const [current, , text, lost = ""] = shown;
+    this.current = current;
+    const tabs = keyed(
+      this.tabs,
+      forms,
+      ([name]) => name,
+      ([name, title]) => ({ node: this.#tab(name, title) }),
+      ({ node }, [name]) => this.#turn(node, name)
+    );
+    arrange(this.list, tabs);
+    this.panel.setAttribute("aria-labelledby", tabs[forms.indexOf(shown)].id);
+    arrange(this.panel, shown === IMPORT ? [this.paste] : [this.code, this.copy, ...lost ? [this.lost] : []]);
+    write(this.lost, lost);
+    this.shown = text;
+    write(this.code, text);
+  }
+  /**
+   * @param {string} name
+   * @param {string} title
+   */
+  #tab(name, title) {
+    return button(title, () => this.#go(name), { role: "tab", id: uid("tab"), "data-tab": name, "aria-controls": this.panel.id });
+  }
+  /**
+   * @param {HTMLElement} tab
+   * @param {string} name
+   */
+  #turn(tab, name) {
+    const isCurrent = name === this.current;
+    tab.setAttribute("aria-selected", String(isCurrent));
+    tab.tabIndex = isCurrent ? 0 : -1;
+  }
+  /** @param {string} name */
+  #go(name) {
+    this.form.model.set("tab", name);
+    this.form.model.save_changes();
+    this.update(this.form.view);
+    this.tabs.get(name)?.node.focus();
+  }
+  /** @param {KeyboardEvent} event */
+  #pressed(event) {
+    const names = [...this.tabs.keys()];
+    const at = names.indexOf(this.current);
+    const moves = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: names.length - 1 };
+    const to = moves[event.key];
+    if (to === void 0) return;
+    event.preventDefault();
+    this.#go(names[(to + names.length) % names.length]);
+  }
+  async #copied() {
+    const done = await copy(this.shown);
+    write(this.copy, done ? "Copied ✓" : "Not allowed here");
+    setTimeout(() => write(this.copy, "Copy"), SAID_MS);
+  }
+};
+
+// src/form/verdict.js
+var MARKS = { error: "✕", warning: "!", info: "i" };
+var PAUSE_MS = 700;
+var Totals = class {
+  constructor() {
+    this.shown = "";
+    this.node = element("dl", { class: "dn-totals", "aria-label": "In total" });
+  }
+  /** @param {FormView} view */
+  update({ totals }) {
+    const key = JSON.stringify(totals);
+    if (key === this.shown) return;
+    this.shown = key;
+    const pairs = totals.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
+    this.node.replaceChildren(...pairs);
+  }
+};
+var Picture = class {
+  constructor() {
+    this.shown = "";
+    this.node = element("div", { class: "dn-picture" });
+  }
+  /** @param {FormView} view */
+  update({ picture }) {
+    if (picture === this.shown) return;
+    this.shown = picture;
+    this.node.innerHTML = picture;
+  }
+};
+var Verdict = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.parts = /* @__PURE__ */ new Map();
+    this.pause = void 0;
+    this.announced = void 0;
+    this.head = element("div", { class: "dn-verdict" });
+    this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
+    this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
+    this.node = element("div", { class: "dn-judged" }, this.head, this.list, this.spoken);
+  }
+  /** @param {FormView} view */
+  update(view) {
+    this.head.dataset.severity = view.findings[0]?.severity ?? "";
+    write(this.head, view.verdict);
+    arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
+    this.#announce(view);
+  }
+  /**
+   * Once the typing has paused, so that nobody hears a verdict on half a word.
+   * @param {FormView} view
+   */
+  #announce(view) {
+    clearTimeout(this.pause);
+    const text = [view.verdict, ...view.findings.slice(0, 3).map(({ label, message }) => `${label}: ${message}`)].join(". ");
+    this.announced ??= text;
+    if (text === this.announced) return;
+    this.pause = setTimeout(() => {
+      this.announced = text;
+      write(this.spoken, text);
+    }, PAUSE_MS);
+  }
+  /** @param {Finding} finding */
+  #row(finding) {
+    const { severity, label, code, message, fixes, where } = finding;
+    const link = label ? button(label, () => this.form.focus(where), { class: "dn-link" }) : null;
+    const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
+    return element(
+      "li",
+      { "data-severity": severity, "data-code": code },
+      element("span", { class: "dn-mark", "aria-label": severity, role: "img" }, MARKS[severity]),
+      element(
+        "div",
+        {},
+        element("div", { class: "dn-place" }, link, element("code", {}, code)),
+        element("div", {}, message),
+        repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null
+      )
+    );
+  }
+};
+var Traffic = class {
+  /** @param {Form} form */
+  constructor(form) {
+    const id = uid("gradient");
+    this.shown = "";
+    this.input = element("input", {
+      id,
+      type: "text",
+      autocomplete: "off",
+      "data-own-undo": true,
+      oninput: () => form.send("gradient", { text: this.input.value }),
+      onblur: () => this.update(form.view)
+    });
+    this.rows = element("tbody");
+    const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));
+    this.node = element(
+      "div",
+      { class: "dn-traffic" },
+      element("div", { class: "dn-asked" }, element("label", { for: id }, "Exchanging gradients of"), element("span", { class: "dn-box" }, this.input)),
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows)
+    );
+  }
+  /** @param {FormView} view */
+  update({ traffic, gradient }) {
+    this.node.hidden = !traffic.length;
+    if (document.activeElement !== this.input) this.input.value = gradient;
+    const key = JSON.stringify(traffic);
+    if (key === this.shown) return;
+    this.shown = key;
+    const rows2 = traffic.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    this.rows.replaceChildren(...rows2);
+  }
+};
+
+// src/form/form.js
+var ANSWERED_WITHIN_MS = 400;
+var Form = class {
+  /**
+   * @param {Model<FormState>} model
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.view = model.get("view");
+    this.options = model.get("options");
+    this.page = Math.random().toString(36).slice(2);
+    this.sent = 0;
+    this.heard = 0;
+    this.waiting = void 0;
+    this.focusing = [];
+    this.undo = button("↶", () => this.back("undo"), { class: "dn-button dn-plain", "aria-label": "Undo", title: "Undo (Ctrl+Z)" });
+    this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
+    this.settings = new Settings(this);
+    this.pools = new Pools(this);
+    this.files = new Files(this);
+    const places = new Places(this);
+    const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
+    const preview = new Preview(this);
+    this.parts = [places, this.settings, this.pools, ...middle, preview];
+    root.append(
+      element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
+      this.settings.node,
+      this.pools.node,
+      element("div", { class: "dn-part dn-middle" }, ...middle.map((part) => part.node)),
+      preview.node,
+      this.files.node
+    );
+  }
+  get isWaiting() {
+    return this.heard < this.sent;
+  }
+  /**
+   * Tell the kernel what the user does. Gives the number that it answers with.
+   * @param {string} what
+   * @param {object} rest
+   */
+  send(what, rest) {
+    this.sent += 1;
+    this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    clearTimeout(this.waiting);
+    const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
+    this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
+    return this.sent;
+  }
+  /** @param {"undo" | "redo"} what */
+  back(what) {
+    this.settle();
+    this.send(what, {});
+  }
+  /** Let every field show what the kernel says, also the one that is being typed in. */
+  settle() {
+    const pools = [...this.pools.pools.values()];
+    for (const { fields } of [this.settings, ...pools]) {
+      for (const field of fields.values()) field.typing = false;
+    }
+  }
+  draw() {
+    this.view = this.model.get("view");
+    this.options = this.model.get("options");
+    const hadFocus = this.root.contains(document.activeElement);
+    const [page, number] = this.model.get("heard");
+    if (page === this.page) this.heard = number;
+    for (const part of this.parts) part.update(this.view);
+    this.files.update(this.model.get("files"));
+    this.undo.disabled = !this.view.undo;
+    this.redo.disabled = !this.view.redo;
+    if (!this.isWaiting) this.#settled();
+    if (hadFocus) this.#keepFocus();
+  }
+  /** What had the focus may be gone or disabled; the keys that undo it have to work all the same. */
+  #keepFocus() {
+    const focused = document.activeElement;
+    const isDisabled = focused instanceof HTMLButtonElement && focused.disabled;
+    if (!this.root.contains(focused) || isDisabled) this.root.focus({ preventScroll: true });
+  }
+  #settled() {
+    clearTimeout(this.waiting);
+    this.root.removeAttribute("data-waiting");
+    this.focus(...this.focusing.splice(0));
+  }
+  /**
+   * The first of these places that is there gets the focus once the kernel has answered.
+   * @param {...string} paths
+   */
+  focusSoon(...paths) {
+    this.settle();
+    this.focusing = paths;
+  }
+  /** @param {...string} paths */
+  focus(...paths) {
+    const find = (selector) => (
+      /** @type {HTMLElement | null} */
+      this.root.querySelector(selector)
+    );
+    for (const path of paths.map((path2) => CSS.escape(path2))) {
+      const node = find(`[data-path="${path}"]`) ?? find(`[data-role="${path}"] input`);
+      if (node) return node.focus();
+    }
+  }
+  /**
+   * Keys that mean the whole form.
+   * @param {KeyboardEvent} event
+   */
+  pressed(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase();
+    const hasOwnUndo = (
+      /** @type {Element} */
+      event.target.closest("[data-own-undo]")
+    );
+    if (key === "s") {
+      event.preventDefault();
+      if (this.files.save.disabled) this.files.input.focus();
+      else this.files.save.click();
+    } else if ((key === "z" || key === "y") && !hasOwnUndo) {
+      event.preventDefault();
+      this.back(key === "y" || event.shiftKey ? "redo" : "undo");
+    }
+  }
+};
+
+// src/form.js
+var TRAITS = ["view", "options", "files", "heard"];
+function render({ model, el }) {
+  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
+  el.append(root);
+  const form = new Form(model, root);
+  root.addEventListener("keydown", (event) => form.pressed(event));
+  let isDue = false;
+  const draw = () => {
+    isDue = false;
+    form.draw();
+  };
+  const react = () => {
+    if (!isDue) queueMicrotask(draw);
+    isDue = true;
+  };
+  for (const name of TRAITS) model.on(`change:${name}`, react);
+  form.draw();
+  return () => {
+    for (const name of TRAITS) model.off(`change:${name}`, react);
+  };
+}
+var form_default = { render };
+export {
+  form_default as default
+};

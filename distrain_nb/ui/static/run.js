@@ -1,0 +1,1611 @@
+// Made from page/src by `make page`: edit that.
+
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
+}
+function toggle(label, title, onChange) {
+  const change = () => {
+    made.setAttribute("aria-pressed", String(!isPressed(made)));
+    onChange(isPressed(made));
+  };
+  const made = button(label, change, {
+    class: "dn-chip dn-toggle",
+    title,
+    "aria-pressed": "false",
+    "aria-label": title
+  });
+  return made;
+}
+function isPressed(toggle2) {
+  return toggle2.getAttribute("aria-pressed") === "true";
+}
+function choice(label, entries, onChange) {
+  const menu = element("select", { "aria-label": label, ...OWN_KEYS });
+  menu.append(...entries.map(([value, name]) => new Option(name, value)));
+  menu.addEventListener("change", () => onChange(menu.value));
+  return menu;
+}
+function debounce(milliseconds, act) {
+  let timer;
+  const cancel = () => clearTimeout(timer);
+  const later = () => {
+    cancel();
+    timer = setTimeout(act, milliseconds);
+  };
+  return Object.assign(later, { cancel });
+}
+function download(name, address) {
+  element("a", { href: address, download: name }).click();
+}
+function saveAs(name, parts, type) {
+  const address = URL.createObjectURL(new Blob(parts, { type }));
+  download(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), 6e4);
+}
+
+// src/source.js
+var PROBE_AGAIN_MS = 5e3;
+var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+var Refused = class extends Error {
+};
+var Source = class {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    this.served = null;
+    this.waiting = /* @__PURE__ */ new Map();
+    this.name = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.waitingSince = null;
+    this.again = void 0;
+    this.receiving = (message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+  /** What is asked first, to see whether the server answers. */
+  get opening() {
+    return "facts";
+  }
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {
+  }
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    this.again = setTimeout(() => {
+      this.probed = this.probe();
+    }, PROBE_AGAIN_MS);
+  }
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : void 0;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === void 0) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+  close() {
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+};
+var RunSource = class extends /** @type {typeof Source<RunState>} */
+Source {
+  /** @param {Model<RunState>} model */
+  constructor(model) {
+    super(model);
+    this.facts = {};
+    this.listeners = [];
+    this.learning = () => this.learn(model.get("facts"));
+    model.on("change:facts", this.learning);
+    this.learning();
+  }
+  /**
+   * @override
+   * @param {Partial<Facts>} facts
+   */
+  learn(facts) {
+    if (facts.state === void 0 || (this.facts.now ?? 0) > (facts.now ?? 0)) return;
+    this.facts = facts;
+    for (const listener of this.listeners) listener();
+  }
+  /** @override */
+  close() {
+    super.close();
+    this.model.off("change:facts", this.learning);
+  }
+};
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
+// src/words.js
+function plural(count, noun) {
+  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  return `${thousands(count)} ${noun}${ending}`;
+}
+function thousands(count) {
+  return count.toLocaleString("en");
+}
+function duration(seconds) {
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  const whole = Math.floor(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${digits(whole % 60, 2)} s`;
+  return `${Math.floor(whole / 3600)} h ${digits(Math.floor(whole % 3600 / 60), 2)} min`;
+}
+function clockTime(seconds) {
+  const at = new Date(seconds * 1e3);
+  const parts = [at.getHours(), at.getMinutes(), at.getSeconds()].map((n) => digits(n, 2));
+  return `${parts.join(":")}.${digits(at.getMilliseconds(), 3)}`;
+}
+function size(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const value = bytes / 1024 ** unit;
+  return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+function digits(number, count) {
+  return String(number).padStart(count, "0");
+}
+
+// src/log/ansi.js
+var ANSI = /\x1b\[([0-9;]*)m|\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+var COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+var MARKS = ["bold", "dim", "italic", "underline"];
+function styleAfter(style, codes) {
+  const numbers = codes.split(";").map((code) => Number(code || 0));
+  if (numbers[0] === 38 || numbers[0] === 48) return style;
+  for (const code of numbers) {
+    if (code === 0) style = [];
+    else if (code <= 4) style = [...style, MARKS[code - 1]];
+    else if (code === 22) style = style.filter((name) => name !== "bold" && name !== "dim");
+    else if (code === 23 || code === 24) style = style.filter((name) => name !== MARKS[code - 21]);
+    else if (code >= 30 && code <= 37 || code >= 90 && code <= 97 || code === 39) {
+      style = style.filter((name) => !name.startsWith("ansi-"));
+      if (code !== 39) style.push(`ansi-${COLOURS[code % 10]}`);
+    }
+  }
+  return style;
+}
+function ansiPieces(text) {
+  if (!text.includes("\x1B")) return [[text, ""]];
+  const pieces = [];
+  let style = [];
+  let at = 0;
+  for (const escape of text.matchAll(ANSI)) {
+    pieces.push([text.slice(at, escape.index), style.join(" ")]);
+    at = escape.index + escape[0].length;
+    if (escape[1] !== void 0) style = styleAfter(style, escape[1]);
+  }
+  pieces.push([text.slice(at), style.join(" ")]);
+  return pieces.filter(([part]) => part);
+}
+function plainText(text) {
+  return text.includes("\x1B") ? text.replace(ANSI, "") : text;
+}
+function appendText(parent, text, wanted) {
+  for (const [part, style] of ansiPieces(text)) {
+    const place = style ? element("span", { class: style }) : parent;
+    appendMarked(place, part, wanted);
+    if (style) parent.append(place);
+  }
+}
+function appendMarked(parent, text, wanted) {
+  let at = 0;
+  for (const found of wanted ? text.matchAll(wanted) : []) {
+    if (!found[0]) continue;
+    parent.append(text.slice(at, found.index), element("mark", {}, found[0]));
+    at = found.index + found[0].length;
+  }
+  parent.append(text.slice(at));
+}
+
+// src/log/line.js
+var ROW = 18;
+var COLOURS2 = 8;
+var RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b/;
+function colourOf(process) {
+  return `dn-p${Number(process) % COLOURS2}`;
+}
+function isInCell(text) {
+  return text.includes("Cell In[");
+}
+function labelOf(facts, process) {
+  return facts.labels?.[process] ?? String(process);
+}
+function lineElement(line, facts, { times, wanted }) {
+  const label = labelOf(facts, line.process);
+  const title = line.stream === "e" ? `${label}, stderr` : label;
+  const text = element("span", { class: RAISED.test(line.text) ? "dn-raised" : "" });
+  appendText(text, line.text, wanted);
+  return element(
+    "div",
+    { class: `dn-line dn-${line.stream} ${colourOf(line.process)}` },
+    element("span", { class: "dn-tag", title }, label),
+    times && line.time ? element("time", { class: "dn-when" }, clockTime(line.time)) : null,
+    text
+  );
+}
+function lineText(line, facts) {
+  return `[${labelOf(facts, line.process)}] ${plainText(line.text)}
+`;
+}
+
+// src/log/folds.js
+var OPEN_NEAR_END = 60;
+var Folds = class {
+  constructor() {
+    this.closed = [];
+    this.known = /* @__PURE__ */ new Map();
+    this.opened = /* @__PURE__ */ new Set();
+  }
+  reset() {
+    this.closed = [];
+    this.known.clear();
+    this.opened.clear();
+  }
+  /**
+   * Fold these tracebacks, but for those that are short, near the end or mixed with other lines.
+   * @param {Fold[]} folds
+   * @param {Rows} rows
+   */
+  find(folds, rows) {
+    for (const [first, last] of folds) {
+      if (last - first < 3 || last >= rows.count - OPEN_NEAR_END || !isAlone(first, last, rows)) continue;
+      this.known.set(first, last);
+    }
+    this.sort();
+  }
+  sort() {
+    const folds = [...this.known].filter(([first]) => !this.opened.has(first)).sort((a, b) => a[0] - b[0]);
+    this.closed = [];
+    for (const fold of folds) if (fold[0] > (this.closed.at(-1)?.[1] ?? -1)) this.closed.push(fold);
+  }
+  /**
+   * @param {number} first
+   * @param {boolean} open
+   */
+  turn(first, open) {
+    if (open) this.opened.add(first);
+    else this.opened.delete(first);
+    this.sort();
+  }
+  /**
+   * Open what hides the row.
+   * @param {number} row
+   */
+  reveal(row) {
+    const hiding = this.closed.find(([first, last]) => first < row && row < last);
+    if (hiding) this.turn(hiding[0], true);
+  }
+  /** @param {number} row */
+  hiddenBefore(row) {
+    let hidden = 0;
+    for (const [first, last] of this.closed) {
+      if (first >= row) break;
+      hidden += Math.min(last - 1, row - 1) - first;
+    }
+    return hidden;
+  }
+  /** @param {number} row */
+  placeOf(row) {
+    return row - this.hiddenBefore(row);
+  }
+  /** @param {number} place */
+  rowAt(place) {
+    let row = place;
+    for (const [first, last] of this.closed) {
+      if (first >= row) break;
+      row += last - 1 - first;
+    }
+    return row;
+  }
+  /**
+   * How many rows the fold that begins there hides or would hide; null where none begins.
+   * @param {number} row
+   */
+  at(row) {
+    const last = this.known.get(row);
+    return last === void 0 ? null : { open: this.opened.has(row), lines: last - row - 1 };
+  }
+};
+function isAlone(first, last, rows) {
+  const writer = rows.lines.get(first);
+  for (let row = first; row <= last; row++) {
+    const line = rows.lines.get(row);
+    if (!writer || !line || line.process !== writer.process) return false;
+  }
+  return true;
+}
+
+// src/log/rows.js
+var RECENT = 1e4;
+var HELD = 12e3;
+var NEAR = 4e3;
+var Rows = class {
+  constructor() {
+    this.recent = [];
+    this.filter = { process: "", role: "", stream: "" };
+    this.pools = {};
+    this.bars = [];
+    this.generation = 0;
+    this.lines = /* @__PURE__ */ new Map();
+    this.count = 0;
+    this.total = 0;
+    this.exact = true;
+  }
+  reset() {
+    this.generation += 1;
+    this.lines = /* @__PURE__ */ new Map();
+    this.count = 0;
+    this.total = 0;
+    this.exact = !this.filtered;
+  }
+  get filtered() {
+    return Boolean(this.filter.process || this.filter.role || this.filter.stream);
+  }
+  get query() {
+    return Object.fromEntries(Object.entries(this.filter).filter(([, value]) => value));
+  }
+  /** @param {Partial<Filter>} filter */
+  choose(filter) {
+    Object.assign(this.filter, filter);
+    const total = this.total;
+    this.reset();
+    if (this.recent.length) this.feed(this.recent);
+    else if (!this.filtered) this.count = this.total = total;
+  }
+  /** @param {Bar} line */
+  passes(line) {
+    const { process, role, stream } = this.filter;
+    if (process && String(line.process) !== process) return false;
+    if (role && this.pools[line.process] !== role) return false;
+    return !stream || line.stream === stream;
+  }
+  /** @param {Batch} batch */
+  takeBatch(batch) {
+    const lines = parseBatch(batch);
+    const known = (this.recent.at(-1)?.number ?? -1) + 1;
+    if (batch.whole && batch.total < known) this.recent = [];
+    else if (batch.first <= known) lines.splice(0, known - batch.first);
+    else this.recent = [];
+    this.recent.push(...lines);
+    if (this.recent.length > RECENT + 1e3) this.recent.splice(0, this.recent.length - RECENT);
+    this.bars = batch.bars;
+    this.feed(lines);
+  }
+  /** @param {Line[]} lines */
+  feed(lines) {
+    for (const line of lines) {
+      if (line.number < this.total) {
+        if (!this.filtered) this.lines.set(line.number, line);
+        continue;
+      }
+      if (line.number > this.total) this.skipTo(line.number);
+      this.total = line.number + 1;
+      if (this.passes(line)) this.lines.set(this.count++, line);
+    }
+  }
+  /**
+   * Nobody has said what is between: with a filter, how many rows that makes has to be asked.
+   * @param {number} number
+   */
+  skipTo(number) {
+    if (this.filtered) this.exact = false;
+    else this.count = number;
+    this.total = number;
+  }
+  /** @param {LogAnswer} answer */
+  takeAnswer(answer) {
+    const again = !this.exact || answer.total > this.total || answer.end;
+    if (!this.exact) this.lines.clear();
+    if (again) {
+      this.count = answer.rows;
+      this.total = answer.total;
+    }
+    this.exact = true;
+    answer.lines.forEach((line, place) => this.lines.set(answer.first + place, asLine(line)));
+    if (again) this.feed(this.recent.filter((line) => line.number >= this.total));
+  }
+  /**
+   * The first row that is not here; null if all are.
+   * @param {number} from
+   * @param {number} to
+   */
+  missing(from, to) {
+    for (let row = Math.max(0, from); row < Math.min(this.count, to); row++) {
+      if (!this.lines.has(row)) return row;
+    }
+    return null;
+  }
+  /**
+   * Forget what is far from the row and from the end.
+   * @param {number} row
+   */
+  tidy(row) {
+    if (this.lines.size <= HELD) return;
+    for (const held of this.lines.keys()) {
+      if (Math.abs(held - row) > NEAR && held < this.count - NEAR) this.lines.delete(held);
+    }
+  }
+};
+function asLine([number, time, process, stream, , text]) {
+  return { number, time, process, stream, text };
+}
+function parseBatch(batch) {
+  const records = new TextDecoder().decode(batch.lines).split("\n").slice(0, -1);
+  return records.map((record, place) => {
+    const [process, stream, time, ...rest] = record.split("	");
+    return { number: batch.first + place, time: Number(time), process: Number(process), stream, text: rest.join("	") };
+  });
+}
+
+// src/log/sheet.js
+var Sheet = class {
+  /** @param {Log} log */
+  constructor(log) {
+    this.log = log;
+    this.painted = /* @__PURE__ */ new Map();
+    this.node = element("div", { class: "dn-rows" });
+  }
+  /**
+   * Paint these places. What is in the page already stays there, so that text can be selected while
+   * lines come.
+   * @param {number} from
+   * @param {number} to
+   */
+  paint(from, to) {
+    const painted = /* @__PURE__ */ new Map();
+    for (let place = from; place < to; place++) {
+      const number = this.log.folds.rowAt(place);
+      const row = this.row(number, this.painted.get(number));
+      row.node.style.top = `${this.log.placed + (place - this.log.top) * ROW}px`;
+      painted.set(number, row);
+    }
+    for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
+    [...painted.values()].forEach(({ node }, place) => {
+      const there = this.node.children[place];
+      if (there !== node) this.node.insertBefore(node, there ?? null);
+    });
+    this.painted = painted;
+  }
+  /**
+   * @param {number} number
+   * @param {Painted | undefined} painted as it was the last time
+   * @returns {Painted}
+   */
+  row(number, painted) {
+    const { rows, folds, looks, style, source } = this.log;
+    const isCurrent = number === looks.current;
+    const line = rows.lines.get(number);
+    const before = rows.lines.get(number - 1);
+    const cell = line && (isInCell(line.text) || before?.process === line.process && isInCell(before.text));
+    const fold = folds.at(number);
+    const look2 = [style, isCurrent, cell, fold?.open].join(" ");
+    if (painted && painted.line === line && painted.looks === look2) return painted;
+    const node = line ? lineElement(line, source.facts, looks) : element("div", { class: "dn-line dn-gap" }, "…");
+    node.dataset.row = String(number);
+    if (isCurrent) node.classList.add("dn-current");
+    if (cell) node.classList.add("dn-cell");
+    if (line && fold) node.append(this.foldSign(number, fold));
+    return { node, line, looks: look2 };
+  }
+  /**
+   * @param {number} row
+   * @param {{open: boolean, lines: number}} fold
+   */
+  foldSign(row, { open, lines }) {
+    const { log } = this;
+    return button(
+      open ? "▾" : `▸ ${plural(lines, "line")}`,
+      () => log.refold(() => log.folds.turn(row, !open)),
+      {
+        class: "dn-fold",
+        title: open ? "Fold this traceback" : "Show the whole traceback",
+        "aria-expanded": String(open)
+      }
+    );
+  }
+  // ---- Copy ------------------------------------------------------------------------------
+  /** @param {ClipboardEvent} event */
+  copied(event) {
+    const selection = this.node.ownerDocument.getSelection();
+    if (!selection || selection.isCollapsed) return;
+    const rows = this.rows.filter((row) => selection.containsNode(row, true));
+    if (rows.length < 2) return;
+    event.clipboardData?.setData("text/plain", this.textOf(rows));
+    event.preventDefault();
+  }
+  get rows() {
+    return (
+      /** @type {HTMLElement[]} */
+      [...this.node.children]
+    );
+  }
+  /** @param {HTMLElement[]} rows */
+  textOf(rows) {
+    const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
+    return lines.map((line) => line ? lineText(line, this.log.source.facts) : "").join("");
+  }
+  /** The lines in sight as text. */
+  get textInSight() {
+    return this.textOf(this.rows.filter((row) => {
+      const top = parseFloat(row.style.top) - this.log.placed;
+      return top > -ROW && top < this.log.view.clientHeight;
+    }));
+  }
+};
+
+// src/log/log.js
+var TALLEST = 8e6;
+var BLOCK = 200;
+var MARGIN = 6;
+var FETCH_AFTER_MS = 40;
+var BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with “jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+var Log = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.rows = new Rows();
+    this.folds = new Folds();
+    this.top = 0;
+    this.placed = 0;
+    this.follow = true;
+    this.looks = { times: false, wanted: null, current: null };
+    this.style = 0;
+    this.listeners = [];
+    this.lacking = null;
+    this.fetching = false;
+    this.scheduled = 0;
+    this.soon = void 0;
+    this.onSlash = () => {
+    };
+    this.sheet = new Sheet(this);
+    this.view = element("div", {
+      class: "dn-log",
+      role: "log",
+      tabindex: "0",
+      "aria-live": "off",
+      "aria-label": "log; arrow keys scroll, slash searches, End follows the latest lines"
+    }, this.sheet.node);
+    this.latest = button("↓ Latest", () => this.toEnd(), {
+      class: "dn-latest",
+      title: "Show new lines as they come",
+      hidden: true
+    });
+    this.frame = element("div", { class: "dn-frame" }, this.view, this.latest);
+    this.bars = element("div", { class: "dn-bars", "aria-label": "progress" });
+    this.note = element("div", { class: "dn-note dn-hint", role: "note", hidden: true });
+    this.root = root;
+    root.append(this.frame, this.bars, this.note);
+    this.view.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.view.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.view.addEventListener("keydown", (event) => this.key(event));
+    this.view.addEventListener("copy", (event) => this.sheet.copied(event));
+    this.resized = new ResizeObserver(() => this.draw());
+    for (const box of [this.view, this.frame]) this.resized.observe(box);
+    this.relabel();
+  }
+  /** Show what the ranks are called now. */
+  relabel() {
+    const labels = Object.values(this.source.facts.labels ?? {});
+    const longest = Math.max(4, ...labels.map((label) => label.length));
+    this.root.style.setProperty("--dn-tags", `${Math.min(24, longest + 1)}ch`);
+    this.rows.pools = this.source.facts.pools ?? {};
+    this.restyle({});
+  }
+  /**
+   * Change how rows look.
+   * @param {Partial<Looks>} changes
+   */
+  restyle(changes) {
+    Object.assign(this.looks, changes);
+    this.style += 1;
+    this.draw();
+  }
+  // ---- Where in the log -----------------------------------------------------------------
+  get places() {
+    return this.folds.placeOf(this.rows.count);
+  }
+  get fits() {
+    return this.view.clientHeight / ROW;
+  }
+  get lowest() {
+    return Math.max(0, this.places - this.fits);
+  }
+  get height() {
+    return Math.min(TALLEST, this.places * ROW);
+  }
+  /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
+  get scale() {
+    const room = this.height - this.view.clientHeight;
+    return room > 0 && this.lowest > 0 ? room / this.lowest : ROW;
+  }
+  scrolled() {
+    if (Math.abs(this.view.scrollTop - this.placed) < 1) return;
+    this.placed = this.view.scrollTop;
+    this.move(this.view.scrollTop / this.scale);
+  }
+  /**
+   * Where pixels of the bar stand for many lines the wheel still goes line by line.
+   * @param {WheelEvent} event
+   */
+  wheel(event) {
+    if (this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
+    event.preventDefault();
+    this.move(this.top + event.deltaY * (event.deltaMode === 1 ? 1 : 1 / ROW));
+  }
+  /** @param {number} top */
+  move(top) {
+    this.top = Math.max(0, Math.min(this.lowest, top));
+    this.follow = this.top >= this.lowest - 1;
+    this.draw();
+  }
+  toEnd() {
+    this.follow = true;
+    this.draw();
+    this.tell();
+  }
+  /**
+   * Put the row in sight, and mark it.
+   * @param {number} row
+   */
+  jump(row) {
+    this.folds.reveal(row);
+    this.looks.current = row;
+    this.move(this.folds.placeOf(row) - Math.floor(this.fits / 3));
+    this.follow = false;
+    this.draw();
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const page = Math.max(1, Math.floor(this.fits) - 1);
+    const moves = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.move(this.top + moves[event.key]);
+    else if (event.key === "Home") this.move(0);
+    else if (event.key === "End") this.toEnd();
+    else if (event.key === "/") this.onSlash();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  /** @param {Partial<Filter>} filter */
+  filter(filter) {
+    this.rows.choose(filter);
+    this.folds.reset();
+    this.looks.current = null;
+    this.top = 0;
+    this.follow = true;
+    this.draw();
+    this.tell();
+    return this.refresh();
+  }
+  // ---- Lines -----------------------------------------------------------------------------
+  /** @param {Batch} batch */
+  take(batch) {
+    this.rows.takeBatch(batch);
+    this.draw();
+  }
+  /** Get the newest lines, or how many there are while older ones are looked at. */
+  async refresh() {
+    return this.load(this.follow ? { first: -BLOCK, count: BLOCK } : { first: -1, count: 1 });
+  }
+  /** @param {Span} span */
+  async load(span) {
+    const { generation } = this.rows;
+    const answer = await this.source.ask("log", { ...this.rows.query, ...span });
+    if (generation !== this.rows.generation) return;
+    this.rows.takeAnswer(answer);
+    if (this.source.served) this.rows.bars = answer.bars.map(asLine);
+    this.draw();
+  }
+  /** @param {number} row */
+  async fetch(row) {
+    if (this.fetching) return;
+    const first = Math.floor(row / BLOCK) * BLOCK;
+    const settled = first + BLOCK <= this.rows.count - OPEN_NEAR_END;
+    const span = { first, count: settled ? BLOCK + OPEN_NEAR_END : BLOCK };
+    this.fetching = true;
+    try {
+      await this.load(span);
+      if (settled) await this.findFolds(span);
+    } finally {
+      this.fetching = false;
+      this.draw();
+    }
+  }
+  /** @param {Span} span */
+  async findFolds(span) {
+    const { generation } = this.rows;
+    const { folds } = await this.source.ask("tracebacks", { ...this.rows.query, ...span });
+    if (generation !== this.rows.generation || !folds.length) return;
+    this.refold(() => this.folds.find(folds, this.rows));
+  }
+  /**
+   * Change folds while the row at the top stays where it is.
+   * @param {() => void} change
+   */
+  refold(change) {
+    const [whole, part] = [Math.floor(this.top), this.top % 1];
+    const row = this.folds.rowAt(whole);
+    change();
+    if (row !== this.looks.current) this.top = this.folds.placeOf(row) + part;
+    this.draw();
+  }
+  // ---- On screen -------------------------------------------------------------------------
+  draw() {
+    if (this.scheduled) return;
+    this.scheduled = requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.paint();
+    });
+  }
+  tell() {
+    for (const listener of this.listeners) listener();
+  }
+  paint() {
+    if (!this.view.isConnected) return;
+    this.sheet.node.style.height = `${this.height}px`;
+    this.view.style.display = this.rows.count ? "" : "none";
+    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
+    const scroll = this.top * this.scale;
+    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
+    this.placed = this.view.scrollTop;
+    const from = Math.max(0, Math.floor(this.top) - MARGIN);
+    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
+    this.sheet.paint(from, to);
+    const first = this.folds.rowAt(from);
+    this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
+    this.fetchSoon(this.rows.exact ? this.lacking : first);
+    this.rows.tidy(first);
+    const bars = this.rows.bars.filter((line) => this.rows.passes(line));
+    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.facts, this.looks)));
+    this.latest.hidden = this.follow || !this.rows.count;
+    this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
+    this.note.textContent = BUSY;
+    this.tell();
+  }
+  /** @param {number | null} row */
+  fetchSoon(row) {
+    clearTimeout(this.soon);
+    if (row === null || !this.rows.count) return;
+    this.soon = setTimeout(() => this.fetch(row).catch(() => {
+    }), FETCH_AFTER_MS);
+  }
+  close() {
+    cancelAnimationFrame(this.scheduled);
+    clearTimeout(this.soon);
+    this.resized.disconnect();
+  }
+};
+
+// src/log/search.js
+var HITS_AT_ONCE = 1e3;
+var MOST_HITS = 2e4;
+var CONTINUE_EVERY_MS = 2e3;
+var TYPED_MS = 200;
+var Search = class {
+  /** @param {Log} log */
+  constructor(log) {
+    this.log = log;
+    this.turn = 0;
+    this.text = "";
+    this.hits = [];
+    this.place = -1;
+    this.searched = -1;
+    this.busy = false;
+    this.failure = "";
+    const typed = debounce(TYPED_MS, () => this.start());
+    this.field = element("input", {
+      class: "dn-search",
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "search the whole log",
+      spellcheck: "false",
+      autocomplete: "off",
+      oninput: typed,
+      onkeydown: (event) => this.key(event)
+    });
+    this.regex = toggle(".*", "Regular expression", () => this.start());
+    this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
+    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)" });
+    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
+    this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
+    this.box = element(
+      "span",
+      { class: "dn-searchbox", role: "search" },
+      this.field,
+      this.regex,
+      this.letters,
+      this.back,
+      this.next,
+      this.status
+    );
+    this.log.onSlash = () => {
+      this.field.focus();
+      this.field.select();
+    };
+    this.clear();
+    this.clock = setInterval(() => this.continue(), CONTINUE_EVERY_MS);
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    event.stopPropagation();
+    if (event.key === "Enter") this.enter(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      this.field.value = "";
+      this.start();
+      this.log.view.focus();
+    } else return;
+    event.preventDefault();
+  }
+  /** @param {1 | -1} direction */
+  enter(direction) {
+    if (this.field.value !== this.text) this.start();
+    else this.step(direction);
+  }
+  clear() {
+    this.turn += 1;
+    this.text = this.field.value;
+    this.hits = [];
+    this.place = -1;
+    this.searched = -1;
+    this.busy = false;
+    this.failure = "";
+    this.log.restyle({ wanted: this.pattern(), current: null });
+    this.show();
+  }
+  /** The same pattern for the eyes; what JavaScript can't say is found but not highlighted. */
+  pattern() {
+    if (!this.text) return null;
+    const source = isPressed(this.regex) ? this.text : this.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    try {
+      return new RegExp(source, isPressed(this.letters) ? "gu" : "giu");
+    } catch {
+      return null;
+    }
+  }
+  /** Search anew, and go to the first match from what is in sight. */
+  async start() {
+    this.clear();
+    const row = this.log.folds.rowAt(Math.floor(this.log.top));
+    await this.continue();
+    if (!this.hits.length) return;
+    this.place = this.hits.findIndex((hit) => hit >= row) - 1;
+    if (this.place === -2) this.place = this.hits.length - 2;
+    this.step(1);
+  }
+  /** Look through what has not been searched yet. */
+  async continue() {
+    if (!this.text || this.busy || this.failure || !this.log.view.isConnected) return;
+    if (this.searched >= 0 && this.searched >= this.log.rows.count - 1) return;
+    const { turn } = this;
+    this.busy = true;
+    this.show();
+    try {
+      while (turn === this.turn && !await this.more(turn) && this.hits.length < MOST_HITS) ;
+    } catch (error) {
+      if (turn === this.turn) this.failure = messageOf(error);
+    }
+    if (turn !== this.turn) return;
+    this.busy = false;
+    this.show();
+  }
+  /**
+   * Ask for more matches; says whether there are no others.
+   * @param {number} turn
+   * @returns {Promise<boolean>}
+   */
+  async more(turn) {
+    const query = { ...this.log.rows.query, text: this.text, after: this.searched, limit: HITS_AT_ONCE };
+    if (isPressed(this.regex)) query.regex = 1;
+    if (isPressed(this.letters)) query.case = 1;
+    const answer = await this.log.source.ask("search", query);
+    if (turn !== this.turn) return true;
+    this.hits.push(...answer.rows);
+    const stuck = answer.searched <= this.searched;
+    this.searched = answer.searched;
+    this.show();
+    return answer.done || stuck;
+  }
+  /** @param {1 | -1} direction */
+  step(direction) {
+    if (!this.hits.length) return;
+    this.place = (this.place + direction + this.hits.length) % this.hits.length;
+    this.log.jump(this.hits[this.place]);
+    this.log.tell();
+    this.show();
+  }
+  show() {
+    this.status.textContent = this.failure || (this.text ? this.found : "");
+    this.status.classList.toggle("dn-bad", Boolean(this.failure));
+    this.field.setAttribute("aria-invalid", String(Boolean(this.failure)));
+    this.back.disabled = this.next.disabled = !this.hits.length;
+  }
+  get found() {
+    if (!this.hits.length) return this.busy ? "searching…" : "no match";
+    const all = thousands(this.hits.length) + (this.hits.length >= MOST_HITS ? "+" : "");
+    return this.place >= 0 ? `${thousands(this.place + 1)} of ${all}` : all;
+  }
+  close() {
+    clearInterval(this.clock);
+    this.turn += 1;
+  }
+};
+
+// src/log/toolbar.js
+var MOST_CHIPS = 8;
+var DOWNLOAD_AT_ONCE = 2e3;
+var SAID_MS = 4e3;
+var Toolbar = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.shown = "";
+    this.silence = void 0;
+    this.bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "log" });
+    root.append(this.bar);
+    this.log = new Log(root, source);
+    this.search = new Search(this.log);
+    this.filters = element("span", { class: "dn-filters" });
+    this.count = element("span", { class: "dn-soft dn-count", title: "lines" });
+    this.status = element("span", { class: "dn-soft", role: "status" });
+    this.bar.append(
+      element("span", { class: "dn-tools" }, this.filters, this.status, this.count),
+      element("span", { class: "dn-tools" }, this.search.box, this.actions())
+    );
+    this.log.listeners.push(() => this.showCount());
+    this.relabel();
+  }
+  actions() {
+    return element(
+      "span",
+      { class: "dn-actions" },
+      button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
+      this.lineField(),
+      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
+      button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
+    );
+  }
+  lineField() {
+    const go = (event) => {
+      event.stopPropagation();
+      const row = Number(field.value.replace(/\D/g, "")) - 1;
+      if (event.key === "Enter" && row >= 0) this.log.jump(Math.min(row, this.log.rows.count - 1));
+    };
+    const field = element("input", {
+      class: "dn-goto",
+      type: "text",
+      inputmode: "numeric",
+      placeholder: "Line",
+      "aria-label": "go to line number",
+      size: "6",
+      onkeydown: go
+    });
+    return field;
+  }
+  // ---- Filters -----------------------------------------------------------------------------
+  /** Show what the ranks and pools are called now. */
+  relabel() {
+    const { labels = {}, pools = {} } = this.source.facts;
+    const key = JSON.stringify([labels, pools]);
+    if (key === this.shown) return;
+    this.shown = key;
+    const processes = Object.entries(labels);
+    const parts = processes.length < 2 ? [element("span", {}, "log")] : this.processes(processes);
+    const names = [...new Set(Object.values(pools))];
+    if (names.length > 1) parts.push(this.menu("worker pool", "role", [["", "all pools"], ...pairs(names)]));
+    parts.push(this.menu("stream", "stream", [["", "both streams"], ["o", "stdout"], ["e", "stderr"]]));
+    this.filters.replaceChildren(...parts);
+    this.log.relabel();
+  }
+  /**
+   * @param {[process: string, label: string][]} entries
+   * @returns {HTMLElement[]}
+   */
+  processes(entries) {
+    const all = [["", "all"], ...entries];
+    if (entries.length > MOST_CHIPS) return [this.menu("show the lines of", "process", all)];
+    const chips = all.map(([process, label]) => {
+      const choose = () => {
+        for (const other of chips) other.setAttribute("aria-pressed", String(other === chip));
+        this.choose({ process });
+      };
+      const chip = button(label, choose, {
+        class: process === "" ? "dn-chip" : `dn-chip ${colourOf(process)}`,
+        title: `Show the lines of ${label}`,
+        "aria-label": label,
+        "aria-pressed": String(process === this.log.rows.filter.process)
+      });
+      return chip;
+    });
+    return chips;
+  }
+  /**
+   * @param {string} label
+   * @param {keyof Filter} name
+   * @param {[value: string, name: string][]} entries
+   */
+  menu(label, name, entries) {
+    const menu = choice(label, entries, (value) => this.choose({ [name]: value }));
+    menu.value = this.log.rows.filter[name];
+    return menu;
+  }
+  /** @param {Partial<Filter>} filter */
+  choose(filter) {
+    this.log.filter(filter).catch(() => {
+    });
+    this.search.start();
+  }
+  showCount() {
+    const { total, count, filtered, exact } = this.log.rows;
+    const some = filtered && exact ? `${thousands(count)} of ` : "";
+    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output";
+  }
+  // ---- Actions -------------------------------------------------------------------------------
+  /** @param {string} text */
+  say(text) {
+    this.status.textContent = text;
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      this.status.textContent = "";
+    }, SAID_MS);
+  }
+  async firstError() {
+    const { row } = await this.source.ask("first-error", this.log.rows.query);
+    if (row === null) this.say("no error in the log");
+    else this.log.jump(row);
+  }
+  async copy() {
+    const selection = document.getSelection();
+    const selected = this.log.sheet.node.contains(selection?.anchorNode ?? null) && String(selection);
+    await navigator.clipboard.writeText(selected || this.log.sheet.textInSight);
+    this.say("copied");
+  }
+  async download() {
+    const name = `run-${this.source.facts.id}.log`;
+    if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
+    else saveAs(name, await this.wholeLog(), "text/plain");
+  }
+  async wholeLog() {
+    const parts = [];
+    for (let first = 0, rows = 1; first < rows; first += DOWNLOAD_AT_ONCE) {
+      const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
+      rows = answer.rows;
+      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.facts)).join(""));
+      this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
+    }
+    return parts;
+  }
+  close() {
+    clearTimeout(this.silence);
+    this.search.close();
+    this.log.close();
+  }
+};
+function pairs(names) {
+  return names.map((name) => [name, name]);
+}
+
+// src/standing.js
+var FIND_EVERY_MS = 250;
+var PARKED_MS = 5e3;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var WIDGETS = /* @__PURE__ */ new Map();
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", ({ target }) => {
+    kept = /** @type {HTMLElement} */
+    target;
+  });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+function stand({ model, el }, open) {
+  const key = model.get("key");
+  const view = unpark(key) ?? open(lastingModel(model));
+  const standing = { view };
+  el.append(view.root);
+  STANDING.set(key, standing);
+  return () => {
+    if (STANDING.get(key) === standing) STANDING.delete(key);
+    if (standing.view) park(key, view);
+  };
+}
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function park(key, view) {
+  const timer = setTimeout(() => {
+    if (PARKED.get(key)?.view === view) PARKED.delete(key);
+    view.end();
+  }, PARKED_MS);
+  PARKED.set(key, { view, timer });
+  const find = () => {
+    if (!PARKED.has(key)) return;
+    WIDGETS.get(key)?.find();
+    requestAnimationFrame(find);
+  };
+  requestAnimationFrame(find);
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function lastingModel(model) {
+  return WIDGETS.get(model.get("key"))?.model ?? model;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const key = model.get("key");
+  const view = unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return () => {
+    view.end();
+    view.root.replaceWith(...still);
+  };
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    const find = () => {
+      for (const [place, end] of revived) {
+        if (!place.isConnected) {
+          end();
+          revived.delete(place);
+        }
+      }
+      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
+        if (!revived.has(place)) revived.set(place, revive(place, model, open));
+      }
+    };
+    const receive = ({ kind }) => {
+      if (kind === "marked") find();
+    };
+    WIDGETS.set(key, { model, find });
+    model.on("msg:custom", receive);
+    const clock = setInterval(find, FIND_EVERY_MS);
+    return () => {
+      clearInterval(clock);
+      model.off("msg:custom", receive);
+      WIDGETS.delete(key);
+      unpark(key)?.end();
+      for (const end of revived.values()) end();
+    };
+  };
+}
+
+// src/run/head.js
+var SIGNS = {
+  queued: "◌",
+  starting: "◐",
+  running: "●",
+  stopping: "◑",
+  succeeded: "✓",
+  failed: "✕",
+  cancelled: "■",
+  unreadable: "?"
+};
+var TICK_MS = 100;
+var CLOCKS_AGREE_S = 2;
+var StateLine = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   * @param {HTMLElement} stop
+   */
+  constructor(root, source, stop) {
+    this.root = root;
+    this.source = source;
+    this.skew = 0;
+    this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
+    this.word = element("span");
+    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.name = element("span", { class: "dn-name" });
+    this.where = element("span", { class: "dn-soft" });
+    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
+    const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
+    const parts = [badge, this.time, this.name, this.where, this.steps, stop];
+    this.node = element("div", { class: "dn-head", role: "status", "aria-live": "off" }, ...parts);
+    root.prepend(this.node);
+    root.append(this.spoken);
+    source.listeners.push(() => this.change());
+    this.change();
+    this.clock = setInterval(() => {
+      if (!source.facts.final) this.tick();
+    }, TICK_MS);
+  }
+  /** What is known of the run; null before anything is. */
+  get facts() {
+    return this.source.facts.state === void 0 ? null : (
+      /** @type {Facts} */
+      this.source.facts
+    );
+  }
+  tick() {
+    const { facts, steps } = this;
+    if (!facts) return;
+    const now = Date.now() / 1e3 - this.skew;
+    this.time.textContent = duration((facts.end ?? now) - facts.begin);
+    facts.steps.forEach((step, place) => {
+      const last = place === facts.steps.length - 1;
+      const span = steps.children[place] ?? steps.appendChild(element("span"));
+      const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
+      span.textContent = `${step.label}${seconds}`;
+      span.className = last ? "dn-now" : "";
+      if (last) span.setAttribute("aria-current", "step");
+      else span.removeAttribute("aria-current");
+    });
+    while (steps.children.length > facts.steps.length) steps.lastChild?.remove();
+  }
+  change() {
+    const { facts, root } = this;
+    if (!facts) return;
+    this.skew = Date.now() / 1e3 - facts.now;
+    if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
+    root.dataset.state = facts.state;
+    root.setAttribute("aria-label", `run ${facts.id}`);
+    root.toggleAttribute("data-live", !facts.final);
+    const phase = facts.phase && facts.phase !== facts.state ? ` · ${facts.phase}` : "";
+    const words = facts.state + phase;
+    this.sign.textContent = SIGNS[facts.state];
+    if (this.word.textContent !== words) this.spoken.textContent = `run ${facts.id} is ${facts.state}`;
+    this.word.textContent = words;
+    this.name.textContent = `${facts.name} #${facts.id}`;
+    this.where.textContent = [facts.where, facts.size].filter(Boolean).join(" · ");
+    this.tick();
+  }
+  close() {
+    clearInterval(this.clock);
+  }
+};
+function progressBar(root, source) {
+  const meter = element("progress", { "aria-label": "progress" });
+  const words = element("span");
+  const line = element("div", { class: "dn-progress" }, meter, words);
+  root.append(line);
+  const change = () => {
+    const { progress, now = 0 } = source.facts;
+    line.hidden = !progress;
+    if (!progress) return;
+    if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
+    else meter.removeAttribute("value");
+    words.textContent = progressText(progress, now);
+  };
+  source.listeners.push(change);
+  change();
+}
+function progressText({ phase, total, done, since }, now) {
+  const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
+  const time = since ? duration(now - since) : "";
+  const known = [bytes, time].filter(Boolean).join(", ");
+  return known ? `${phase}: ${known}` : phase;
+}
+
+// src/run/report.js
+var PLACE = /^\s*(File "|Cell In\[|  File )/;
+function report(root, source) {
+  const note = element("div", { class: "dn-note", role: "note" });
+  const error = element("div", { role: "alert" });
+  root.append(note, error);
+  let shown = "";
+  const change = () => {
+    note.textContent = source.facts.note ?? "";
+    note.hidden = !note.textContent;
+    const text = (source.facts.error ?? "").trim();
+    if (text !== shown) error.replaceChildren(...text ? [reportBox(text)] : []);
+    shown = text;
+  };
+  source.listeners.push(change);
+  change();
+}
+function reportBox(text) {
+  const [cause, ...lines] = text.split("\n");
+  const box = element("div", { class: "dn-error" }, element("div", { class: "dn-cause" }, cause));
+  const body = element("pre");
+  lines.forEach((line, number) => {
+    const kind = kindOf(line, lines[number - 1] ?? "");
+    body.append(kind ? element("span", { class: kind }, line) : line, "\n");
+  });
+  if (lines.length) box.append(body);
+  return box;
+}
+function kindOf(line, before) {
+  if (isInCell(line)) return "dn-cell";
+  if (PLACE.test(line)) return "dn-place";
+  if (isInCell(before)) return "dn-cell";
+  return RAISED.test(line) ? "dn-raised" : "";
+}
+
+// src/run/stop.js
+var ANSWERED_WITHIN_MS = 1500;
+var BUSY2 = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
+async function askToStop(source) {
+  if (source.served) {
+    try {
+      const answer = await request(source.address("cancel"), { method: "POST" });
+      if (answer.ok) return;
+    } catch {
+    }
+  }
+  source.model.send({ kind: "stop" });
+  if (source.model.get("waiting") && source.model.get("kernel")) {
+    await request(`api/kernels/${source.model.get("kernel")}/interrupt`, { method: "POST" });
+  }
+}
+function stopButton(root, source) {
+  const note = element("div", { class: "dn-note", role: "note", hidden: true }, BUSY2);
+  root.append(note);
+  let wait;
+  const click = () => {
+    stop.disabled = true;
+    stop.textContent = "Stopping…";
+    askToStop(source).catch(() => {
+    });
+    if (!source.served) wait = setTimeout(() => {
+      note.hidden = false;
+    }, ANSWERED_WITHIN_MS);
+  };
+  const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
+  const change = () => {
+    stop.hidden = source.facts.final !== false;
+    if (stop.hidden || source.facts.state === "stopping") {
+      clearTimeout(wait);
+      note.hidden = true;
+    }
+  };
+  source.listeners.push(change);
+  change();
+  return [stop, () => clearTimeout(wait)];
+}
+
+// src/run/view.js
+var LOOK_EVERY_MS = 200;
+var FACTS_EVERY = 2;
+function receiveBatches(log, source) {
+  const { model } = source;
+  let next = null;
+  const receive = () => {
+    const batch = model.get("batch");
+    if (source.served || batch.seq === void 0 || batch.seq + 1 === next) return;
+    if (!batch.whole && batch.seq !== next) {
+      model.send({ kind: "resync" });
+      return;
+    }
+    next = batch.seq + 1;
+    log.take(
+      /** @type {Batch} */
+      batch
+    );
+  };
+  model.on("change:batch", receive);
+  source.probed.then((served) => {
+    receive();
+    if (!served && next === null) model.send({ kind: "resync" });
+  });
+  return () => model.off("change:batch", receive);
+}
+function look(log, source) {
+  let looks = 0;
+  let closed = false;
+  let timer;
+  async function once() {
+    if (!source.served || document.hidden) return false;
+    const before = source.facts.final;
+    if (looks++ % FACTS_EVERY === 0) source.learn(await source.ask("facts", { watching: 1 }));
+    await log.refresh();
+    return before;
+  }
+  async function again() {
+    const over = await once().catch(() => false);
+    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS);
+  }
+  source.probed.then(async () => {
+    await log.refresh().catch(() => {
+    });
+    if (!source.facts.final) again();
+  });
+  return () => {
+    clearTimeout(timer);
+    closed = true;
+  };
+}
+function openRun(model) {
+  const root = element("section", { class: "distrain", role: "region", "aria-label": "run" });
+  const source = new RunSource(model);
+  const [stop, endStop] = stopButton(root, source);
+  const head = new StateLine(root, source, stop);
+  progressBar(root, source);
+  report(root, source);
+  const toolbar = new Toolbar(root, source);
+  source.listeners.push(() => toolbar.relabel());
+  const ends = [
+    receiveBatches(toolbar.log, source),
+    look(toolbar.log, source),
+    endStop,
+    () => head.close(),
+    () => toolbar.close(),
+    () => source.close()
+  ];
+  const refocus = keepFocus(root);
+  const moved = () => {
+    toolbar.log.draw();
+    refocus();
+  };
+  const end = () => {
+    for (const each of ends) each();
+  };
+  return { root, moved, end };
+}
+
+// src/run.js
+var LOOK_EVERY_MS2 = 200;
+function sketch(root, model) {
+  const place = element("div");
+  root.append(place);
+  const change = () => {
+    place.innerHTML = model.get("sketch");
+  };
+  model.on("change:sketch", change);
+  change();
+  const clock = setInterval(() => {
+    const output = root.closest(".jp-OutputArea-output, .output_area, .cell-output");
+    place.hidden = Boolean(output?.querySelector(".dn-figure[data-drawn]"));
+  }, LOOK_EVERY_MS2);
+  return () => {
+    clearInterval(clock);
+    model.off("change:sketch", change);
+    place.remove();
+  };
+}
+function render(widget) {
+  const end = stand(widget, openRun);
+  const root = widget.el.firstElementChild;
+  const endSketch = root ? sketch(root, widget.model) : () => {
+  };
+  return () => {
+    endSketch();
+    end();
+  };
+}
+var run_default = { initialize: standsWhereMarked(openRun), render };
+export {
+  run_default as default
+};

@@ -1,0 +1,304 @@
+// Charts of a run: one figure for all metrics, and the tools above it.
+
+import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
+import { messageOf } from "../source.js";
+import { themeColours } from "./colours.js";
+import { PlotFrame } from "./frame.js";
+import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "./lines.js";
+
+/** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
+/** @import { Query, Source } from "../source.js" */
+/** @import { ChartLine, Mode } from "./lines.js" */
+/**
+ * Finer points of one subplot, by the numbers of its lines, as they are and averaged.
+ * @typedef {{lines?: Map<number, ChartLine>, smooth?: Map<number, ChartLine> | null, weight: number, at: number}} Range
+ */
+
+const NARROW = 560;
+const WIDE = 900;
+const FINE_POINTS = 1000;
+const SMOOTH_POINTS = 500;
+const POINTS_AT_ONCE = 100000;
+const AGAIN_MS = 2000;
+const SETTLED_MS = 150;
+/** @type {[Mode, string][]} */
+const X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
+/** @type {[string, string][]} */
+const Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
+
+export class Charts {
+  /**
+   * @param {Model<ChartsState>} model
+   * @param {HTMLElement} root
+   * @param {Source<ChartsState>} source
+   * @param {() => Promise<DataView>} code of plotly
+   */
+  constructor(model, root, source, code) {
+    this.model = model;
+    this.source = source;
+    this.smoothing = 0;
+    /** @type {Mode} */
+    this.mode = "step";
+    this.scale = "linear";
+    /** @type {Set<string>} groups of the legend */
+    this.hidden = new Set();
+    /** @type {Map<number, Range>} by the number of a subplot */
+    this.fine = new Map();
+    /** @type {{weight: number, lines: Map<number, ChartLine>} | null} averaged over all points */
+    this.smooth = null;
+    this.averagedAt = 0;
+    /** @type {ChartLine[]} */
+    this.lines = [];
+    this.start = 0;        // seconds since 1970
+    this.isNewer = false;  // whether there is more than was drawn
+    this.width = 0;
+    this.note = element("span", { class: "dn-chart-note", role: "status" });
+    this.figure = element("div", { class: "dn-figure" });
+    const tools = this.tools();
+    root.append(tools, this.figure);
+    this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
+      near: tools,
+      changed: (change) => this.zoomed(change),
+      toggled: (hidden) => { this.hidden = new Set(hidden); },
+      rested: () => { if (this.isNewer) this.update(); },
+    });
+    this.settled = debounce(SETTLED_MS, () => this.average());
+    this.updating = () => this.update();
+    model.on("change:lines", this.updating);
+    this.resized = new ResizeObserver(() => this.resize());
+    this.resized.observe(this.figure);
+    this.themed = new MutationObserver(() => this.draw());
+    this.themed.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+    this.draw();
+  }
+
+  tools() {
+    const slider = element("input", { type: "range", min: 0, max: 0.99, step: 0.01, value: 0, ...OWN_KEYS });
+    const shown = element("output", {}, "0.00");
+    slider.addEventListener("input", () => {
+      this.smoothing = Number(slider.value);
+      shown.textContent = this.smoothing.toFixed(2);
+      this.draw();
+      this.settled();
+    });
+    return element(
+      "div", { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
+      element("label", {}, "Smoothing ", slider, shown),
+      choice("X axis", X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.fine.clear(); this.draw(); }),
+      choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.draw(); }),
+      button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
+      button("CSV", () => this.saveTable(), { title: "Save all points as a table" }),
+      this.note,
+    );
+  }
+
+  get shape() { return /** @type {Shape} */ (this.model.get("shape")); }
+
+  // ---- Drawing -----------------------------------------------------------------------------
+
+  /** Draw what has come, as soon as the machine has had a rest. */
+  update() {
+    this.isNewer = this.plot.isResting;
+    if (this.isNewer) return;
+    this.draw();
+    const now = Date.now();
+    for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
+    if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
+  }
+
+  resize() {
+    const width = this.figure.clientWidth;
+    if (!width || width === this.width) return;
+    this.width = width;
+    this.draw();
+  }
+
+  draw() {
+    const { traces, layouts, config, dots, note } = this.shape;
+    const lines = this.model.get("lines").map(unpacked);
+    if (!traces || lines.length !== traces.length || !this.width) return;
+    if (note) this.note.textContent = note;
+    this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
+    this.lines = lines.map((line, number) => this.closer(line, number));
+    const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
+    this.plot.draw(data, this.layout(layouts), config);
+  }
+
+  /**
+   * The line with the finer points that there are of it.
+   * @param {ChartLine} line
+   * @param {number} number
+   */
+  closer(line, number) {
+    for (const range of this.fine.values()) {
+      const fine = range.lines?.get(number);
+      if (fine?.step.length) return refined(line, fine);
+    }
+    return line;
+  }
+
+  /**
+   * @param {Record<string, any>} trace
+   * @param {ChartLine} line
+   * @param {number} number
+   * @param {number} dots up to how many points are marked
+   */
+  traces(trace, line, number, dots) {
+    const x = across(line, this.mode, this.start);
+    const mode = x.length <= dots ? "lines+markers" : "lines";
+    const visible = this.hidden.has(trace.legendgroup) ? "legendonly" : true;
+    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
+    if (!this.smoothing) return [shown];
+    const smooth = this.averaged(line, number);
+    return [
+      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
+      { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" },
+    ];
+  }
+
+  /** @param {Shape["layouts"]} layouts one for each number of columns */
+  layout(layouts) {
+    const columns = this.width < NARROW ? 1 : this.width < WIDE ? 2 : 3;
+    const layout = structuredClone(layouts[columns - 1]);
+    const { text, raised } = themeColours(this.figure);
+    layout.width = this.width;
+    layout.font.color = text;
+    layout.hoverlabel.font.color = text;
+    layout.hoverlabel.bgcolor = raised;
+    layout.uirevision = "the reader's";  // zoom stays when points come
+    for (const name of Object.keys(layout)) {
+      if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: this.mode, type: this.mode === "wall" ? "date" : "linear" });
+      if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: this.scale, type: this.scale });
+    }
+    return layout;
+  }
+
+  // ---- Smoothing ---------------------------------------------------------------------------
+
+  /**
+   * The line averaged over all points: as asked for, or here, where all are at hand or until then.
+   * @param {ChartLine} line
+   * @param {number} number
+   * @returns {ChartLine}
+   */
+  averaged(line, number) {
+    const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number) : null;
+    if (!whole) return { ...line, value: smoothed(line.value, this.smoothing) };
+    for (const range of this.fine.values()) {
+      const fine = range.weight === this.smoothing ? range.smooth?.get(number) : null;
+      if (fine?.step.length) return refined(whole, fine);
+    }
+    return whole;
+  }
+
+  async average() {
+    const weight = this.smoothing;
+    const { keys, thinned } = this.shape;
+    if (!weight || !thinned) return;
+    this.averagedAt = Date.now();
+    const answer = await this.ask({ points: SMOOTH_POINTS, smoothing: weight });
+    if (!answer || this.smoothing !== weight) return;
+    this.smooth = { weight, lines: byNumber(answer.lines, keys) };
+    for (const [place, range] of this.fine) if (range.weight !== weight) this.refine(place);
+    this.draw();
+  }
+
+  // ---- Zoom --------------------------------------------------------------------------------
+
+  /** @param {Record<string, unknown>} change of the layout, as plotly tells it */
+  zoomed(change) {
+    for (const [name, value] of Object.entries(change)) {
+      const [, number, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
+      if (!what) continue;
+      const place = Number(number || 1) - 1;
+      if (what === "range") this.refine(place);
+      else if (value && this.fine.delete(place)) this.draw();
+    }
+  }
+
+  /**
+   * Get the points of what is seen of one subplot, as many as of the whole line before.
+   * @param {number} place
+   */
+  async refine(place) {
+    const seen = this.plot.ranges[place ? `xaxis${place + 1}` : "xaxis"];
+    const { keys } = this.shape;
+    const tags = [...new Set(keys.map(([, tag]) => tag))];
+    const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
+    const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
+    if (!steps) return;
+    const weight = this.smoothing;
+    /** @type {Range} */
+    const range = { ...this.fine.get(place), weight, at: Date.now() };
+    this.fine.set(place, range);
+    const query = { tag: tags[place], from: steps[0], to: steps[1], points: FINE_POINTS };
+    const answer = await this.ask(query);
+    const smooth = weight ? await this.ask({ ...query, smoothing: weight }) : null;
+    if (!answer || this.fine.get(place) !== range) return;
+    range.lines = byNumber(answer.lines, keys);
+    range.smooth = smooth && byNumber(smooth.lines, keys);
+    this.draw();
+  }
+
+  /**
+   * @param {Query} query
+   * @returns {Promise<{lines: CurveAnswer[]} | null>}
+   */
+  async ask(query) {
+    try {
+      return await this.source.ask(this.model.get("path"), query);
+    } catch (error) {
+      this.note.textContent = messageOf(error);
+      return null;
+    }
+  }
+
+  // ---- Saving ------------------------------------------------------------------------------
+
+  get subject() {
+    const runs = this.model.get("runs");
+    return runs ? `runs ${runs.replaceAll(",", ", ")}` : `run ${this.model.get("run")}`;
+  }
+
+  get fileName() {
+    return `${this.subject} ${this.model.get("path")}`.replace(/[ ,]+/g, "-");
+  }
+
+  savePicture() {
+    const { clientWidth: width, clientHeight: height } = this.figure;
+    this.plot.savePicture({ format: "png", scale: 2, width, height, filename: this.fileName });
+  }
+
+  async saveTable() {
+    this.note.textContent = "collecting the points…";
+    const steps = this.lines.flatMap((line) => [...line.step]);
+    const lines = await this.wholeLines(steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b)));
+    if (!lines) return;
+    this.note.textContent = "";
+    saveAs(`${this.fileName}.csv`, [csv(lines)], "text/csv");
+  }
+
+  /**
+   * Every point between two steps. A line that is as long as an answer may be has been thinned: then
+   * it is asked for in halves.
+   * @param {number} from
+   * @param {number} to
+   * @returns {Promise<CurveAnswer[] | null>}
+   */
+  async wholeLines(from, to) {
+    const answer = await this.ask({ from, to, points: POINTS_AT_ONCE });
+    if (!answer) return null;
+    if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
+    const middle = Math.floor((from + to) / 2);
+    const [low, high] = [await this.wholeLines(from, middle), await this.wholeLines(middle + 1, to)];
+    return low && high && [...low, ...high];
+  }
+
+  close() {
+    this.settled.cancel();
+    this.model.off("change:lines", this.updating);
+    this.resized.disconnect();
+    this.themed.disconnect();
+    this.plot.close();
+  }
+}

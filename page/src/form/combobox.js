@@ -1,0 +1,146 @@
+// A text field with a list of what fits: any text may be typed, and the list narrows down to it.
+
+import { element, uid } from "../dom.js";
+
+/** @import { Option } from "../protocol.d.ts" */
+
+const LONGEST = 250;
+
+/**
+ * @param {Option[]} options
+ * @param {string} text words that are all in an option's value or detail
+ */
+export function matching(options, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return options.filter(([value, detail]) => {
+    const said = `${value} ${detail}`.toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+}
+
+export class OptionList {
+  /**
+   * @param {HTMLInputElement} input
+   * @param {(value: string) => void} choose called with the value that was picked
+   */
+  constructor(input, choose) {
+    this.input = input;
+    this.choose = choose;
+    /** @type {HTMLUListElement | null} null while it is closed */
+    this.list = null;
+    /** @type {string[]} */
+    this.values = [];
+    this.active = -1;
+    this.place = () => this.#place();
+  }
+
+  get isOpen() {
+    return this.list !== null;
+  }
+
+  /**
+   * @param {Option[]} options
+   * @param {string} current
+   */
+  show(options, current) {
+    const found = options.slice(0, LONGEST);
+    if (!found.length) return this.close();
+    this.list ??= this.#open();
+    this.list.replaceChildren(...rows(found, current));
+    this.values = found.map(([value]) => value);
+    this.#activate(this.values.indexOf(current));
+    this.#place();
+  }
+
+  close() {
+    if (!this.list) return;
+    this.list.remove();
+    this.list = null;
+    this.active = -1;
+    window.removeEventListener("scroll", this.place, true);
+    window.removeEventListener("resize", this.place);
+    this.input.setAttribute("aria-expanded", "false");
+    this.input.removeAttribute("aria-controls");
+    this.input.removeAttribute("aria-activedescendant");
+  }
+
+  /** @param {1 | -1} step */
+  move(step) {
+    const count = this.values.length;
+    this.#activate(this.active < 0 ? (step > 0 ? 0 : count - 1) : (this.active + step + count) % count);
+  }
+
+  /** Picks what the arrow keys stopped at; says whether there was anything. */
+  pick() {
+    if (!this.list || this.active < 0) return false;
+    this.choose(this.values[this.active]);
+    this.close();
+    return true;
+  }
+
+  #open() {
+    const list = element("ul", {
+      class: "dn-options", role: "listbox", id: uid("options"), popover: "manual",
+      "aria-label": this.input.labels?.[0]?.textContent ?? "",
+    });
+    // Before the input loses the focus, which closes the list.
+    list.addEventListener("mousedown", (event) => {
+      event.preventDefault();
+      const row = /** @type {Element} */ (event.target).closest("[role=option]");
+      if (!(row instanceof HTMLElement)) return;
+      this.choose(row.dataset.value ?? "");
+      this.close();
+    });
+    this.input.parentElement?.append(list);
+    list.showPopover?.();
+    window.addEventListener("scroll", this.place, true);
+    window.addEventListener("resize", this.place);
+    this.input.setAttribute("aria-expanded", "true");
+    this.input.setAttribute("aria-controls", list.id);
+    return list;
+  }
+
+  /** @param {number} number */
+  #activate(number) {
+    const rows = this.list?.querySelectorAll("[role=option]") ?? [];
+    rows[this.active]?.classList.remove("dn-active");
+    this.active = number;
+    const row = rows[number];
+    if (!row) return this.input.removeAttribute("aria-activedescendant");
+    row.classList.add("dn-active");
+    row.scrollIntoView({ block: "nearest" });
+    this.input.setAttribute("aria-activedescendant", row.id);
+  }
+
+  #place() {
+    if (!this.list) return;
+    const box = this.input.getBoundingClientRect();
+    const below = window.innerHeight - box.bottom - 12;
+    const above = box.top - 12;
+    const up = below < 160 && above > below;
+    const style = this.list.style;
+    style.minWidth = `${box.width}px`;
+    style.maxHeight = `${Math.min(280, up ? above : below)}px`;
+    style.left = `${Math.max(4, Math.min(box.left, window.innerWidth - this.list.offsetWidth - 8))}px`;
+    style.top = up ? "auto" : `${box.bottom + 3}px`;
+    style.bottom = up ? `${window.innerHeight - box.top + 3}px` : "auto";
+  }
+}
+
+/**
+ * @param {Option[]} options
+ * @param {string} current
+ */
+function rows(options, current) {
+  return options.flatMap(([value, detail, fits], number) => {
+    const isFirstUnfit = !fits && (number === 0 || options[number - 1][2]);
+    const row = element(
+      "li",
+      { role: "option", id: uid("option"), "data-value": value, class: fits ? "" : "dn-unfit", "aria-selected": String(value === current) },
+      element("span", {}, value || detail),
+      value && detail ? element("span", { class: "dn-detail" }, detail) : null,
+    );
+    const divider = element("li", { class: "dn-divider", role: "presentation" }, "does not fit the rest");
+    return isFirstUnfit ? [divider, row] : [row];
+  });
+}

@@ -1,0 +1,145 @@
+// The job builder as a whole. The kernel keeps the layout and decides everything; this draws what it
+// says, one answer at a time, and sends what the user does.
+
+import { button, element } from "../dom.js";
+import { Files } from "./files.js";
+import { Pools } from "./pools.js";
+import { Preview } from "./preview.js";
+import { Places, Settings } from "./settings.js";
+import { Picture, Totals, Traffic, Verdict } from "./verdict.js";
+
+/** @import { FormState, Model } from "../protocol.d.ts" */
+
+const ANSWERED_WITHIN_MS = 400;
+
+export class Form {
+  /**
+   * @param {Model<FormState>} model
+   * @param {HTMLElement} root
+   */
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.view = model.get("view");
+    this.options = model.get("options");
+    this.page = Math.random().toString(36).slice(2);
+    this.sent = 0;
+    this.heard = 0;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.waiting = undefined;
+    /** @type {string[]} */
+    this.focusing = [];
+    this.undo = button("↶", () => this.back("undo"), { class: "dn-button dn-plain", "aria-label": "Undo", title: "Undo (Ctrl+Z)" });
+    this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
+    this.settings = new Settings(this);
+    this.pools = new Pools(this);
+    this.files = new Files(this);
+    const places = new Places(this);
+    const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
+    const preview = new Preview(this);
+    this.parts = [places, this.settings, this.pools, ...middle, preview];
+    root.append(
+      element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
+      this.settings.node,
+      this.pools.node,
+      element("div", { class: "dn-part dn-middle" }, ...middle.map((part) => part.node)),
+      preview.node,
+      this.files.node,
+    );
+  }
+
+  get isWaiting() {
+    return this.heard < this.sent;
+  }
+
+  /**
+   * Tell the kernel what the user does. Gives the number that it answers with.
+   * @param {string} what
+   * @param {object} rest
+   */
+  send(what, rest) {
+    this.sent += 1;
+    this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    clearTimeout(this.waiting);
+    const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
+    this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
+    return this.sent;
+  }
+
+  /** @param {"undo" | "redo"} what */
+  back(what) {
+    this.settle();
+    this.send(what, {});
+  }
+
+  /** Let every field show what the kernel says, also the one that is being typed in. */
+  settle() {
+    const pools = [...this.pools.pools.values()];
+    for (const { fields } of [this.settings, ...pools]) {
+      for (const field of fields.values()) field.typing = false;
+    }
+  }
+
+  draw() {
+    this.view = this.model.get("view");
+    this.options = this.model.get("options");
+    const hadFocus = this.root.contains(document.activeElement);
+    const [page, number] = this.model.get("heard");
+    if (page === this.page) this.heard = number;
+    for (const part of this.parts) part.update(this.view);
+    this.files.update(this.model.get("files"));
+    this.undo.disabled = !this.view.undo;
+    this.redo.disabled = !this.view.redo;
+    if (!this.isWaiting) this.#settled();
+    if (hadFocus) this.#keepFocus();
+  }
+
+  /** What had the focus may be gone or disabled; the keys that undo it have to work all the same. */
+  #keepFocus() {
+    const focused = document.activeElement;
+    const isDisabled = focused instanceof HTMLButtonElement && focused.disabled;
+    if (!this.root.contains(focused) || isDisabled) this.root.focus({ preventScroll: true });
+  }
+
+  #settled() {
+    clearTimeout(this.waiting);
+    this.root.removeAttribute("data-waiting");
+    this.focus(...this.focusing.splice(0));
+  }
+
+  /**
+   * The first of these places that is there gets the focus once the kernel has answered.
+   * @param {...string} paths
+   */
+  focusSoon(...paths) {
+    this.settle();
+    this.focusing = paths;
+  }
+
+  /** @param {...string} paths */
+  focus(...paths) {
+    const find = (/** @type {string} */ selector) => /** @type {HTMLElement | null} */ (this.root.querySelector(selector));
+    for (const path of paths.map((path) => CSS.escape(path))) {
+      const node = find(`[data-path="${path}"]`) ?? find(`[data-role="${path}"] input`);
+      if (node) return node.focus();
+    }
+  }
+
+  /**
+   * Keys that mean the whole form.
+   * @param {KeyboardEvent} event
+   */
+  pressed(event) {
+    if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
+    const key = event.key.toLowerCase();
+    const hasOwnUndo = /** @type {Element} */ (event.target).closest("[data-own-undo]");
+    if (key === "s") {
+      event.preventDefault();
+      if (this.files.save.disabled) this.files.input.focus();
+      else this.files.save.click();
+    } else if ((key === "z" || key === "y") && !hasOwnUndo) {
+      event.preventDefault();
+      this.back(key === "y" || event.shiftKey ? "redo" : "undo");
+    }
+  }
+}

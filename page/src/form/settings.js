@@ -1,0 +1,86 @@
+// Where the job runs, and its settings.
+
+import { arrange, button, element, keyed, uid, write } from "../dom.js";
+import { Field } from "./fields.js";
+import { Notes } from "./notes.js";
+
+/** @import { FieldView, FormView } from "../protocol.d.ts" */
+/** @import { Form } from "./form.js" */
+
+export class Places {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.name = uid("place");
+    /** @type {Map<string, HTMLInputElement>} */
+    this.radios = new Map();
+    this.node = element("fieldset", { class: "dn-places" }, element("legend", {}, "Where"));
+  }
+
+  /** @param {FormView} view */
+  update(view) {
+    for (const [place, title] of view.places) {
+      const radio = this.radios.get(place) ?? this.#added(place, title);
+      radio.checked = place === view.on;
+    }
+  }
+
+  /**
+   * @param {string} place
+   * @param {string} title
+   */
+  #added(place, title) {
+    const id = uid("place");
+    const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
+    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose });
+    this.radios.set(place, radio);
+    this.node.append(element("span", {}, radio, element("label", { for: id }, title)));
+    return radio;
+  }
+}
+
+export class Settings {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    /** @type {Map<string, Field>} */
+    this.fields = new Map();
+    this.isOpen = false;
+    this.grid = element("div", { class: "dn-settings" });
+    this.extras = element("div", { class: "dn-settings", id: uid("extras") });
+    this.notes = new Notes(form);
+    this.more = button("More options", () => this.toggle(), { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
+    this.node = element("div", { class: "dn-part" }, this.grid, this.extras, this.more, this.notes.node);
+  }
+
+  toggle() {
+    this.isOpen = !this.isOpen;
+    this.update(this.form.view);
+  }
+
+  /** @param {FormView} view */
+  update(view) {
+    const { settings } = view;
+    const nodes = fieldsOf(this.form, this.fields, settings);
+    const findings = view.findings.filter(({ where }) => this.fields.has(where));
+    const shown = settings.map(({ extra, text, path }) => (
+      !extra || this.isOpen || text || findings.some(({ where }) => where === path)
+    ));
+    arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
+    arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
+    this.more.hidden = !settings.some(({ extra }) => extra);
+    this.more.setAttribute("aria-expanded", String(this.isOpen));
+    write(this.more, this.isOpen ? "Fewer options" : "More options");
+    this.notes.update(findings, [...this.fields.values()]);
+  }
+}
+
+/**
+ * The fields' nodes, made and brought up to date.
+ * @param {Form} form
+ * @param {Map<string, Field>} fields by path
+ * @param {FieldView[]} views
+ */
+export function fieldsOf(form, fields, views) {
+  return keyed(fields, views, ({ path }) => path, (view) => new Field(form, view), (field, view) => field.update(view));
+}

@@ -1,0 +1,136 @@
+// The middle: what it adds up to, the picture, and everything that was found.
+
+import { arrange, button, element, keyed, uid, write } from "../dom.js";
+import { keyOf, repairButton } from "./notes.js";
+
+/** @import { Part } from "../dom.js" */
+/** @import { Finding, FormView } from "../protocol.d.ts" */
+/** @import { Form } from "./form.js" */
+
+const MARKS = { error: "✕", warning: "!", info: "i" };
+const PAUSE_MS = 700;
+
+export class Totals {
+  constructor() {
+    this.shown = "";
+    this.node = element("dl", { class: "dn-totals", "aria-label": "In total" });
+  }
+
+  /** @param {FormView} view */
+  update({ totals }) {
+    const key = JSON.stringify(totals);
+    if (key === this.shown) return;
+    this.shown = key;
+    const pairs = totals.map(([figure, what]) => element("div", {}, element("dt", {}, what), element("dd", {}, figure)));
+    this.node.replaceChildren(...pairs);
+  }
+}
+
+export class Picture {
+  constructor() {
+    this.shown = "";
+    this.node = element("div", { class: "dn-picture" });
+  }
+
+  /** @param {FormView} view */
+  update({ picture }) {
+    if (picture === this.shown) return;
+    this.shown = picture;
+    this.node.innerHTML = picture;
+  }
+}
+
+export class Verdict {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    /** @type {Map<string, Part>} */
+    this.parts = new Map();
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.pause = undefined;
+    /** @type {string | undefined} */
+    this.announced = undefined;
+    this.head = element("div", { class: "dn-verdict" });
+    this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
+    this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
+    this.node = element("div", { class: "dn-judged" }, this.head, this.list, this.spoken);
+  }
+
+  /** @param {FormView} view */
+  update(view) {
+    this.head.dataset.severity = view.findings[0]?.severity ?? "";
+    write(this.head, view.verdict);
+    arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
+    this.#announce(view);
+  }
+
+  /**
+   * Once the typing has paused, so that nobody hears a verdict on half a word.
+   * @param {FormView} view
+   */
+  #announce(view) {
+    clearTimeout(this.pause);
+    const text = [view.verdict, ...view.findings.slice(0, 3).map(({ label, message }) => `${label}: ${message}`)].join(". ");
+    this.announced ??= text;
+    if (text === this.announced) return;
+    this.pause = setTimeout(() => {
+      this.announced = text;
+      write(this.spoken, text);
+    }, PAUSE_MS);
+  }
+
+  /** @param {Finding} finding */
+  #row(finding) {
+    const { severity, label, code, message, fixes, where } = finding;
+    const link = label ? button(label, () => this.form.focus(where), { class: "dn-link" }) : null;
+    const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
+    return element(
+      "li",
+      { "data-severity": severity, "data-code": code },
+      element("span", { class: "dn-mark", "aria-label": severity, role: "img" }, MARKS[severity]),
+      element(
+        "div",
+        {},
+        element("div", { class: "dn-place" }, link, element("code", {}, code)),
+        element("div", {}, message),
+        repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null,
+      ),
+    );
+  }
+}
+
+/** What gradients cost on the wire. A size that can't be read yet leaves the table as it was. */
+export class Traffic {
+  /** @param {Form} form */
+  constructor(form) {
+    const id = uid("gradient");
+    this.shown = "";
+    this.input = element("input", {
+      id,
+      type: "text",
+      autocomplete: "off",
+      "data-own-undo": true,
+      oninput: () => form.send("gradient", { text: this.input.value }),
+      onblur: () => this.update(form.view),
+    });
+    this.rows = element("tbody");
+    const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));
+    this.node = element(
+      "div",
+      { class: "dn-traffic" },
+      element("div", { class: "dn-asked" }, element("label", { for: id }, "Exchanging gradients of"), element("span", { class: "dn-box" }, this.input)),
+      element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows),
+    );
+  }
+
+  /** @param {FormView} view */
+  update({ traffic, gradient }) {
+    this.node.hidden = !traffic.length;
+    if (document.activeElement !== this.input) this.input.value = gradient;
+    const key = JSON.stringify(traffic);
+    if (key === this.shown) return;
+    this.shown = key;
+    const rows = traffic.map((cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell))));
+    this.rows.replaceChildren(...rows);
+  }
+}

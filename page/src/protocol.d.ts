@@ -1,0 +1,241 @@
+// What the kernel and the server say to the page. The other half is in Python: run/summary.py,
+// run/pages/, ui/ and ui/form/view.py.
+
+/** A widget's model as anywidget gives it; `State` has the traits. */
+export interface Model<State = any> {
+  get<Name extends keyof State>(name: Name): State[Name];
+  set<Name extends keyof State>(name: Name, value: State[Name]): void;
+  save_changes(): void;
+  send(message: object): void;
+  on(event: string, listener: (message: any) => void): void;
+  off(event: string, listener: (message: any) => void): void;
+  widget_manager: any;
+}
+
+/** What all widgets have that ask about runs; `key` marks their places in documents. */
+export interface Asking {
+  home: string;
+  run: number;
+  key: string;
+}
+
+export interface Widget<State = any> {
+  model: Model<State>;
+  el: HTMLElement;
+}
+
+/** What shows a widget; `ready` says when it may take the place of a drawing. */
+export interface View {
+  root: HTMLElement;
+  end: () => void;
+  moved?: () => void;
+  ready?: (kept: boolean) => Promise<void>;
+}
+
+export interface RunState extends Asking {
+  facts: Partial<Facts>;
+  batch: Partial<Batch>;
+  waiting: boolean;
+  kernel: string;
+  sketch: string;
+}
+
+export interface Progress {
+  phase: string;
+  total: number;
+  done: number;
+  since: number;
+}
+
+/** The state of a run; times are seconds since 1970. */
+export interface Facts {
+  id: number;
+  name: string;
+  state: string;
+  phase: string;
+  final: boolean;
+  where: string;
+  size: string;
+  begin: number;
+  end: number | null;
+  now: number;
+  steps: { label: string; begin: number | null; end: number | null }[];
+  labels: Record<string, string>;
+  pools: Record<string, string>;
+  progress: Progress | null;
+  note: string;
+  error: string;
+}
+
+export interface Line {
+  number: number;
+  time: number;
+  process: number;
+  stream: string;
+  text: string;
+}
+
+export type Bar = Pick<Line, "process" | "stream" | "text"> & Partial<Line>;
+
+/** Lines that the kernel sends: those from `first` on, or, if it is `whole`, all that it keeps. */
+export interface Batch {
+  seq: number;
+  whole: boolean;
+  first: number;
+  total: number;
+  bars: Bar[];
+  lines: DataView;
+}
+
+/** Number, time, process, stream, what ended it, text. */
+export type LineRow = [number, number, number, string, string, string];
+
+export interface LogAnswer {
+  lines: LineRow[];
+  bars: LineRow[];
+  first: number;
+  rows: number;
+  total: number;
+  end: boolean;
+}
+
+export interface TableRun {
+  id: number;
+  name: string;
+  state: string;
+  final: boolean;
+  where: string;
+  layout: string;
+  experiment: string;
+  error: string;
+  begin: number;
+  end: number | null;
+  best: { tag: string; value: number } | null;
+  progress: Progress | null;
+}
+
+export interface ChartsState extends Asking {
+  runs: string;
+  path: string;
+  title: string;
+  plotly: string;
+  shape: Partial<Shape>;
+  lines: PackedLine[];
+}
+
+/** The figure besides its points: plotly's traces, and a layout for each number of columns. */
+export interface Shape {
+  keys: [run: string, tag: string][];
+  traces: Record<string, any>[];
+  layouts: Record<string, any>[];
+  config: Record<string, any>;
+  dots: number;
+  thinned: boolean;
+  note: string;
+}
+
+/** Numbers as bytes, little-endian: `wide` steps are float64, everything else float32. */
+export interface PackedLine {
+  step: DataView;
+  wide: boolean;
+  value: DataView;
+  seconds: DataView;
+  began: number;
+}
+
+export interface CurveAnswer {
+  run: string;
+  tag: string;
+  step: number[];
+  value: (number | null)[];
+  wall_time: (number | null)[];
+}
+
+export interface MediaRow {
+  kind: "histogram" | "image" | "text";
+  run: string;
+  tag: string;
+  count: number;
+  last: number;
+}
+
+export interface MediaState extends Asking {
+  plotly: string;
+  index: {
+    rows?: MediaRow[];
+    hparams?: Record<string, Record<string, unknown>>;
+    notes?: string[];
+  };
+}
+
+/** Counts of values: `edges` are those of all bins, `counts` has a row for each step. */
+export interface Histograms {
+  steps: number[];
+  edges: number[];
+  counts: number[][];
+  notes: string[];
+}
+
+export interface Finding {
+  code: string;
+  where: string;
+  label: string;
+  severity: "error" | "warning" | "info";
+  message: string;
+  fixes: string[];
+}
+
+export interface FieldView {
+  path: string;
+  name: string;
+  label: string;
+  text: string;
+  hint: string;
+  kind: string;
+  extra?: boolean;
+}
+
+export interface PoolView {
+  role: string;
+  title: string;
+  fields: FieldView[];
+  extras: FieldView[];
+  sizable: boolean;
+  removable: boolean;
+}
+
+export type Option = [value: string, detail: string, fits: boolean];
+
+export interface FormView {
+  places: [place: string, title: string][];
+  on: string;
+  settings: FieldView[];
+  columns: [name: string, label: string][];
+  pools: PoolView[];
+  addable: [role: string, title: string][];
+  totals: [figure: string, what: string][];
+  picture: string;
+  verdict: string;
+  findings: Finding[];
+  traffic: string[][];
+  gradient: string;
+  exports: [name: string, title: string, text: string, lost?: string][];
+  undo: boolean;
+  redo: boolean;
+}
+
+export interface Files {
+  name: string;
+  saved: string[];
+  note: string;
+  tone: string;
+}
+
+export interface FormState {
+  view: FormView;
+  options: Record<string, Option[]>;
+  files: Files;
+  heard: [page: string, number: number];
+  key: string;
+  tab: string;
+}

@@ -1,0 +1,118 @@
+// State line and progress of a run.
+
+import { element } from "../dom.js";
+import { duration, size } from "../words.js";
+
+/** @import { Facts, Progress } from "../protocol.d.ts" */
+/** @import { RunSource } from "../source.js" */
+
+/** @type {Record<string, string>} */
+export const SIGNS = {
+  queued: "◌", starting: "◐", running: "●", stopping: "◑", succeeded: "✓", failed: "✕", cancelled: "■", unreadable: "?",
+};
+const TICK_MS = 100;
+const CLOCKS_AGREE_S = 2;
+
+/** State, time, name, place and phases, with the button that stops the run. */
+export class StateLine {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   * @param {HTMLElement} stop
+   */
+  constructor(root, source, stop) {
+    this.root = root;
+    this.source = source;
+    this.skew = 0;  // seconds that this clock is ahead of the kernel's
+    this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
+    this.word = element("span");
+    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.name = element("span", { class: "dn-name" });
+    this.where = element("span", { class: "dn-soft" });
+    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
+    const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
+    const parts = [badge, this.time, this.name, this.where, this.steps, stop];
+    this.node = element("div", { class: "dn-head", role: "status", "aria-live": "off" }, ...parts);
+    root.prepend(this.node);
+    root.append(this.spoken);
+    source.listeners.push(() => this.change());
+    this.change();
+    this.clock = setInterval(() => { if (!source.facts.final) this.tick(); }, TICK_MS);
+  }
+
+  /** What is known of the run; null before anything is. */
+  get facts() {
+    return this.source.facts.state === undefined ? null : /** @type {Facts} */ (this.source.facts);
+  }
+
+  tick() {
+    const { facts, steps } = this;
+    if (!facts) return;
+    const now = Date.now() / 1000 - this.skew;
+    this.time.textContent = duration((facts.end ?? now) - facts.begin);
+    facts.steps.forEach((step, place) => {
+      const last = place === facts.steps.length - 1;
+      const span = steps.children[place] ?? steps.appendChild(element("span"));
+      const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
+      span.textContent = `${step.label}${seconds}`;
+      span.className = last ? "dn-now" : "";
+      if (last) span.setAttribute("aria-current", "step"); else span.removeAttribute("aria-current");
+    });
+    while (steps.children.length > facts.steps.length) steps.lastChild?.remove();
+  }
+
+  change() {
+    const { facts, root } = this;
+    if (!facts) return;
+    this.skew = Date.now() / 1000 - facts.now;
+    if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
+    root.dataset.state = facts.state;
+    root.setAttribute("aria-label", `run ${facts.id}`);
+    root.toggleAttribute("data-live", !facts.final);
+    const phase = facts.phase && facts.phase !== facts.state ? ` · ${facts.phase}` : "";
+    const words = facts.state + phase;
+    this.sign.textContent = SIGNS[facts.state];
+    if (this.word.textContent !== words) this.spoken.textContent = `run ${facts.id} is ${facts.state}`;
+    this.word.textContent = words;
+    this.name.textContent = `${facts.name} #${facts.id}`;
+    this.where.textContent = [facts.where, facts.size].filter(Boolean).join(" · ");
+    this.tick();
+  }
+
+  close() { clearInterval(this.clock); }
+}
+
+/**
+ * One bar for whatever takes long before the ranks run: phase, bytes, time.
+ * @param {HTMLElement} root
+ * @param {RunSource} source
+ */
+export function progressBar(root, source) {
+  const meter = element("progress", { "aria-label": "progress" });
+  const words = element("span");
+  const line = element("div", { class: "dn-progress" }, meter, words);
+  root.append(line);
+  const change = () => {
+    const { progress, now = 0 } = source.facts;
+    line.hidden = !progress;
+    if (!progress) return;
+    if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
+    else meter.removeAttribute("value");
+    words.textContent = progressText(progress, now);
+  };
+  source.listeners.push(change);
+  change();
+}
+
+/**
+ * `sending the image: 12 MiB of 40 MiB, 3.1 s`, with only what is known.
+ * @param {Progress} progress
+ * @param {number} now
+ */
+export function progressText({ phase, total, done, since }, now) {
+  const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
+  const time = since ? duration(now - since) : "";
+  const known = [bytes, time].filter(Boolean).join(", ");
+  return known ? `${phase}: ${known}` : phase;
+}

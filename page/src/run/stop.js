@@ -1,0 +1,55 @@
+// The button that stops a run.
+
+import { button, element } from "../dom.js";
+import { request } from "../source.js";
+
+/** @import { RunSource } from "../source.js" */
+
+const ANSWERED_WITHIN_MS = 1500;
+const BUSY = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: "
+  + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
+
+/**
+ * The server stops the run whatever the kernel is doing. Where it can't, the kernel has to be asked;
+ * a cell that waits for this very run is interrupted, which is what cancels such a run.
+ * @param {RunSource} source
+ */
+async function askToStop(source) {
+  if (source.served) {
+    try {
+      const answer = await request(source.address("cancel"), { method: "POST" });
+      if (answer.ok) return;
+    } catch { /* the server has gone: the kernel is still there */ }
+  }
+  source.model.send({ kind: "stop" });
+  if (source.model.get("waiting") && source.model.get("kernel")) {
+    await request(`api/kernels/${source.model.get("kernel")}/interrupt`, { method: "POST" });
+  }
+}
+
+/**
+ * The button, and what ends it.
+ * @param {HTMLElement} root
+ * @param {RunSource} source
+ * @returns {[HTMLButtonElement, () => void]}
+ */
+export function stopButton(root, source) {
+  const note = element("div", { class: "dn-note", role: "note", hidden: true }, BUSY);
+  root.append(note);
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let wait;
+  const click = () => {
+    stop.disabled = true;
+    stop.textContent = "Stopping…";
+    askToStop(source).catch(() => {});
+    if (!source.served) wait = setTimeout(() => { note.hidden = false; }, ANSWERED_WITHIN_MS);
+  };
+  const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
+  const change = () => {
+    stop.hidden = source.facts.final !== false;
+    if (stop.hidden || source.facts.state === "stopping") { clearTimeout(wait); note.hidden = true; }
+  };
+  source.listeners.push(change);
+  change();
+  return [stop, () => clearTimeout(wait)];
+}

@@ -1,0 +1,73 @@
+// What the table says of a run, column by column.
+
+import { SIGNS } from "../run/head.js";
+import { age, brief, duration } from "../words.js";
+
+/** @import { TableRun } from "../protocol.d.ts" */
+/** @typedef {string | number | null | [string, number]} Value pairs by their first part that differs */
+/**
+ * `value` is what is sorted by.
+ * @typedef {{
+ *   name: string,
+ *   value: (run: TableRun, now: number) => Value,
+ *   text: (run: TableRun, now: number) => string,
+ * }} Column
+ */
+
+/** @param {TableRun} run */
+function stateText({ state, progress }) {
+  return `${SIGNS[state] ?? "◌"} ${state}${progress ? `: ${progress.phase}` : ""}`;
+}
+
+/**
+ * @param {"name" | "where" | "layout" | "experiment"} name
+ * @returns {Column}
+ */
+function plain(name) {
+  return { name, value: (run) => run[name], text: (run) => run[name] };
+}
+
+/** @type {Column[]} */
+export const COLUMNS = [
+  { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
+  plain("name"),
+  { name: "state", value: (run) => run.state, text: stateText },
+  plain("where"),
+  plain("layout"),
+  {
+    name: "best metric",
+    value: (run) => (run.best ? [run.best.tag, run.best.value] : null),
+    text: (run) => (run.best ? `${run.best.tag} ${brief(run.best.value)}` : ""),
+  },
+  { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
+  { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
+  plain("experiment"),
+];
+
+/** @param {Column} column */
+export function className(column) { return `dn-${column.name.split(" ")[0]}`; }
+
+/**
+ * @param {Exclude<Value, null>} a
+ * @param {Exclude<Value, null>} b
+ * @returns {number}
+ */
+function compared(a, b) {
+  if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+/**
+ * The runs in the order of a column; those that have no value come last either way.
+ * @param {TableRun[]} runs
+ * @param {{column: Column, down: boolean}} order
+ * @param {number} now
+ */
+export function sorted(runs, { column, down }, now) {
+  return [...runs].sort((one, other) => {
+    const [a, b] = [column.value(one, now), column.value(other, now)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one.id;
+    return (down ? -1 : 1) * compared(a, b) || other.id - one.id;
+  });
+}

@@ -1,0 +1,133 @@
+// Below the table: logs, monitors and comparisons that were asked for, the newest first.
+
+import { button, element } from "../dom.js";
+import { openRun } from "../run/view.js";
+import { messageOf } from "../source.js";
+import { modelOf } from "./source.js";
+
+/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { RunsSource } from "./source.js" */
+/** @typedef {{node: HTMLElement, body: HTMLElement, ends: (() => void)[]}} Panel */
+
+const MOST_PANELS = 6;
+const ANSWERED_WITHIN_MS = 1500;
+
+export class Panels {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunsSource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.place = element("div", { class: "dn-panels" });
+    /** @type {Map<string, Panel>} by title, the oldest first */
+    this.panels = new Map();
+    root.append(this.place);
+  }
+
+  /**
+   * A new panel with that title; null if there is one already, which gets the focus.
+   * @param {string} title
+   */
+  open(title) {
+    const there = this.panels.get(title);
+    there?.node.focus();
+    if (there) return null;
+    const close = button("✕ Close", () => this.shut(title), { class: "dn-chip", title: `Close: ${title}` });
+    const head = element("div", { class: "dn-panel-head" }, element("strong", {}, title), close);
+    const body = element("div");
+    const node = element("section", { class: "dn-panel", "aria-label": title, tabindex: "-1" }, head, body);
+    /** @type {Panel} */
+    const panel = { node, body, ends: [] };
+    this.place.prepend(node);
+    this.panels.set(title, panel);
+    if (this.panels.size > MOST_PANELS) this.shut([...this.panels.keys()][0]);
+    node.focus();
+    return panel;
+  }
+
+  /** @param {string} title */
+  shut(title) {
+    const panel = this.panels.get(title);
+    this.panels.delete(title);
+    panel?.ends.forEach((end) => end());
+    panel?.node.remove();
+  }
+
+  /** @param {TableRun} run */
+  log(run) { this.watch(run, `run ${run.id}: log`); }
+
+  /** @param {TableRun} run */
+  attach(run) {
+    const panel = this.watch(run, `run ${run.id}: log and charts`);
+    if (!panel) return;
+    this.charts(String(run.id), panel)
+      .catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+  }
+
+  /**
+   * @param {TableRun} run
+   * @param {string} title
+   */
+  watch(run, title) {
+    const panel = this.open(title);
+    if (!panel) return null;
+    const { root, end } = openRun(modelOf(this.source.model, run.id));
+    panel.ends.push(end);
+    panel.body.append(root);
+    return panel;
+  }
+
+  /**
+   * The kernel draws charts, and it may be busy.
+   * @param {string} runs their numbers
+   * @param {Panel} panel
+   */
+  async charts(runs, panel) {
+    const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS);
+    const { charts } = await this.source.askKernel("charts", { runs });
+    clearTimeout(wait);
+    note(panel, charts.length ? "" : "There are no metrics yet: close this and open it again when there are.");
+    const manager = this.source.model.widget_manager;
+    for (const id of charts) {
+      const view = await manager.create_view(await manager.get_model(id));
+      if (!panel.body.isConnected) return;
+      panel.body.append(view.el);
+      panel.ends.push(() => view.remove());
+    }
+  }
+
+  /** @param {number[]} runs */
+  async compare(runs) {
+    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    if (!panel) return;
+    try {
+      panel.body.append(differences(await this.source.ask("compare", { runs: runs.join(",") })));
+      await this.charts(runs.join(","), panel);
+    } catch (error) {
+      note(panel, messageOf(error));
+    }
+  }
+
+  close() { for (const title of [...this.panels.keys()]) this.shut(title); }
+}
+
+/**
+ * @param {Panel} panel
+ * @param {string} text none if it is empty
+ */
+function note({ body }, text) {
+  body.querySelector(":scope > .dn-note")?.remove();
+  if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
+}
+
+/** @param {{titles: string[], rows: string[][]}} compared a row starts with what differs */
+function differences({ titles, rows }) {
+  const heads = ["what differs", ...titles].map((title) => element("th", { scope: "col" }, title));
+  const lines = rows.map(([name, ...cells]) => (
+    element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((cell) => element("td", {}, cell)))
+  ));
+  const head = element("thead", {}, element("tr", {}, ...heads));
+  const table = element("table", { class: "dn-table" }, head, element("tbody", {}, ...lines));
+  return element("div", { class: "dn-runs" }, table);
+}

@@ -1,0 +1,122 @@
+// A row of the table: what is known of a run, and what can be done with it.
+
+import { button, element } from "../dom.js";
+import { className, COLUMNS } from "./columns.js";
+
+/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { Column } from "./columns.js" */
+/** @import { Table } from "./table.js" */
+
+export class Row {
+  /**
+   * @param {Table} table
+   * @param {TableRun} run
+   */
+  constructor(table, run) {
+    this.table = table;
+    this.run = run;
+    this.tick = element("input", {
+      type: "checkbox", "aria-label": `compare run ${run.id}`, onchange: () => table.ticked(),
+    });
+    this.cells = COLUMNS.map((column) => element("td", { class: className(column) }));
+    /** @type {HTMLButtonElement} Delete or Stop */
+    this.last = button("", () => {});
+    this.actions = element("td", { class: "dn-deeds" });
+    const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
+    this.node = element("tr", {
+      tabindex: "-1",
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      onfocusin: () => table.visit(this),
+    }, ...parts);
+    this.buttons();
+  }
+
+  /**
+   * @param {TableRun} run
+   * @param {number} now
+   * @param {Column[]} columns those that are shown
+   */
+  show(run, now, columns) {
+    const ended = run.final !== this.run.final;
+    this.run = run;
+    this.node.dataset.state = run.state;
+    this.node.setAttribute("aria-label", `run ${run.id}, ${run.name}, ${run.state}`);
+    COLUMNS.forEach((column, place) => {
+      const cell = this.cells[place];
+      const text = column.text(run, now);
+      cell.hidden = !columns.includes(column);
+      if (cell.textContent === text) return;
+      cell.textContent = text;
+      cell.title = column.name === "layout" ? text : column.name === "state" ? run.error ?? "" : "";
+    });
+    if (ended) this.buttons();
+  }
+
+  buttons() {
+    const { run, table } = this;
+    const held = this.actions.contains(document.activeElement);
+    this.last = run.final
+      ? this.button("Delete", "Forget this run and remove its files", () => this.confirm())
+      : this.button("Stop", "Stop this run", () => this.stop());
+    this.actions.replaceChildren(
+      this.button("Log", "Show its state and log below the table", () => table.panels.log(run)),
+      this.button("Attach", "Show its state, log and charts below the table", () => table.panels.attach(run)),
+      this.last,
+    );
+    if (held) this.last.focus();
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   */
+  button(text, title, act) {
+    const tabindex = this.table.current === this ? 0 : -1;
+    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} run ${this.run.id}`, tabindex });
+  }
+
+  stop() {
+    this.last.disabled = true;
+    this.table.act(this.run, "cancel", `run ${this.run.id} is being stopped`);
+  }
+
+  /** Files are gone for good: ask first, where the button was, with the harmless answer at hand. */
+  confirm() {
+    const { id } = this.run;
+    const back = () => { this.buttons(); this.node.focus(); };
+    const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
+    const remove = button("Delete", () => this.table.act(this.run, "delete", `run ${id} is deleted`), {
+      class: "dn-chip dn-danger", title: `Delete run ${id} with its files`, "aria-label": `Yes, delete run ${id}`,
+    });
+    const question = element("span", { class: "dn-asked" }, `Delete run ${id} and its files?`);
+    this.actions.replaceChildren(question, remove, keep);
+    this.actions.onkeydown = (event) => { if (event.key === "Escape") back(); };
+    keep.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    /** @type {Record<string, number>} */
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.table.move(this, moves[event.key]);
+    else if (event.target !== this.node) return;
+    else if (event.key === "Enter") this.table.panels.log(this.run);
+    else if (event.key === " ") this.tick.click();
+    else if (event.key === "Delete" && this.run.final) this.confirm();
+    else return;
+    event.preventDefault();
+  }
+
+  /**
+   * Only the row that was visited last is on the way of the Tab key.
+   * @param {boolean} yes
+   */
+  reachable(yes) {
+    this.node.tabIndex = yes ? 0 : -1;
+    for (const it of /** @type {NodeListOf<HTMLElement>} */ (this.node.querySelectorAll("button, input"))) {
+      it.tabIndex = yes ? 0 : -1;
+    }
+  }
+}

@@ -1,0 +1,200 @@
+// Asking about a run: its server extension where there is one, which answers whatever the kernel is
+// doing, else the kernel.
+
+/** @import { Asking, Facts, Model, RunState } from "./protocol.d.ts" */
+/** @typedef {Record<string, string | number>} Query */
+/** @typedef {{resolve: (body: any) => void, reject: (error: Error) => void}} Waiting */
+
+const PROBE_AGAIN_MS = 5000;
+const KERNEL_IS_BUSY_AFTER_MS = 1000;
+
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+
+/** The address of the page's Jupyter server, with a slash at its end. */
+export function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [options]
+ */
+export async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+
+/** @param {unknown} error */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The other half has said no: its words are for the reader. */
+export class Refused extends Error {}
+
+/**
+ * Asks the server or the kernel about one run.
+ * @template {Asking} [State=Asking]
+ */
+export class Source {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    /** @type {boolean | null} whether the server answers; null before it was asked */
+    this.served = null;
+    /** @type {Map<string, Waiting>} */
+    this.waiting = new Map();
+    this.name = Math.random().toString(36).slice(2);  // tells its questions from others'
+    this.number = 0;
+    /** @type {number | null} */
+    this.waitingSince = null;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.again = undefined;
+    this.receiving = (/** @type {any} */ message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+
+  /** What is asked first, to see whether the server answers. */
+  get opening() { return "facts"; }
+
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {}
+
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+
+  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    this.again = setTimeout(() => { this.probed = this.probe(); }, PROBE_AGAIN_MS);
+  }
+
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : undefined;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === undefined) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+
+  close() {
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+}
+
+/** Knows the state of its run, from whoever told it last. */
+export class RunSource extends /** @type {typeof Source<RunState>} */ (Source) {
+  /** @param {Model<RunState>} model */
+  constructor(model) {
+    super(model);
+    /** @type {Partial<Facts>} */
+    this.facts = {};
+    /** @type {(() => void)[]} */
+    this.listeners = [];
+    this.learning = () => this.learn(model.get("facts"));
+    model.on("change:facts", this.learning);
+    this.learning();
+  }
+
+  /**
+   * @override
+   * @param {Partial<Facts>} facts
+   */
+  learn(facts) {
+    if (facts.state === undefined || (this.facts.now ?? 0) > (facts.now ?? 0)) return;
+    this.facts = facts;
+    for (const listener of this.listeners) listener();
+  }
+
+  /** @override */
+  close() {
+    super.close();
+    this.model.off("change:facts", this.learning);
+  }
+}
+
+/**
+ * @param {Query} query
+ * @returns {Record<string, string>}
+ */
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
