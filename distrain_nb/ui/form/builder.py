@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
 
 
-
 class FormWidget(anywidget.AnyWidget):
     """What the page shows, by `page/src/form/`. It sends what the user does; see `Form`."""
 

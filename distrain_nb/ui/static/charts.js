@@ -182,17 +182,6 @@ function asText(query) {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
 }
 
-// src/charts/colours.js
-function themeColours(place) {
-  const style = getComputedStyle(place);
-  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-  return {
-    text: colour("--jp-ui-font-color1", "#1f2328"),
-    ground: colour("--jp-layout-color0", "#fff"),
-    raised: colour("--jp-layout-color1", "#fff")
-  };
-}
-
 // src/charts/frame.js
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
 <style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
@@ -382,6 +371,36 @@ var PlotFrame = class {
   }
 };
 
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: colour("--jp-ui-font-color1", "#1f2328"),
+    ground: colour("--jp-layout-color0", "#fff"),
+    raised: colour("--jp-layout-color1", "#fff")
+  };
+}
+
+// src/charts/layout.js
+var NARROW = 560;
+var WIDE = 900;
+function layoutFor(layouts, { figure, width, mode, scale }) {
+  const columns = width < NARROW ? 1 : width < WIDE ? 2 : 3;
+  const layout = structuredClone(layouts[columns - 1]);
+  const { text, raised } = themeColours(figure);
+  layout.width = width;
+  layout.font.color = text;
+  layout.hoverlabel.font.color = text;
+  layout.hoverlabel.bgcolor = raised;
+  layout.uirevision = "the reader's";
+  for (const name of Object.keys(layout)) {
+    if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: mode, type: mode === "wall" ? "date" : "linear" });
+    if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: scale, type: scale });
+  }
+  return layout;
+}
+
 // src/charts/lines.js
 function numbers(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
@@ -466,8 +485,6 @@ function cell(text) {
 }
 
 // src/charts/charts.js
-var NARROW = 560;
-var WIDE = 900;
 var FINE_POINTS = 1e3;
 var SMOOTH_POINTS = 500;
 var POINTS_AT_ONCE = 1e5;
@@ -577,7 +594,7 @@ var Charts = class {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
     const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
-    this.plot.draw(data, this.layout(layouts), config);
+    this.plot.draw(data, layoutFor(layouts, this), config);
   }
   /**
    * The line with the finer points that there are of it.
@@ -608,22 +625,6 @@ var Charts = class {
       { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
       { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" }
     ];
-  }
-  /** @param {Shape["layouts"]} layouts one for each number of columns */
-  layout(layouts) {
-    const columns = this.width < NARROW ? 1 : this.width < WIDE ? 2 : 3;
-    const layout = structuredClone(layouts[columns - 1]);
-    const { text, raised } = themeColours(this.figure);
-    layout.width = this.width;
-    layout.font.color = text;
-    layout.hoverlabel.font.color = text;
-    layout.hoverlabel.bgcolor = raised;
-    layout.uirevision = "the reader's";
-    for (const name of Object.keys(layout)) {
-      if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: this.mode, type: this.mode === "wall" ? "date" : "linear" });
-      if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: this.scale, type: this.scale });
-    }
-    return layout;
   }
   // ---- Smoothing ---------------------------------------------------------------------------
   /**

@@ -2,8 +2,8 @@
 
 import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
 import { messageOf } from "../source.js";
-import { themeColours } from "./colours.js";
 import { PlotFrame } from "./frame.js";
+import { layoutFor } from "./layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "./lines.js";
 
 /** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
@@ -14,8 +14,6 @@ import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from 
  * @typedef {{lines?: Map<number, ChartLine>, smooth?: Map<number, ChartLine> | null, weight: number, at: number}} Range
  */
 
-const NARROW = 560;
-const WIDE = 900;
 const FINE_POINTS = 1000;
 const SMOOTH_POINTS = 500;
 const POINTS_AT_ONCE = 100000;
@@ -121,7 +119,7 @@ export class Charts {
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
     const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
-    this.plot.draw(data, this.layout(layouts), config);
+    this.plot.draw(data, layoutFor(layouts, this), config);
   }
 
   /**
@@ -154,23 +152,6 @@ export class Charts {
       { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
       { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" },
     ];
-  }
-
-  /** @param {Shape["layouts"]} layouts one for each number of columns */
-  layout(layouts) {
-    const columns = this.width < NARROW ? 1 : this.width < WIDE ? 2 : 3;
-    const layout = structuredClone(layouts[columns - 1]);
-    const { text, raised } = themeColours(this.figure);
-    layout.width = this.width;
-    layout.font.color = text;
-    layout.hoverlabel.font.color = text;
-    layout.hoverlabel.bgcolor = raised;
-    layout.uirevision = "the reader's";  // zoom stays when points come
-    for (const name of Object.keys(layout)) {
-      if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: this.mode, type: this.mode === "wall" ? "date" : "linear" });
-      if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: this.scale, type: this.scale });
-    }
-    return layout;
   }
 
   // ---- Smoothing ---------------------------------------------------------------------------

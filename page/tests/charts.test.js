@@ -1,0 +1,73 @@
+// A chart's numbers, without plotly.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
+import { ridges } from "../src/charts/ridges.js";
+
+/** @param {number[]} step */
+function line(...step) {
+  return { step, value: step.map((at) => at * 10), wall: step.map((at) => 1000 + at) };
+}
+
+test("numbers are read wherever they begin in what came", () => {
+  const bytes = new Uint8Array(1 + 8 + 8 + 8);
+  const at = (/** @type {ArrayBufferView} */ numbers, /** @type {number} */ place) => {
+    bytes.set(new Uint8Array(numbers.buffer), place);
+    return new DataView(bytes.buffer, place, 8);
+  };
+  const packed = {
+    step: at(Float64Array.of(2 ** 53), 1), wide: true,
+    value: at(Float32Array.of(0.5, 1.5), 9), seconds: at(Float32Array.of(0, 2), 17), began: 100,
+  };
+  const read = unpacked(packed);
+  assert.deepEqual([[...read.step], [...read.value], [...read.wall]], [[2 ** 53], [0.5, 1.5], [100, 102]]);
+});
+
+test("lines of an answer find their numbers; what is no number becomes NaN", () => {
+  /** @type {[string, string][]} */
+  const keys = [["a", "loss"], ["b", "loss"]];
+  const found = byNumber([{ run: "b", tag: "loss", step: [1], value: [null], wall_time: [null] }], keys);
+  assert.deepEqual([...found.keys()], [1]);
+  assert.deepEqual(found.get(1)?.value, [NaN]);
+});
+
+test("smoothing is not pulled towards zero and skips what is no number", () => {
+  assert.deepEqual(smoothed([4, 4, NaN, 4], 0.9).map((value) => Number(value.toFixed(9))), [4, 4, NaN, 4]);
+  const [, second] = smoothed([0, 1], 0.5);
+  assert.ok(Math.abs(second - 2 / 3) < 1e-12);
+});
+
+test("finer points take the place of those between them", () => {
+  const joined = refined(line(0, 10, 20, 30), line(9, 10, 11, 20));
+  assert.deepEqual(joined.step, [0, 9, 10, 11, 20, 30]);
+  assert.deepEqual(joined.value, [0, 90, 100, 110, 200, 300]);
+});
+
+test("the x axis is steps, seconds or the reader's time of day", () => {
+  assert.deepEqual(across(line(0, 1), "relative", 1000), [0, 1]);
+  const at = new Date(2026, 0, 2, 3, 4, 5).getTime() / 1000;
+  assert.deepEqual(across({ ...line(0), wall: [at] }, "wall", 0), ["2026-01-02T03:04:05.000"]);
+  assert.deepEqual(across({ ...line(0), wall: [NaN] }, "wall", 0), [null]);
+});
+
+test("what is seen of an axis is found in steps, with the point before it", () => {
+  assert.deepEqual(stepsWithin([line(0, 10, 20, 30)], "step", 0, [12, 22]), [10, 30]);
+  assert.deepEqual(stepsWithin([line(0, 10, 20, 30)], "relative", 1000, [0, 10]), [0, 20]);
+  const seen = across({ ...line(5, 6), wall: [0, 60] }, "wall", 0);
+  const stretch = /** @type {[string, string]} */ ([seen[0], seen[1]]);
+  assert.deepEqual(stepsWithin([{ ...line(5, 6), wall: [0, 60] }], "wall", 0, stretch), [5, 6]);
+  assert.equal(stepsWithin([line(0, 1)], "step", 0, [5, 6]), null);
+});
+
+test("a table quotes what would end a cell", () => {
+  const table = csv([{ run: 'a "b"', tag: "x,y", step: [1], value: [null], wall_time: [2] }]);
+  assert.equal(table, 'run,tag,step,wall_time,value\n"a ""b""","x,y",1,2,nan\n');
+});
+
+test("the newest hill stands in front", () => {
+  const told = { steps: [1, 2], edges: [0, 1, 2], counts: [[1, 0], [0, 4]], notes: [] };
+  const [hills, layout] = ridges(told, { width: 300, text: "black", ground: "white" });
+  assert.deepEqual(hills.map((hill) => hill.y[0]), [1, 0]);
+  assert.deepEqual([layout.yaxis.tickvals, layout.yaxis.ticktext], [[1, 0], ["1", "2"]]);
+});

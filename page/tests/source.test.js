@@ -1,0 +1,126 @@
+// Who is asked about a run: the server where one answers, else the kernel.
+
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { afterEach, beforeEach, test } from "node:test";
+import { Refused, RunSource } from "../src/source.js";
+
+/** A widget's model whose kernel answers what `answers` says. */
+class Kernel {
+  constructor() {
+    /** @type {Record<string, any>} */
+    this.state = { run: 3, home: "h", facts: { state: "running", now: 1 } };
+    /** @type {Map<string, (message: any) => void>} */
+    this.listeners = new Map();
+    /** @type {any[]} */
+    this.asked = [];
+    /** @type {object | null} null while it computes */
+    this.answer = { body: "kernel" };
+    this.widget_manager = null;
+  }
+
+  get(/** @type {any} */ name) { return this.state[name]; }
+  set() {}
+  save_changes() {}
+  on(/** @type {string} */ event, /** @type {(message: any) => void} */ listener) { this.listeners.set(event, listener); }
+  off(/** @type {string} */ event) { this.listeners.delete(event); }
+
+  send(/** @type {any} */ message) {
+    this.asked.push(message);
+    if (this.answer) this.listeners.get("msg:custom")?.({ kind: "answer", id: message.id, ...this.answer });
+  }
+}
+
+/** @type {import("node:http").Server} */
+let server;
+/** @type {{status: number, body: object}} */
+let response;
+/** @type {string[]} */
+let requests;
+
+beforeEach(async () => {
+  requests = [];
+  server = createServer((request, reply) => {
+    requests.push(`${request.headers.authorization} ${request.headers["x-xsrftoken"]} ${request.url}`);
+    reply.writeHead(response.status, { "content-type": "application/json" }).end(JSON.stringify(response.body));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(null)));
+  const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
+  const config = { baseUrl: `http://127.0.0.1:${port}/base`, token: "t" };
+  globalThis.document = /** @type {any} */ ({
+    cookie: "a=b; _xsrf=x", getElementById: () => ({ textContent: JSON.stringify(config) }),
+  });
+});
+
+afterEach(() => { server.closeAllConnections(); server.close(); });
+
+/** @param {Kernel} kernel */
+async function opened(kernel) {
+  const source = new RunSource(/** @type {any} */ (kernel));
+  await source.probed;
+  return source;
+}
+
+test("the server answers where it can", async () => {
+  response = { status: 200, body: { state: "succeeded", now: 5 } };
+  const kernel = new Kernel();
+  const source = await opened(kernel);
+  assert.deepEqual([source.served, source.facts.state], [true, "succeeded"]);
+  assert.deepEqual(await source.ask("log", { first: 2 }), response.body);
+  assert.equal(requests.at(-1), "token t x /base/distrain/runs/3/log?first=2&home=h");
+  assert.deepEqual(kernel.asked, []);
+  source.close();
+});
+
+test("the kernel answers where the server has no such run", async () => {
+  response = { status: 404, body: {} };
+  const source = await opened(new Kernel());
+  assert.equal(source.served, false);
+  assert.equal(await source.ask("log", { first: 2 }), "kernel");
+  source.close();
+});
+
+test("a server that goes away is followed by the kernel", async () => {
+  response = { status: 200, body: {} };
+  const kernel = new Kernel();
+  const source = await opened(kernel);
+  response = { status: 500, body: {} };
+  assert.equal(await source.ask("log", { first: 2 }), "kernel");
+  assert.deepEqual([source.served, kernel.asked[0].query], [false, { first: "2" }]);
+  source.close();
+});
+
+test("either's refusal has words for the reader", async () => {
+  response = { status: 200, body: {} };
+  const kernel = new Kernel();
+  kernel.answer = { error: "no such rank" };
+  const source = await opened(kernel);
+  response = { status: 400, body: { message: "not a pattern" } };
+  await assert.rejects(source.ask("search"), (error) => error instanceof Refused && error.message === "not a pattern");
+  await assert.rejects(source.askKernel("search", {}), (error) => error instanceof Refused && error.message === "no such rank");
+  source.close();
+});
+
+test("old facts are no news", async () => {
+  response = { status: 404, body: {} };
+  const source = await opened(new Kernel());
+  source.learn({ state: "failed", now: 9 });
+  source.learn({ state: "running", now: 8 });
+  assert.equal(source.facts.state, "failed");
+  source.close();
+});
+
+test("a kernel that owes an answer is busy after a while", async (t) => {
+  response = { status: 404, body: {} };
+  const kernel = new Kernel();
+  const source = await opened(kernel);
+  t.mock.timers.enable({ apis: ["Date"] });
+  kernel.answer = null;
+  source.askKernel("log", {});
+  assert.equal(source.kernelIsBusy, false);
+  t.mock.timers.tick(1001);
+  assert.equal(source.kernelIsBusy, true);
+  kernel.listeners.get("msg:custom")?.({ kind: "answer", id: kernel.asked[0].id, body: "" });
+  assert.equal(source.kernelIsBusy, false);
+  source.close();
+});
