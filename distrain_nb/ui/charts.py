@@ -215,7 +215,7 @@ def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> Charts
 
 
 def _shape(metrics: Metrics, lines: dict[Any, ChartLine]) -> dict[str, Any]:
-    """What plotly is told of the figure besides the points; a layout for each number of columns."""
+    """What plotly gets of the figure besides the points; a layout for each number of columns."""
     keys = figure.shown(metrics.keys)
     tags, series = figure.tags_of(keys), figure.series_of(keys)
     last = metrics.last()

@@ -73,12 +73,14 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
 
 def still_media(metrics: Metrics) -> str:
     """What else the event files have: hyperparameters whole, of the rest what there is."""
-    told = index(metrics.non_scalars)
-    kinds = [row["kind"] for row in told["rows"]]
+    contents = index(metrics.non_scalars)
+    kinds = [row["kind"] for row in contents["rows"]]
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
     words = [f"{', '.join(counts)}: %distrain attach {metrics.folder.name}"] if counts else []
-    parts = [f'<div class="dn-told">{html.escape(each)}</div>' for each in words + told["notes"]]
-    table = _hparams(told["hparams"]) if told["hparams"] else ""
+    parts = [
+        f'<div class="dn-told">{html.escape(each)}</div>' for each in words + contents["notes"]
+    ]
+    table = _hparams(contents["hparams"]) if contents["hparams"] else ""
     return f'<div class="distrain">{table}{"".join(parts)}</div>' if table or parts else ""
 
 
@@ -252,8 +254,8 @@ def _rules(name: str, key: str) -> str:
 
 
 def _notes(facts: Facts, metrics: Metrics) -> list[str]:
-    told = (facts.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
-    return [f"note: {note}" for note in told if note]
+    notes = (facts.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
+    return [f"note: {note}" for note in notes if note]
 
 
 def _tag_width(facts: Facts) -> int:

@@ -79,7 +79,7 @@ class LiveView:
             run=facts.id,
             home=fingerprint(home()),
             key=self.key,
-            facts=_told(facts),
+            facts=_facts_now(facts),
             batch=_batch(0, tail.whole(), tail.total, whole=True),
             waiting=True,
             kernel=kernel_id(),
@@ -93,9 +93,9 @@ class LiveView:
 
     def show(self, facts: Facts, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
-        told = _told(facts)
-        if {**self._run.facts, "now": told["now"]} != told:
-            self._run.facts = told
+        current = _facts_now(facts)
+        if {**self._run.facts, "now": current["now"]} != current:
+            self._run.facts = current
         self._behind = self._behind or changed
         self._beat()
         if is_watched(self._metrics.folder):
@@ -148,7 +148,7 @@ class LiveView:
         self._seq += 1
 
 
-def _told(facts: Facts) -> dict[str, Any]:
+def _facts_now(facts: Facts) -> dict[str, Any]:
     return {**facts.as_json(), "now": round(time.time(), 1)}
 
 

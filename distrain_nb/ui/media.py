@@ -13,7 +13,6 @@ import anywidget
 import traitlets
 
 from distrain_nb.run.pages.media import index
-from distrain_nb.server.doors import fingerprint
 from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 from distrain_nb.server.access import fingerprint
 

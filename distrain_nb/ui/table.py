@@ -64,8 +64,8 @@ class RunsTable:
         """What is said of the runs that have no row; empty where all have one."""
         count = len(self.summaries) - MOST_ROWS
         have = "has" if count == 1 else "have"
-        told = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
-        return told if count > 0 else ""
+        words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
+        return words if count > 0 else ""
 
     @property
     def _filed(self) -> bool:
@@ -116,23 +116,23 @@ def _live_mark() -> str:
 
 
 def _row(each: Summary, now: float) -> tuple[str, ...]:
-    told = each.facts
-    doing = f": {progress_text(told.progress, now)}" if told.progress else ""
+    facts = each.facts
+    doing = f": {progress_text(facts.progress, now)}" if facts.progress else ""
     return (
-        str(told.id),
-        told.name,
-        f"{SIGNS.get(told.state, '◌')} {told.state}{doing}",
-        ", ".join(filter(None, (told.where, told.size))),
+        str(facts.id),
+        facts.name,
+        f"{SIGNS.get(facts.state, '◌')} {facts.state}{doing}",
+        ", ".join(filter(None, (facts.where, facts.size))),
         each.layout,
         f"{each.best.tag} {brief(each.best.value)}" if each.best else "",
-        duration(told.elapsed(now)),
-        f"{duration(now - told.begin)} ago",
+        duration(facts.elapsed(now)),
+        f"{duration(now - facts.begin)} ago",
     )
 
 
 def _row_html(row: tuple[str, ...], summary: Summary) -> str:
-    told = summary.facts
+    facts = summary.facts
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(told.error)}"' if told.state == UNREADABLE else ""
+    why = f' title="{html.escape(facts.error)}"' if facts.state == UNREADABLE else ""
     cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
-    return f'<tr data-state="{told.state}">{"".join(cells)}</tr>'
+    return f'<tr data-state="{facts.state}">{"".join(cells)}</tr>'

@@ -43,8 +43,8 @@ def answers(widget: Any, answer: Answer) -> None:
     def asked(_: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "ask":
             query = {name: str(value) for name, value in message.get("query", {}).items()}
-            told = _told(answer, str(message.get("path")), query)
-            widget.send({"kind": "answer", "id": message["id"], **told})
+            reply = _reply(answer, str(message.get("path")), query)
+            widget.send({"kind": "answer", "id": message["id"], **reply})
 
     widget.on_msg(asked)
 
@@ -58,7 +58,7 @@ def about_run(folder: Path) -> Answer:
     return answered
 
 
-def _told(answer: Answer, path: str, query: dict[str, str]) -> dict[str, Any]:
+def _reply(answer: Answer, path: str, query: dict[str, str]) -> dict[str, Any]:
     try:
         return {"body": answer(path, query)}
     except (OptionError, RunNotFound) as error:

@@ -2,7 +2,7 @@
 
 /** @typedef {{node: HTMLElement, gone?: () => void}} Part what shows one item of a list */
 
-// On whatever has the focus: JupyterLab takes its keys (arrows, Enter, Space) for itself.
+// On whatever has the focus, itself: JupyterLab takes its keys (arrows, Enter, Space) otherwise.
 export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 
 /**

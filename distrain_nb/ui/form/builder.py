@@ -42,7 +42,7 @@ class FormWidget(anywidget.AnyWidget):
 class Form(traitlets.HasTraits):  # type: ignore[misc]
     """A layout and everything that can be done to it, from the page and from Python alike.
 
-    `layout` can be read, set and observed; `gradient_bytes` is what the traffic is told for.
+    `layout` can be read, set and observed; `gradient_bytes` is what the traffic is reckoned for.
     Saved layouts are in `folder`, as seen from the kernel's.
     """
 

@@ -215,7 +215,8 @@ var Files = class {
       oninput: () => this.#typed(),
       onclick: () => this.#open(this.saved),
       onblur: () => this.list.close(),
-      onkeydown: (event) => this.#pressed(event)
+      onkeydown: (event) => this.#pressed(event),
+      ...OWN_KEYS
     });
     this.list = new OptionList(this.input, (name) => {
       this.input.value = name;
@@ -371,7 +372,8 @@ var Field = class {
       oninput: () => this.typed(),
       onfocus: () => this.focused(),
       onblur: () => this.blurred(),
-      onkeydown: (event) => this.pressed(event)
+      onkeydown: (event) => this.pressed(event),
+      ...OWN_KEYS
     });
     this.box = element("span", { class: "dn-box" }, this.input);
     this.node = element("div", { class: `dn-field dn-${view.name}` }, this.label, this.box);
@@ -515,7 +517,7 @@ var Places = class {
   #added(place, title) {
     const id = uid("place");
     const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
-    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose });
+    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose, ...OWN_KEYS });
     this.radios.set(place, radio);
     this.node.append(element("span", {}, radio, element("label", { for: id }, title)));
     return radio;
@@ -673,10 +675,10 @@ var Preview = class {
       "aria-label": "The same in other forms",
       onkeydown: (event) => this.#pressed(event)
     });
-    this.code = element("pre", { class: "dn-code", tabindex: "0" });
+    this.code = element("pre", { class: "dn-code", tabindex: "0", ...OWN_KEYS });
     this.copy = button("Copy", () => this.#copied(), { class: "dn-button dn-copy" });
     this.lost = element("p", { class: "dn-lost" });
-    this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true });
+    this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true, ...OWN_KEYS });
     this.paste = element(
       "div",
       { class: "dn-paste" },
@@ -840,7 +842,8 @@ var Traffic = class {
       autocomplete: "off",
       "data-own-undo": true,
       oninput: () => form.send("gradient", { text: this.input.value }),
-      onblur: () => this.update(form.view)
+      onblur: () => this.update(form.view),
+      ...OWN_KEYS
     });
     this.rows = element("tbody");
     const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));

@@ -1,7 +1,7 @@
 // Fields: an input with its label. What is typed goes to the kernel at every keystroke; what the
 // kernel says is shown unless the user is just typing something else here.
 
-import { element, uid } from "../dom.js";
+import { element, OWN_KEYS, uid } from "../dom.js";
 import { matching, OptionList } from "./combobox.js";
 
 /** @import { FieldView, Option } from "../protocol.d.ts" */
@@ -38,6 +38,7 @@ export class Field {
       onfocus: () => this.focused(),
       onblur: () => this.blurred(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.pressed(event),
+      ...OWN_KEYS,
     });
     this.box = element("span", { class: "dn-box" }, this.input);
     this.node = element("div", { class: `dn-field dn-${view.name}` }, this.label, this.box);

@@ -1,6 +1,6 @@
 // The saved layouts, and the way into a cell.
 
-import { button, copy, element, uid, write } from "../dom.js";
+import { button, copy, element, OWN_KEYS, uid, write } from "../dom.js";
 import { OptionList } from "./combobox.js";
 
 /** @import { Files as FilesView, FormState, Model, Option } from "../protocol.d.ts" */
@@ -29,6 +29,7 @@ export class Files {
       onclick: () => this.#open(this.saved),
       onblur: () => this.list.close(),
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
+      ...OWN_KEYS,
     });
     this.list = new OptionList(this.input, (name) => {
       this.input.value = name;

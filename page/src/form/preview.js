@@ -1,6 +1,6 @@
 // The layout in every form that it can be copied in.
 
-import { arrange, button, copy, element, keyed, uid, write } from "../dom.js";
+import { arrange, button, copy, element, keyed, OWN_KEYS, uid, write } from "../dom.js";
 
 /** @import { Part } from "../dom.js" */
 /** @import { FormView } from "../protocol.d.ts" */
@@ -24,10 +24,10 @@ export class Preview {
       class: "dn-tabs", role: "tablist", "aria-label": "The same in other forms",
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#pressed(event),
     });
-    this.code = element("pre", { class: "dn-code", tabindex: "0" });
+    this.code = element("pre", { class: "dn-code", tabindex: "0", ...OWN_KEYS });
     this.copy = button("Copy", () => this.#copied(), { class: "dn-button dn-copy" });
     this.lost = element("p", { class: "dn-lost" });
-    this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true });
+    this.text = element("textarea", { id: uid("paste"), rows: "7", spellcheck: "false", "data-own-undo": true, ...OWN_KEYS });
     this.paste = element(
       "div",
       { class: "dn-paste" },

@@ -1,6 +1,6 @@
 // Where the job runs, and its settings.
 
-import { arrange, button, element, keyed, uid, write } from "../dom.js";
+import { arrange, button, element, keyed, OWN_KEYS, uid, write } from "../dom.js";
 import { Field } from "./fields.js";
 import { Notes } from "./notes.js";
 
@@ -32,7 +32,7 @@ export class Places {
   #added(place, title) {
     const id = uid("place");
     const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
-    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose });
+    const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose, ...OWN_KEYS });
     this.radios.set(place, radio);
     this.node.append(element("span", {}, radio, element("label", { for: id }, title)));
     return radio;

@@ -1,6 +1,6 @@
 // The middle: what it adds up to, the picture, and everything that was found.
 
-import { arrange, button, element, keyed, uid, write } from "../dom.js";
+import { arrange, button, element, keyed, OWN_KEYS, uid, write } from "../dom.js";
 import { keyOf, repairButton } from "./notes.js";
 
 /** @import { Part } from "../dom.js" */
@@ -112,6 +112,7 @@ export class Traffic {
       "data-own-undo": true,
       oninput: () => form.send("gradient", { text: this.input.value }),
       onblur: () => this.update(form.view),
+      ...OWN_KEYS,
     });
     this.rows = element("tbody");
     const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));
