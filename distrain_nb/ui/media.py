@@ -13,8 +13,8 @@ import anywidget
 import traitlets
 
 from distrain_nb.run.pages.media import index
-from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 from distrain_nb.server.access import fingerprint
+from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 
 if TYPE_CHECKING:
     from distrain_nb.ui.lines import Metrics
