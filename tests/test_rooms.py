@@ -1,12 +1,23 @@
-"""A room imports only from rooms below it."""
+"""A room imports only from rooms below it, and nothing in the house stands in a circle."""
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-PACKAGE = Path(__file__).parents[1] / "distrain_nb"
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What the package itself offers is a name for things in the rooms; anybody may say it.
+FRONT = "distrain_nb"
+PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
@@ -14,51 +25,123 @@ ROOMS = (
     "cluster", "program", "secrets", "layout", "config", "errors", "findings", "worker",
 )  # fmt: skip
 
-# What the package itself offers is a name for things in the rooms; anybody may say it.
-FRONT = "distrain_nb"
+# A floor is a package inside a room; one this deep in names is the deepest that there is.
+DEEPEST = 4
+
+_NAMED = re.compile(rf"\b{FRONT}(?:\.\w+)+")
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in PACKAGE.rglob("*.py")}
 
 
 def room(module: str) -> str:
     return module.split(".")[1] if "." in module else FRONT
 
 
-def imports(path: Path) -> set[str]:
-    """The package's modules that a file names in its imports, inside functions too."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == FRONT:
-            found |= {f"{FRONT}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
-            found.add(node.module)
-        elif isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        assert not (isinstance(node, ast.ImportFrom) and node.level), f"relative import in {path}"
-    return {name for name in found if name.split(".")[0] == FRONT}
+@cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
-def modules() -> list[tuple[str, Path]]:
-    paths = [path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py"]
-    return [(path.relative_to(PACKAGE).parts[0].removesuffix(".py"), path) for path in paths]
+def imported(node: ast.AST) -> list[str]:
+    """The modules that an import is of: of `from x import y`, `x.y` where that is one, else `x`."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    assert not node.level, f"a relative import: {ast.unparse(node)}"
+    names = [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name if name in MODULES else str(node.module) for name in names]
+
+
+def ours(modules: list[str]) -> list[str]:
+    return [name for name in modules if name.split(".")[0] == FRONT]
+
+
+def imports(module: str) -> set[str]:
+    """The package's modules that a module imports, for its annotations and in functions too."""
+    return {name for node in ast.walk(tree(module)) for name in ours(imported(node))}
+
+
+def needs(module: str) -> set[str]:
+    """Those that it imports at some time when it runs."""
+    found: set[str] = set()
+    todo: list[ast.AST] = [tree(module)]
+    while todo:
+        node = todo.pop()
+        found |= set(ours(imported(node)))
+        annotating = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        todo += node.orelse if annotating else ast.iter_child_nodes(node)
+    return found
+
+
+def strings(module: str) -> Iterator[str]:
+    """The texts of a module, without its documentation."""
+    told = {
+        id(node.body[0].value)
+        for node in ast.walk(tree(module))
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.value
+
+
+def named(module: str) -> set[str]:
+    """The package's modules that a module's texts name: programs to start, entry points."""
+    return {name for text in strings(module) for name in _NAMED.findall(text)}
+
+
+def circle(depth: int) -> list[str]:
+    """Packages and modules of the rooms that need each other, by names of that many parts."""
+    graph: dict[str, set[str]] = {}
+    for module in MODULES:
+        whole = ".".join(module.split(".")[:depth])
+        others = {".".join(name.split(".")[:depth]) for name in needs(module)}
+        graph.setdefault(whole, set()).update(others - {whole, FRONT})
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as found:
+        return list(found.args[1])
+    return []
+
+
+def above(module: str, others: set[str]) -> list[str]:
+    """Those of other modules that are in a room above a module's own."""
+    height = ROOMS.index(room(module))
+    return [name for name in others if room(name) in ROOMS and ROOMS.index(room(name)) < height]
 
 
 def test_every_module_has_a_room() -> None:
-    assert {name for name, _ in modules()} <= set(ROOMS)
+    assert {room(module) for module in MODULES} <= {*ROOMS, FRONT}
+    assert max(name.count(".") + 1 for name in MODULES) == DEEPEST
 
 
-def test_rooms_import_downwards_only() -> None:
+@pytest.mark.parametrize("look", [imports, named])
+def test_rooms_know_only_rooms_below(look) -> None:  # type: ignore[no-untyped-def]
     wrong = [
-        f"{path.relative_to(PACKAGE)} imports {imported}"
-        for name, path in modules()
-        for imported in imports(path)
-        if room(imported) in ROOMS and ROOMS.index(room(imported)) < ROOMS.index(name)
+        f"{module} has {name}"
+        for module in MODULES
+        if module != FRONT
+        for name in above(module, look(module))
     ]
     assert not wrong
 
 
+@pytest.mark.parametrize("depth", range(2, DEEPEST + 1))
+def test_nothing_stands_in_a_circle(depth: int) -> None:
+    """Neither rooms, nor their floors, nor modules; annotations may name what is above."""
+    assert not circle(depth)
+
+
 def test_the_worker_starts_with_only_the_standard_library() -> None:
-    for path in [*(PACKAGE / "worker").rglob("*.py"), PACKAGE / "__init__.py"]:
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            tops = {name.split(".")[0] for name in names}
-            assert tops <= {*sys.stdlib_module_names, FRONT}, f"{path.name} imports {tops}"
+    for module in [FRONT, *(name for name in MODULES if room(name) == "worker")]:
+        tops = {name.split(".")[0] for node in tree(module).body for name in imported(node)}
+        assert tops <= {*sys.stdlib_module_names, FRONT}, f"{module} imports {tops}"
