@@ -8,11 +8,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.api.keywords import with_options
-from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
-from distrain_nb.backends.plugins import find
+from distrain_nb.backends.base import AnyBackend, AnyJob, HasSDK, Job, Plan
+from distrain_nb.backends.plugins import all_backends, find
 from distrain_nb.cluster import framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed, OptionError, RunNotReady, StoreError
+from distrain_nb.errors import (
+    CaptureError,
+    CheckFailed,
+    OptionError,
+    RunNotFound,
+    RunNotReady,
+    StoreError,
+    shown,
+)
 from distrain_nb.findings import errors
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
@@ -207,9 +215,45 @@ def compare(*runs: Run | str | int) -> Comparison:
     return side_by_side(run if isinstance(run, Run) else attach(run) for run in runs)
 
 
-def attach(run: str | int = "last") -> Run:
-    """The run of that number or name, whoever started it. Raises RunNotFound."""
-    return Run(Store().get(str(run)))
+def attach(run: object = "last") -> Run:
+    """The run of that number or name, whoever started it; or of a job of a cloud's own SDK.
+
+    Such a job is an `aiplatform.CustomJob`, a training job (pipeline), SageMaker's
+    `sagemaker.core.resources.TrainingJob`, or its resource name or ARN. One that is on no list yet
+    becomes a run: with the job's state, log and links, and `cancel`. Not there is what only our
+    worker writes: `results`, `resources`, lines by rank, and metrics but for those that SageMaker's
+    metric definitions find in the log.
+
+    Raises RunNotFound for another name, OptionError for another object, StoreError.
+    """
+    if isinstance(run, str | int):
+        try:
+            return Run(Store().get(str(run)))
+        except RunNotFound:
+            if "/" not in str(run):
+                raise
+    for backend in all_backends():
+        if not isinstance(backend, HasSDK):
+            continue
+        foreign = backend.foreign(run)
+        if foreign is not None:
+            return _followed(backend, run, foreign.name.rpartition("/")[2])
+    if isinstance(run, str):
+        raise RunNotFound(f"no run {run!r}, and no job of a cloud is called so")
+    raise OptionError(f"{shown(run)} is neither a run's number or name nor a cloud's training job")
+
+
+def _followed(backend: HasSDK, job: object, title: str) -> Run:
+    """The run that is that job; a new one if there is none."""
+    store = Store()
+    for record in store.all():
+        with suppress(OSError, ValueError, KeyError, TypeError):  # another's folder may be damaged
+            if record.backend == backend.name and backend.stands_for(job, record.folder):
+                return Run(record)
+    title = f"job-{title}" if title.isdecimal() else title
+    record = store.add(title, backend.name, "", f"--on {backend.name}")
+    backend.follow(job, record.folder)
+    return Run(record)
 
 
 def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:

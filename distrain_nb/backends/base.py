@@ -5,7 +5,16 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Generic,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    runtime_checkable,
+)
 
 from distrain_nb.config import Config
 
@@ -126,6 +135,26 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     def checks(self) -> Iterable[Check]:
         """What `%distrain doctor` says of it. Starts nothing, and asks no service."""
         return ()
+
+
+@runtime_checkable
+class HasSDK(Protocol):
+    """What a backend has besides whose cloud has an SDK with objects for jobs."""
+
+    name: str
+
+    def sdk_job(self, handle: Handle, folder: Path) -> Any:
+        """The SDK's object for the job of a run. Raises DistrainError where there is none."""
+
+    def foreign(self, job: object) -> Any:
+        """What `job` stands for, an object of the SDK or a resource's name, with its `name`; None
+        if it is none of this cloud's."""
+
+    def stands_for(self, job: object, folder: Path) -> bool:
+        """Whether the run in that folder is that job."""
+
+    def follow(self, job: object, folder: Path) -> None:
+        """Bring log and state of a job that the SDK has started into a run's folder."""
 
 
 AnyBackend: TypeAlias = "Backend[Any, Any]"

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.submission import read_links
 from distrain_nb.errors import (
@@ -199,6 +200,23 @@ class Run:
         """Where its job and folders are in a cloud, by what they are called; empty for others."""
         with self._readable():
             return read_links(self.folder)
+
+    def sdk_job(self) -> Any:
+        """The object that the cloud's own SDK has for its job, as of now: `aiplatform.CustomJob` on
+        Vertex AI, `aiplatform.CustomTrainingJob` with `pipeline`, and on SageMaker
+        `sagemaker.core.resources.TrainingJob` (the extra `sagemaker-sdk`).
+
+        Raises RunNotReady before the service has named the job and for a rehearsal, whose service
+        has gone; OptionError for a run on this machine; DistrainError where the SDK isn't
+        installed, or the service refuses.
+        """
+        backend = self._backend
+        if not isinstance(backend, HasSDK):
+            raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
+        try:
+            return backend.sdk_job(dict(self.record.handle), self.folder)
+        except RunNotReady as wrong:
+            raise RunNotReady(f"run {self.id} has no job of an SDK: {wrong}") from None
 
     def metrics(self) -> pd.DataFrame:
         """A row for each step, a column for each metric."""

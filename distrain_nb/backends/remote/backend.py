@@ -77,7 +77,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         Submission(self.name, plan.told(), processes, kernel, job.options.rehearse).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-        _start(folder)
+        start_carrier(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """As it is in the folder; a carrier that is gone is started again."""
@@ -85,7 +85,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             return Status.current(folder)  # nobody can go on with it
         status = Status.read(folder)
         if not status.state.final and not status.answered_for and _may_start(folder):
-            _start(folder)
+            start_carrier(folder)
         return status
 
     def cancel(self, handle: Handle, folder: Path) -> None:
@@ -97,7 +97,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         """Ask again for what could not be fetched when the job had ended; what is still missing,
         and why. What a rehearsal left went with it."""
         if Journal.read(folder).missing and not handle.get("rehearsal"):
-            _start(folder).wait()
+            start_carrier(folder).wait()
         return Journal.read(folder).missing
 
 
@@ -110,7 +110,8 @@ def _readable(options: RemoteOptions) -> dict[str, str]:
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
 
 
-def _start(folder: Path) -> subprocess.Popen[bytes]:
+def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
+    """Start the process that carries the run of a folder, and outlives this one."""
     command = [sys.executable, "-m", CARRIER, str(folder)]
     with (folder / CARRIER_LOG).open("ab") as log:
         process = subprocess.Popen(

@@ -6,10 +6,11 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.sdk import ForeignJob, SdkRemoteBackend
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
+from distrain_nb.backends.sagemaker.sdk import foreign, sdk_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.service import SageMakerService
 
 
-class SageMakerBackend(RemoteBackend[SageMakerOptions, "SageMakerPlan"]):
+class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
     """Jobs in AWS, which a cell does not wait for."""
 
     name = "sagemaker"
@@ -56,6 +57,17 @@ class SageMakerBackend(RemoteBackend[SageMakerOptions, "SageMakerPlan"]):
 
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
         """A job on SageMaker, or on the stand-in that listens at `endpoints`."""
+        if told.get("foreign"):
+            from distrain_nb.backends.sagemaker.followed import ForeignService
+
+            return ForeignService(told, endpoints)
         from distrain_nb.backends.sagemaker.service import SageMakerService
 
         return SageMakerService(told, endpoints)
+
+    def foreign(self, job: object) -> ForeignJob | None:
+        """The job that an object of the SDK, or its name, stands for."""
+        return foreign(job)
+
+    def _object(self, name: str, told: Mapping[str, Any]) -> Any:
+        return sdk_object(name, told["region"])

@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.backend import RemoteBackend
+from distrain_nb.backends.remote.sdk import ForeignJob, SdkRemoteBackend
 from distrain_nb.backends.vertex.options import VertexOptions
+from distrain_nb.backends.vertex.sdk import foreign, sdk_object
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.service import VertexService
 
 
-class VertexBackend(RemoteBackend[VertexOptions, "VertexPlan"]):
+class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
     """Jobs in Google Cloud, which a cell does not wait for."""
 
     name = "vertex"
@@ -59,6 +60,17 @@ class VertexBackend(RemoteBackend[VertexOptions, "VertexPlan"]):
 
     def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> VertexService:
         """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""
+        if told.get("foreign"):
+            from distrain_nb.backends.vertex.followed import ForeignService
+
+            return ForeignService(told, endpoints)
         from distrain_nb.backends.vertex.service import VertexService
 
         return VertexService(told, endpoints)
+
+    def foreign(self, job: object) -> ForeignJob | None:
+        """The job that an object of the SDK, or its name, stands for."""
+        return foreign(job)
+
+    def _object(self, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ARG002
+        return sdk_object(name)

@@ -1,0 +1,98 @@
+"""Jobs of a cloud's own SDK: those of our runs for it, and those that it has started for us."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.remote.backend import (
+    RemoteBackend,
+    RemotePlanT,
+    start_carrier,
+)
+from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.errors import DistrainError, RunNotReady
+from distrain_nb.worker.files.status import State, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Handle
+    from distrain_nb.backends.remote.service import Stored
+
+
+@dataclass(frozen=True)
+class ForeignJob:
+    """A job by the `name` that its service has for it; `told` is what its service is made of."""
+
+    name: str
+    told: Mapping[str, Any]
+
+
+class NoOutput:
+    """The output folder of a job that our worker doesn't write for."""
+
+    def objects(self, below: str) -> Sequence[Stored]:  # noqa: ARG002
+        """None."""
+        return ()
+
+    def read(self, name: str, start: int, end: int) -> bytes:
+        """Raises DistrainError: there are no objects."""
+        raise DistrainError(f"no object {name!r} ({start} to {end}): the job is not one of ours")
+
+
+class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
+    """A remote backend whose cloud has an SDK with objects for jobs."""
+
+    @abstractmethod
+    def foreign(self, job: object) -> ForeignJob | None:
+        """The job that an object of the SDK, or a resource's name, stands for; None for others."""
+
+    @abstractmethod
+    def _object(self, name: str, told: Mapping[str, Any]) -> Any:
+        """The SDK's object for the job of that name. Raises DistrainError."""
+
+    def sdk_job(self, handle: Handle, folder: Path) -> Any:
+        """Raises RunNotReady before the service has named the job and for a rehearsal, whose
+        service has gone; DistrainError where the SDK isn't installed, or the service says no."""
+        if handle.get("rehearsal"):
+            raise RunNotReady("it was a rehearsal: the cloud has no job of it")
+        name = Journal.read(folder).job
+        if not name:
+            raise RunNotReady("the service has no job of it yet")
+        return self._object(name, Submission.read(folder).told)
+
+    def stands_for(self, job: object, folder: Path) -> bool:
+        """Whether the run in that folder is that job."""
+        foreign = self.foreign(job)
+        if foreign is None or Journal.read(folder).job != foreign.name:
+            return False
+        told = Submission.read(folder).told
+        return bool(told["region"] == foreign.told["region"])
+
+    def follow(self, job: object, folder: Path) -> None:
+        """Bring the log and state of a job that the SDK has started into a run's folder."""
+        foreign = self.foreign(job)
+        if foreign is None:
+            raise DistrainError(f"{job!r} is no job of {self.name}")
+        self._write(foreign, folder)
+        start_carrier(folder)
+
+    def _write(self, foreign: ForeignJob, folder: Path) -> None:
+        Submission(self.name, {**foreign.told, "foreign": True}, ()).write(folder)
+        Journal(request={}, sent=time.time(), job=foreign.name).write(folder)
+        Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)
+
+
+@contextmanager
+def needing(extra: str) -> Iterator[None]:
+    """An SDK that isn't installed is a DistrainError that says how to install it."""
+    try:
+        yield
+    except ImportError as wrong:
+        raise DistrainError(f"{wrong}: pip install 'distrain-nb[{extra}]'") from wrong

@@ -1,0 +1,41 @@
+"""A job that the cloud's own SDK has started, followed from here."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.remote.sdk import NoOutput
+from distrain_nb.backends.sagemaker.client import plain_words
+from distrain_nb.backends.sagemaker.service import SageMakerService
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ForeignService(SageMakerService):
+    """A job that the SDK has started: its state, its log, its metric definitions, its end."""
+
+    @cached_property
+    def output(self) -> Any:
+        """Empty: only our worker writes event files and results where we look for them."""
+        return NoOutput()
+
+    def log(self, job: str, cursor: Any, *, last: bool) -> Any:
+        """The lines since the cursor, with the metrics that the job's definitions find in them."""
+        return self._described.log(job, cursor, last=last)
+
+    @cached_property
+    def _described(self) -> SageMakerService:
+        """With what the service says that the job was asked for."""
+        with plain_words("ask what the job runs on"):
+            asked = self._client("sagemaker").describe_training_job(
+                TrainingJobName=self.told["job"]
+            )
+        return SageMakerService({**self.told, "request": asked}, self.endpoints)
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """The job and its log in the console."""
+        told = {**self.told, "bucket": "none", "run": ""}
+        links = SageMakerService(told, self.endpoints).links(job)
+        return {name: link for name, link in links.items() if name in ("job", "log")}

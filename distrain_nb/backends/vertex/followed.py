@@ -1,0 +1,25 @@
+"""A job that the cloud's own SDK has started, followed from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.remote.sdk import NoOutput
+from distrain_nb.backends.vertex.service import VertexService
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ForeignService(VertexService):
+    """A job that the SDK has started: its state, its log, its end."""
+
+    @property
+    def output(self) -> Any:
+        """Empty: only our worker writes event files and results where we look for them."""
+        return NoOutput()
+
+    def links(self, job: str) -> Mapping[str, str]:
+        """The job and its log in the console."""
+        told = VertexService({**self.told, "bucket": "", "run": ""}, self.endpoints).links(job)
+        return {name: link for name, link in told.items() if name in ("job", "log")}

@@ -1,0 +1,47 @@
+"""Jobs as google-cloud-aiplatform knows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from distrain_nb.backends.remote.sdk import ForeignJob, needing
+
+_NAME = re.compile(
+    r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"
+    r"/(?P<kind>customJobs|trainingPipelines)/\d+"
+)
+
+
+def foreign(job: object) -> ForeignJob | None:
+    """The job of an `aiplatform.CustomJob`, a training job (pipeline), or its resource name."""
+    found = _NAME.fullmatch(job if isinstance(job, str) else _resource_name(job))
+    if found is None:
+        return None
+    pipeline = found["kind"] == "trainingPipelines"
+    told = {"project": found["project"], "region": found["region"], "pipeline": pipeline}
+    return ForeignJob(found[0], told)
+
+
+def sdk_object(name: str) -> Any:
+    """The `CustomJob`, or for a pipeline the `CustomTrainingJob`, of a resource name.
+
+    Raises DistrainError.
+    """
+    with needing("vertex"):
+        from google.cloud import aiplatform
+
+        from distrain_nb.backends.vertex.client import plain_words
+    place = _NAME.fullmatch(name)
+    assert place is not None, name
+    pipeline = place["kind"] == "trainingPipelines"
+    kind = aiplatform.CustomTrainingJob if pipeline else aiplatform.CustomJob
+    with plain_words("ask for the job"):
+        return kind.get(name, project=place["project"], location=place["region"])
+
+
+def _resource_name(job: object) -> str:
+    try:
+        return str(getattr(job, "resource_name", ""))
+    except RuntimeError:  # the SDK's: it has not been submitted
+        return ""
