@@ -36,7 +36,7 @@ CLOUDS = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path / "home"))
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "my-project")
-    monkeypatch.setattr(backend, "_start", lambda folder, _: None)
+    monkeypatch.setattr(backend, "start_carrier", lambda folder: None)
 
 
 def submitted(cloud: str, *env: str) -> Run:

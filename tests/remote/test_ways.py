@@ -56,7 +56,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     (package / ".env").write_text("A=1")
     (package / ".git-credentials").write_text("https://ada:pw@example.com")
     folders: list[Path] = []
-    monkeypatch.setattr(backend, "_start", lambda folder, _: folders.append(folder))
+    monkeypatch.setattr(backend, "start_carrier", lambda folder: folders.append(folder))
     return folders
 
 

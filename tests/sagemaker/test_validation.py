@@ -141,18 +141,18 @@ def test_cloud_build_is_elsewhere() -> None:
 
 
 UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
-    "a label": ({"label": ("team",)}, "--label can't be 'team'; write NAME=VALUE"),
+    "a label": ({"label": ("team",)}, "invalid --label 'team': expected NAME=VALUE"),
     "a variable": ({"env": ("A-B=1",)}, "invalid --env 'A-B': expected NAME=VALUE"),
     "our hyperparameter": ({"hyperparameter": ("sagemaker_program=x",)}, "the containers' own"),
     "a metric": ({"metric": ("loss=loss=(",)}, "--metric loss: 'loss=('"),
     "a metric without a group": ({"metric": ("loss=loss",)}, "has 0 groups"),
-    "a time": ({"keep_alive": "soon"}, "--keep-alive can't be 'soon'"),
-    "attempts": ({"attempts": "some"}, "--attempts can't be 'some'"),
-    "a channel": ({"channel": ("train",)}, "--channel can't be 'train'; write NAME=URI"),
+    "a time": ({"keep_alive": "soon"}, "invalid --keep-alive 'soon'"),
+    "attempts": ({"attempts": "some"}, "invalid --attempts 'some'"),
+    "a channel": ({"channel": ("train",)}, "invalid --channel 'train': expected NAME=URI"),
     "a bucket of Google": ({"channel": ("a=gs://b/p",)}, "write s3://BUCKET/PREFIX"),
-    "a mode": ({"channel": ("a=s3://b/p,mode=Fast",)}, "mode can't be 'Fast'"),
+    "a mode": ({"channel": ("a=s3://b/p,mode=Fast",)}, "invalid mode 'Fast'"),
     "an extra": ({"channel": ("a=s3://b/p,shard",)}, "no 'shard' here"),
-    "a seed": ({"channel": ("a=s3://b/p,shuffle=x",)}, "shuffle can't be 'x'"),
+    "a seed": ({"channel": ("a=s3://b/p,shuffle=x",)}, "invalid shuffle 'x'"),
     "two manifests": ({"channel": ("a=s3://b/p,manifest,augmented",)}, "either plain or"),
     "an augmented file": (
         {"channel": ("a=s3://b/p,augmented,attributes=x",)}, "mode=Pipe only",

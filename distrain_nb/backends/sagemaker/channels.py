@@ -42,7 +42,7 @@ class Channel:
         uri, *extras = rest.split(",")
         scheme, colon, _ = uri.partition("://")
         if not name or not equals or not colon:
-            raise OptionError(f"--{option} can't be {text!r}; write {FORM}")
+            raise OptionError(f"invalid --{option} {text!r}: expected {FORM}")
         if scheme not in ("s3", *FILE_SYSTEMS):
             allowed = "s3://BUCKET/PREFIX, fsx://FILESYSTEM/PATH or efs://FILESYSTEM/PATH"
             raise OptionError(f"--{option} {name}={uri}: write {allowed}")
@@ -115,9 +115,9 @@ class Channel:
     def _wrong(self) -> Iterator[str]:
         """What the service would refuse, in plain words."""
         if self.mode and self.mode not in MODES:
-            yield f"mode can't be {self.mode!r}; write one of {', '.join(MODES)}"
+            yield f"invalid mode {self.mode!r}: expected one of {', '.join(MODES)}"
         if not self.values.get("shuffle", "0").isdecimal():
-            yield f"shuffle can't be {self.values['shuffle']!r}; write a number, the seed"
+            yield f"invalid shuffle {self.values['shuffle']!r}: expected a number, the seed"
         if self.flags >= {"manifest", "augmented"}:
             yield "a manifest is either plain or augmented"
         yield from self._wrong_system() if self.needs_vpc else self._wrong_objects()

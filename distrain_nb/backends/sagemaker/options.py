@@ -109,7 +109,7 @@ def hyperparameters(texts: Iterable[str]) -> dict[str, Any]:
         name, value = _pair(text, "hyperparameter")
         if name.startswith("sagemaker_"):
             raise OptionError(
-                f"--hyperparameter can't be {text!r}: names with sagemaker_ are the containers' own"
+                f"invalid --hyperparameter {text!r}: names with sagemaker_ are the containers' own"
             )
         found[name] = _literal(value)
     return found
@@ -147,7 +147,7 @@ def keep_alive(text: str) -> int | None:
         return seconds(text)
     except ValueError:
         raise OptionError(
-            f"--keep-alive can't be {text!r}; write a duration such as 30m, 1h, or seconds"
+            f"invalid --keep-alive {text!r}: expected a duration such as 30m, 1h, or seconds"
         ) from None
 
 
@@ -156,7 +156,7 @@ def attempts(text: str) -> int | None:
     if not text:
         return None
     if not text.isdecimal():
-        raise OptionError(f"--attempts can't be {text!r}; write a number")
+        raise OptionError(f"invalid --attempts {text!r}: expected a number")
     return int(text)
 
 
@@ -164,7 +164,7 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not name or not equals:
         form = "NAME=REGEX" if option == "metric" else "NAME=VALUE"
-        raise OptionError(f"--{option} can't be {text!r}; write {form}")
+        raise OptionError(f"invalid --{option} {text!r}: expected {form}")
     return name, value
 
 

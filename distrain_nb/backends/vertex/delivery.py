@@ -28,14 +28,14 @@ runpy.run_module("distrain_nb.worker", run_name="__main__")
 _SETUP = """\
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 PROGRAM = [str(p.relative_to("{name}")) for p in Path("{name}/program").rglob("*") if p.is_file()]
 
 setup(
     name="{name}",
     version="0",
-    packages=["{name}", "distrain_nb", "distrain_nb.worker"],
+    packages=find_packages(exclude=["{name}.program*"]),
     package_data={{"{name}": PROGRAM}},
     install_requires={requirements!r},
 )

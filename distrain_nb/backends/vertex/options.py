@@ -64,7 +64,7 @@ def labels(texts: Iterable[str]) -> dict[str, str]:
         name, _, value = text.partition("=")
         if not _KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(value):
             raise OptionError(
-                f"--label can't be {text!r}; write NAME=VALUE in lower case letters, digits, "
+                f"invalid --label {text!r}: expected NAME=VALUE in lower case letters, digits, "
                 "- and _, NAME beginning with a letter, each of up to 63 characters"
             )
         found[name] = value
@@ -103,8 +103,8 @@ def nfs_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
         parts = text.split(":")
         if len(parts) != 3 or not all(parts) or not parts[1].startswith("/"):
             raise OptionError(
-                f"--nfs can't be {text!r}; write SERVER:PATH:MOUNT, such as 10.0.0.2:/share:data, "
-                "which is then at /mnt/nfs/data"
+                f"invalid --nfs {text!r}: expected SERVER:PATH:MOUNT, such as 10.0.0.2:/share:data,"
+                " which is then at /mnt/nfs/data"
             )
         found.append({"server": parts[0], "path": parts[1], "mountPoint": parts[2]})
     return found
@@ -117,7 +117,7 @@ def lustre_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
         parts = text.split(":")
         if len(parts) != 4 or not all(parts):
             raise OptionError(
-                f"--lustre can't be {text!r}; write ADDRESS:FILESYSTEM:VOLUME:MOUNT, such as "
+                f"invalid --lustre {text!r}: expected ADDRESS:FILESYSTEM:VOLUME:MOUNT, such as "
                 "10.0.0.2:lustrefs:projects/p/locations/us-central1-a/instances/i:data"
             )
         names = ("instanceIp", "filesystem", "volumeHandle", "mountPoint")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Dict, Iterator, Mapping, Optional, Sequence
 
 from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.machine.system import process_stat
 from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.supervisor.start import Child, Launcher
 
@@ -99,10 +100,12 @@ class StrayCharts:
             if process in self._series:
                 return process
             try:
-                stat = Path(f"/proc/{process}/stat").read_text()
+                stat = process_stat(process)
             except OSError:
                 return None
-            process = int(stat.rpartition(")")[2].split()[1])
+            if not stat:
+                return None
+            process = int(stat[1])
         return None
 
 
