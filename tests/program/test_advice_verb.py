@@ -85,8 +85,8 @@ def test_a_file_is_looked_at(shell: InteractiveShell, tmp_path: Path) -> None:
         (["--script", "9"], r"no cell In\[9\]"),
         (["--script", "nowhere.py"], "nowhere.py"),
         (["--instances", "0"], "1 or more"),
-        (["--framework", "caffe"], "allowed are tensorflow"),
-        (["--model-size", "much"], "write 100MB"),
+        (["--framework", "caffe"], "expected one of tensorflow"),
+        (["--model-size", "much"], "a size such as 100MB"),
         (["--gpus-per-instance", "two"], "two"),
     ],
 )
