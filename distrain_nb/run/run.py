@@ -173,14 +173,14 @@ class Run:
     def process_of(self, rank: int) -> int:
         """The index in the log of the process that has this rank in the world.
 
-        Parameter servers, reducers and evaluators have no rank. Raises ValueError for a rank
-        that the run doesn't have.
+        Parameter servers, reducers and evaluators have no rank. Ranks come first in the log, so
+        of a run that has not named its processes, or never could, it is the rank itself. Raises
+        ValueError for a rank that the run doesn't have.
         """
         ranks = {p.rank: p.index for p in self.status.processes if p.rank is not None}
-        if rank not in ranks:
-            there = f"0 to {max(ranks)}" if ranks else "none, as its processes are not known yet"
-            raise ValueError(f"run {self.id} has no rank {rank}; its ranks are {there}")
-        return ranks[rank]
+        if ranks and rank not in ranks:
+            raise ValueError(f"run {self.id} has no rank {rank}; its ranks are 0 to {max(ranks)}")
+        return ranks.get(rank, rank)
 
     def logs(self, rank: int | None = None) -> str:
         """The log as text, each line after its process's label, as in `[rank 3] …`; progress bars
