@@ -109,7 +109,7 @@ def test_nothing_of_a_map_starts_where_one_can_not(home: Path) -> None:
     import threading
 
     executor = Executor()
-    with pytest.raises(CaptureError, match="can't travel"):
+    with pytest.raises(CaptureError, match="can't be captured"):
         executor.map(sample.train, [1, threading.Lock()])
     assert executor.runs == [] and api.runs() == []
 
