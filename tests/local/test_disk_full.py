@@ -84,6 +84,8 @@ def test_a_run_says_that_its_folder_has_become_read_only(home: Path, tmp_path: P
 
 def test_a_run_does_not_start_where_nothing_can_be_written(small_disk: Path) -> None:
     run = api.submit("pass", wait=True)
+    supervisor = run.status.supervisor
+    assert supervisor and eventually(lambda: not supervisor.alive)  # it gives room back at its end
     fill(small_disk)
     with pytest.raises(DistrainError, match=r"can't be started here: .*No space left on device"):
         hand_over(run.folder, 60.0)

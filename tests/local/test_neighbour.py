@@ -92,7 +92,7 @@ def common_tmp(shared: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def quick_to_go() -> None:
     """Let fork servers end soon after their runs."""
-    Config().changed("idle", 1).save()
+    Config().changed("idle", 1, {}).save()
 
 
 def deeds(path: Path) -> dict[str, Callable[[], object]]:
