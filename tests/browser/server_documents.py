@@ -14,6 +14,7 @@ from pathlib import Path
 from uv import find_uv_bin
 
 ROOT = Path(__file__).parents[2]
+PROJECT = ROOT / "pyproject.toml"  # whose entry points are part of the environment
 # From aws/sagemaker-distribution, build_artifacts/v4/v4.4/v4.4.1.
 PINNED = (
     "jupyterlab==4.5.10",
@@ -35,13 +36,15 @@ def _needed() -> tuple[str, ...]:
 def python() -> str:
     """The interpreter of the environment, which is made where it isn't there yet."""
     packages = (*PINNED, *_needed())
-    name = hashlib.sha256("\n".join((sys.version, *packages)).encode()).hexdigest()[:12]
+    described = (sys.version, *packages, PROJECT.read_text(encoding="utf-8"))
+    name = hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
     folder = ROOT / ".cache" / "server-documents" / name
     done = folder / "complete"
     found = str(folder / "bin" / "python")
     if not done.exists():
         _uv("venv", "--clear", "--python", sys.executable, str(folder))
         _uv("pip", "install", "--python", found, *packages)
+        _uv("pip", "install", "--python", found, "--no-deps", "--editable", str(ROOT))
         done.touch()
     return found
 

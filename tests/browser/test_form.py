@@ -95,6 +95,8 @@ def build_by_keyboard(page: Page) -> None:
     keys = page.keyboard
     form(page).get_by_label("This machine").focus()
     keys.press("ArrowRight")
+    expect(form(page).get_by_label("SageMaker")).to_be_checked()
+    keys.press("ArrowRight")
     expect(form(page).get_by_label("Vertex AI")).to_be_checked()
     tab_to(page, "+ Primary")
     keys.press("Enter")
