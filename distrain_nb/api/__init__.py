@@ -237,7 +237,7 @@ def attach(run: object = "last") -> Run:
             continue
         foreign = backend.foreign(run)
         if foreign is not None:
-            return _followed(backend, run, foreign.name.rpartition("/")[2])
+            return _followed(backend, run, foreign.job.rpartition("/")[2])
     if isinstance(run, str):
         raise RunNotFound(f"no run {run!r}, and no job of a cloud is called so")
     raise OptionError(f"{shown(run)} is neither a run's number or name nor a cloud's training job")

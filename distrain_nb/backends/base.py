@@ -147,8 +147,8 @@ class HasSDK(Protocol):
         """The SDK's object for the job of a run. Raises DistrainError where there is none."""
 
     def foreign(self, job: object) -> Any:
-        """What `job` stands for, an object of the SDK or a resource's name, with its `name`; None
-        if it is none of this cloud's."""
+        """What `job` stands for, an object of the SDK or a resource's name, with its name as
+        `job`; None if it is none of this cloud's."""
 
     def stands_for(self, job: object, folder: Path) -> bool:
         """Whether the run in that folder is that job."""

@@ -11,7 +11,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -65,7 +65,7 @@ class Crashing:
         plan = self.planned(code)
         folder.mkdir()
         plan.job.program.write(folder / PROGRAM_FOLDER)
-        Submission(self.backend, plan.told(), PROCESSES).write(folder)
+        Submission(self.backend, asdict(plan.spec()), PROCESSES).write(folder)
         Status(State.STARTING).enter(State.STARTING).write(folder)
         return folder
 
@@ -73,7 +73,7 @@ class Crashing:
         """The folder of a run whose code is where its job will find it."""
         run = self.new_run(folder, code)
         backend = cast("RemoteBackend", find(self.backend))
-        service = backend.service(Submission.read(run).told, self.endpoints)
+        service = backend.service(Submission.read(run).spec, self.endpoints)
         request = service.stage(run / PROGRAM_FOLDER, lambda _: None)
         Journal(request=dict(request)).write(run)
         return run
@@ -103,7 +103,7 @@ class Crashing:
 
 def run_of(folder: Path) -> str:
     """What its job is known by."""
-    return str(Submission.read(folder).told["run"])
+    return str(Submission.read(folder).spec["run"])
 
 
 def another(run: Path, name: str) -> Path:

@@ -100,8 +100,8 @@ class FolderService:
 
 
 class FolderBackend:
-    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> FolderService:
-        return FolderService(Path(told["folder"]))
+    def service(self, spec: Mapping[str, Any], endpoints: Mapping[str, str]) -> FolderService:
+        return FolderService(Path(spec["folder"]))
 
 
 def new_run(folder: Path, service: FolderService, kernel: Owner | None = None) -> Path:

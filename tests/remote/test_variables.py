@@ -65,12 +65,12 @@ def test_a_value_is_in_one_file_of_its_owner_alone_until_the_job_is_there(
     (file,) = holding(tmp_path, VALUE)
     assert file == folder / variables.VARIABLES_FILE
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    told = Submission.read(folder).told
-    assert told["variables"] == {"MINE": VALUE, "OTHER": "***"}
+    spec = Submission.read(folder).spec
+    assert spec["variables"] == {"MINE": VALUE, "OTHER": "***"}
     sent: list[Any] = []
-    service = find(CLOUDS[cloud]["on"]).service(told, {})  # type: ignore[attr-defined]
+    service = find(CLOUDS[cloud]["on"]).service(spec, {})  # type: ignore[attr-defined]
     object.__setattr__(service, "_jobs", _Jobs(sent))
-    service.create(json.loads(json.dumps(told["request"])))
+    service.create(json.loads(json.dumps(spec["request"])))
     assert str(sent).count(VALUE) == 1
     variables.forget(folder)
     assert not holding(tmp_path, VALUE)

@@ -17,6 +17,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.backends.vertex import VertexBackend
 from distrain_nb.errors import RunFailed, RunUnreadable
 from distrain_nb.run import Run, Store
 from distrain_nb.run.pages.answers import answer
@@ -74,6 +75,8 @@ def test_runs_of_version_0_1_0_are_as_it_left_them(home_0_1_0: Path) -> None:
     assert [line.text for line in far.lines(0)] == [f"line {n}" for n in range(20)]
     assert Journal.read(far.folder).labels == ["rank 0", "service 0"]
     assert Submission.read(far.folder).processes == (Process(0, "rank 0", "primary", 0, 0),)
+    service = VertexBackend().service(Submission.read(far.folder).spec, {})
+    assert (service.spec.run, service.spec.job, service.spec.deliveries) == ("run-956bce27", "", ())
     assert answer(far, "metrics", {})
 
 
@@ -137,12 +140,14 @@ def test_what_this_version_writes_version_0_1_0_reads(home: Path) -> None:
     pairs = (
         *((each, old.Status.read(record.folder)) for each in (status, Status.read(record.folder))),
         (launch, old.Launch.read(record.folder)),
-        (submission, old.Submission.read(record.folder)),
         (journal, old.Journal.read(record.folder)),
         (failed, old.Failure.read(record.folder, 0)),
     )
     for ours, theirs in pairs:
         assert asdict(ours) == asdict(theirs)
+    theirs, ours = asdict(old.Submission.read(record.folder)), asdict(submission)
+    assert theirs.pop("told") == ours.pop("spec")
+    assert theirs == ours
 
 
 def test_fields_of_a_later_version_are_ignored_and_missing_ones_filled_in(home_0_1_0: Path) -> None:

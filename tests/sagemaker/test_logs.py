@@ -13,13 +13,13 @@ from botocore.awsrequest import AWSResponse
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote.log_ordering import Patience
+from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import Entry
 from distrain_nb.backends.sagemaker.client import client
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
 from distrain_nb.backends.sagemaker.metrics import Metrics
 
-AT_ONCE = Patience(settle=0.0)
+AT_ONCE = Lateness(settle=0.0)
 BATCH = 5000
 
 _numbers = count()
@@ -87,7 +87,7 @@ def test_many_lines_of_several_hosts_come_once_and_in_order(
 def test_a_line_that_comes_late_is_put_where_it_belongs(logs: Any, job: str) -> None:
     start = now() - 10_000
     put(logs, job, 1, [(start, "first"), (start + 2000, "third")])
-    patient = Patience(settle=600)
+    patient = Lateness(settle=600)
     found, cursor = JobLog(logs, job, 1).read({}, patient, last=False)
     assert found == []
     put(logs, job, 1, [(start + 1000, "second")])

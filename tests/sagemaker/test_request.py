@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from distrain_nb.api import prepare
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -265,7 +267,7 @@ def test_the_worker_is_told_what_starts_how_many(
 ) -> None:
     plan = planned(layout, code=code)
     told = plan.request["Environment"]
-    assert (told["DISTRAIN_LAUNCHER"], told["DISTRAIN_RANKS"]) == (launcher, ranks)
+    assert (launcher, ranks) == (told["DISTRAIN_LAUNCHER"], told["DISTRAIN_RANKS"])
     assert plan.ranks_per_replica == int(ranks)
     options = planned(laid(launcher="mpi", mpi_options="-verbose")).request["Environment"]
     assert options["DISTRAIN_MPI_OPTIONS"] == "-verbose"
@@ -325,10 +327,10 @@ def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None
     assert "pip install 'distrain-nb[sagemaker]'" in done.stdout
 
 
-def test_every_call_of_told_is_about_another_run() -> None:
+def test_every_spec_is_of_another_run() -> None:
     plan = planned(name="My run")
-    one, other = plan.told(), plan.told()
-    assert one["run"] != other["run"]
-    assert one["request"]["TrainingJobName"] == one["run"]
-    assert json.loads(json.dumps(one)) == one
-    assert RUN not in json.dumps(one)
+    one, other = plan.spec(), plan.spec()
+    assert one.run != other.run
+    assert one.request["TrainingJobName"] == one.run
+    assert SageMakerSpec.of(json.loads(json.dumps(asdict(one)))) == one
+    assert RUN not in json.dumps(asdict(one))

@@ -12,6 +12,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.service import Stored
+from distrain_nb.backends.sagemaker import SageMakerBackend
 from distrain_nb.backends.sagemaker.client import client
 from distrain_nb.backends.sagemaker.making import make_repository
 from distrain_nb.backends.sagemaker.output import RunOutput
@@ -41,17 +42,26 @@ def folder(tmp_path: Path) -> Path:
 
 def test_files_go_to_the_bucket_that_nobody_named(aws: Mapping[str, str], folder: Path) -> None:
     options = {"bucket": "", "role": "training"}
-    told = planned(laid(image="mine:1"), options=options).told()
-    service = SageMakerService(told, aws)
+    spec = planned(laid(image="mine:1"), options=options).spec()
+    service = SageMakerService(spec, aws)
     request = service.stage(folder, lambda _: None)
     bucket = "sagemaker-us-west-2-123456789012"
     assert request["OutputDataConfig"]["S3OutputPath"] == f"s3://{bucket}/distrain"
     assert request["RoleArn"] == "arn:aws:iam::123456789012:role/training"
     listed = client("s3", "us-west-2", aws).list_objects_v2(Bucket=bucket)["Contents"]
-    names = {each["Key"].removeprefix(f"distrain/{told['run']}/code/") for each in listed}
+    names = {each["Key"].removeprefix(f"distrain/{spec.run}/code/") for each in listed}
     assert {"program/main.py", "worker/distrain_nb/worker/__main__.py"} <= names
     service.stage(folder, lambda _: None)  # the bucket is there by now
     assert bucket in service.links("job")["model"]
+
+
+def test_a_submission_of_version_0_1_0_is_read(aws: Mapping[str, str], folder: Path) -> None:
+    texts = dict.fromkeys(("run", "region", "bucket", "repository", "builder", "base"), "x")
+    told = {**texts, "way": "IMAGE", "framework": None, "requirements": [], "request": {"a": 1}}
+    service = SageMakerBackend().service(told, aws)
+    assert (service.spec.framework, service.spec.request) == (None, {"a": 1})
+    with pytest.raises(DistrainError, match="another version of distrain-nb planned this run"):
+        service.stage(folder, lambda _: None)
 
 
 def test_a_repository_that_nobody_named_is_made(aws: Mapping[str, str]) -> None:
@@ -65,8 +75,8 @@ def test_a_repository_that_nobody_named_is_made(aws: Mapping[str, str]) -> None:
 def test_an_archive_goes_where_the_container_looks(
     aws: Mapping[str, str], s3: Any, folder: Path
 ) -> None:
-    told = planned(options={"python_package": True}).told()
-    request = SageMakerService(told, aws).stage(folder, lambda _: None)
+    spec = planned(options={"python_package": True}).spec()
+    request = SageMakerService(spec, aws).stage(folder, lambda _: None)
     where = request["HyperParameters"]["sagemaker_submit_directory"].strip('"')
     bucket, _, key = where.removeprefix("s3://").partition("/")
     body = s3.get_object(Bucket=bucket, Key=key)["Body"].read()
@@ -80,9 +90,9 @@ def test_an_archive_goes_where_the_container_looks(
 
 
 def test_a_bucket_that_is_not_there_is_named(aws: Mapping[str, str], folder: Path) -> None:
-    told = planned(laid(image="mine:1"), options={"bucket": "not-there"}).told()
+    spec = planned(laid(image="mine:1"), options={"bucket": "not-there"}).spec()
     with pytest.raises(DistrainError, match=r"Can't write s3://not-there/.*Make it, or name"):
-        SageMakerService(told, aws).stage(folder, lambda _: None)
+        SageMakerService(spec, aws).stage(folder, lambda _: None)
 
 
 def archived(**members: bytes) -> bytes:
@@ -133,16 +143,16 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SageMakerStand
 
 
 def service_of(plan_options: dict[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
-    told = planned(laid("ml.m5.xlarge", image="127.0.0.1:9/none:1"), options=plan_options).told()
-    return SageMakerService(told, endpoints)
+    spec = planned(laid("ml.m5.xlarge", image="127.0.0.1:9/none:1"), options=plan_options).spec()
+    return SageMakerService(spec, endpoints)
 
 
 def test_a_lost_answer_makes_no_second_job(running: SageMakerStandIn, folder: Path) -> None:
     service = service_of({}, running.endpoints)
     request = service.stage(folder, lambda _: None)
     job = service.create(request)
-    assert job == service.told["run"]
-    again = SageMakerService(service.told, running.endpoints)  # after a death
+    assert job == service.spec.run
+    again = SageMakerService(service.spec, running.endpoints)  # after a death
     assert again.create(request) == job
     listed = client("sagemaker", "us-west-2", running.endpoints).list_training_jobs()
     assert [each["TrainingJobName"] for each in listed["TrainingJobSummaries"]] == [job]

@@ -127,4 +127,4 @@ def test_a_rehearsal_needs_no_account() -> None:
     plan = planned(NOWHERE, rehearse="", options={"role": "", "bucket": ""})
     assert codes(plan) == []
     assert (plan.settings.region, plan.settings.bucket) == ("us-east-1", "rehearsal")
-    assert "${ACCOUNT}" not in plan.told()["request"]["RoleArn"]
+    assert "${ACCOUNT}" not in plan.spec().request["RoleArn"]

@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.backends.remote.delivery import Laid
-from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, needed, source_distribution
+from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, needed, write_archive
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,8 @@ PYTORCH = "europe-docker.pkg.dev/vertex-ai/training/pytorch-gpu.2-4.py310:latest
 def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None:
     program(SOURCE).write(tmp_path / "program")
     package = tmp_path / PACKAGE_FILE
-    package.write_bytes(source_distribution(Laid(tmp_path / "program", ()), PYTORCH))
+    with package.open("wb") as file:
+        write_archive(Laid(tmp_path / "program", ()), PYTORCH, file)
     there = tmp_path / "installed"
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps"]
     subprocess.run([*pip, "--target", str(there), str(package)], check=True)

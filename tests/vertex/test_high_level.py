@@ -47,8 +47,8 @@ def test_the_high_level_sdk_sends_the_same_pools() -> None:
         "vertex", primary="n1-standard-8+2*T4", workers="3*n1-standard-8+2*T4",
         evaluators="n1-standard-4", region="us-central1",
     )  # fmt: skip
-    told = planned(layout, name="My run").told()
-    ours = CustomJob.wrap(ParseDict(told["request"], CustomJob.pb(CustomJob())))
+    request = planned(layout, name="My run").spec().request
+    ours = CustomJob.wrap(ParseDict(request, CustomJob.pb(CustomJob())))
     spec = MessageToDict(CustomJob.pb(ours), preserving_proto_field_name=True)["job_spec"]
     high = aiplatform.CustomJob(
         display_name="My run",
@@ -63,6 +63,6 @@ def test_the_high_level_sdk_sends_the_same_pools() -> None:
     sent: list[CustomJob] = []
     with capturing(sent) as address:
         jobs = CustomJobs("my-project", "us-central1", {"aiplatform": address})
-        assert jobs.create(told["request"]).endswith("customJobs/7")
+        assert jobs.create(request).endswith("customJobs/7")
     theirs = CustomJob.pb(high._gca_resource)
     assert MessageToDict(CustomJob.pb(sent[0])) == MessageToDict(theirs)

@@ -14,22 +14,25 @@ from google.api_core import exceptions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.vertex import logs
 from distrain_nb.backends.vertex.client import logging_client
-from distrain_nb.backends.vertex.logs import Patience, read
+from distrain_nb.backends.vertex.logs import read
 from tests.vertex.cloud_logging import NS, START, CloudLogging, fill, serving
 
 # The reader's own clock plays no part: only how far the service has come.
-PATIENCE = Patience(settle=5.0, late=10.0, busy=30.0)
+LATENESS = Lateness(settle=5.0, late=10.0)
 
 ANOTHER_PROCESS = """
 import json, sys
 from distrain_nb.backends.vertex.client import logging_client
-from distrain_nb.backends.vertex.logs import Patience, read
+from distrain_nb.backends.remote.log_ordering import Lateness
+from distrain_nb.backends.vertex.logs import read
 address, cursor = sys.argv[1], json.load(sys.stdin)
-patience = Patience(settle=5.0, late=10.0, busy=30.0)
+lateness = Lateness(settle=5.0, late=10.0)
 client = logging_client({"logging": address})
-entries, cursor = read(client, "p", "1", cursor, patience, last=False)
+entries, cursor = read(client, "p", "1", cursor, lateness, last=False)
 print(json.dumps([[[e.time, e.role, e.replica, e.text, e.stream] for e in entries], cursor]))
 """
 
@@ -62,11 +65,11 @@ def test_200_000_lines_of_4_replicas_under_trouble() -> None:
             if log.now == START + 200 * NS:
                 entries, cursor = in_another_process(address, cursor)
             else:
-                entries, cursor = read(client, "p", "1", cursor, PATIENCE, last=False)
+                entries, cursor = read(client, "p", "1", cursor, LATENESS, last=False)
                 cursor = json.loads(json.dumps(cursor))
             got += entries
             assert len(cursor["seen"]) <= 500 * 36  # what may still come again, and no more
-        entries, _ = read(client, "p", "1", cursor, PATIENCE, last=True)
+        entries, _ = read(client, "p", "1", cursor, LATENESS, last=True)
     assert log.refused > 5
     expected = {n: [f"[rank {n}] line {i}" for i in range(50_000)] for n in range(4)}
     assert by_replica([*got, *entries]) == expected
@@ -91,11 +94,11 @@ def test_any_delays_and_any_moments_of_looking(
         client = logging_client({"logging": address})
         for more in looks:
             log.now += more
-            entries, cursor = read(client, "p", "1", cursor, PATIENCE, last=False)
+            entries, cursor = read(client, "p", "1", cursor, LATENESS, last=False)
             got += entries
         log.now += 1000 * NS
         for last in (False, True):
-            entries, cursor = read(client, "p", "1", cursor, PATIENCE, last=last)
+            entries, cursor = read(client, "p", "1", cursor, LATENESS, last=last)
             got += entries
     texts = by_replica(got)
     assert sorted(int(text) for each in texts.values() for text in each) == list(range(len(delays)))
@@ -115,21 +118,22 @@ def test_a_line_that_comes_an_hour_late_is_given_late_and_once() -> None:
         client = logging_client({"logging": address})
         for _ in range(41):
             log.now += 100 * NS
-            entries, cursor = read(client, "p", "1", cursor, PATIENCE, last=False)
+            entries, cursor = read(client, "p", "1", cursor, LATENESS, last=False)
             got += entries
             assert len(cursor["seen"]) <= 250
-        entries, _ = read(client, "p", "1", cursor, PATIENCE, last=True)
+        entries, _ = read(client, "p", "1", cursor, LATENESS, last=True)
     texts = [int(entry.text) for entry in [*got, *entries]]
     place = texts.index(7)
     assert texts[place - 1] > 3500
     assert [*texts[:place], *texts[place + 1 :]] == [n for n in range(4000) if n != 7]
 
 
-def test_too_busy_for_long_loses_nothing() -> None:
+def test_too_busy_for_long_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logs, "BUSY_S", 0.3)
     log = CloudLogging(busy=1)
     log.write(START, 0, "one")
     log.now += NS
-    hasty = Patience(settle=0.0, busy=0.3)
+    hasty = Lateness(settle=0.0)
     with serving(log) as address:
         client = logging_client({"logging": address})
         entries, cursor = read(client, "p", "1", {}, hasty, last=False)
@@ -147,11 +151,11 @@ def test_a_quiet_job_s_last_line_comes_without_another_one_after_it() -> None:
     log = CloudLogging()
     log.write(START, 0, "alone")
     log.now += NS
-    patience = Patience(settle=0.2)
+    lateness = Lateness(settle=0.2)
     with serving(log) as address:
         client = logging_client({"logging": address})
-        first, cursor = read(client, "p", "1", {}, patience, last=False)
+        first, cursor = read(client, "p", "1", {}, lateness, last=False)
         cursor["held"][0][2] -= 1.0  # got a second ago
-        second, cursor = read(client, "p", "1", cursor, patience, last=False)
-        third, _ = read(client, "p", "1", cursor, patience, last=False)
+        second, cursor = read(client, "p", "1", cursor, lateness, last=False)
+        third, _ = read(client, "p", "1", cursor, lateness, last=False)
     assert [len(first), len(second), len(third)] == [0, 1, 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingPipeline
 from google.protobuf.json_format import MessageToDict, ParseDict
 
-from distrain_nb.backends.vertex.plan import VertexPlan
+from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
 from distrain_nb.backends.vertex.service import VertexService
 from distrain_nb.errors import OptionError
@@ -181,7 +182,7 @@ def test_as_a_training_pipeline() -> None:
     spec = CustomJobSpec.pb(CustomJobSpec())
     ParseDict(inputs, spec)
     assert MessageToDict(spec) == as_sent(plan.request["jobSpec"])
-    assert plan.told()["request"]["trainingTaskDefinition"].endswith("custom_task_1.0.0.yaml")
+    assert plan.spec().request["trainingTaskDefinition"].endswith("custom_task_1.0.0.yaml")
 
 
 def test_dry_run_is_yaml_that_gcloud_takes() -> None:
@@ -197,20 +198,20 @@ def test_dry_run_is_yaml_that_gcloud_takes() -> None:
 
 def test_every_submission_is_a_run_of_its_own() -> None:
     plan = planned(name="My run")
-    first, second = plan.told(), plan.told()
-    assert first["run"] != second["run"]
-    assert json.loads(json.dumps(first)) == first
-    assert RUN not in json.dumps(first["request"])
-    assert first["request"]["labels"]["distrain_run"] == first["run"]
+    first, second = plan.spec(), plan.spec()
+    assert first.run != second.run
+    assert VertexSpec.of(json.loads(json.dumps(asdict(first)))) == first
+    assert RUN not in json.dumps(first.request)
+    assert first.request["labels"]["distrain_run"] == first.run
 
 
 def test_links_lead_to_the_console_unless_it_is_a_rehearsal() -> None:
-    told = planned(LAYOUTS["one machine"]).told()
+    spec = planned(LAYOUTS["one machine"]).spec()
     job = "projects/1/locations/us-central1/customJobs/7"
-    links = VertexService(told, {}).links(job)
+    links = VertexService(spec, {}).links(job)
     assert links["job"].endswith("locations/us-central1/training/7?project=my-project")
-    assert links["model"].endswith(f"storage/browser/my-bucket/distrain/{told['run']}/model")
-    assert VertexService(told, {"logging": "127.0.0.1:1"}).links(job) == {}
+    assert links["model"].endswith(f"storage/browser/my-bucket/distrain/{spec.run}/model")
+    assert VertexService(spec, {"logging": "127.0.0.1:1"}).links(job) == {}
 
 
 def test_an_own_container_gets_the_code_from_the_bucket() -> None:

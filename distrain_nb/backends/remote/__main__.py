@@ -35,7 +35,7 @@ def _rehearse(folder: Path, submission: Submission) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     stand_in = rehearsal_of(submission.backend)
-    with stand_in(submission.rehearse or "", _buckets(submission.told)) as endpoints:
+    with stand_in(submission.rehearse or "", _buckets(submission.spec)) as endpoints:
         carry(folder, endpoints)
 
 

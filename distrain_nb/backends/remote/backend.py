@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from abc import abstractmethod
+from dataclasses import asdict
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.remote.service import Service
+    from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.layout import Layout
 
 CARRIER = "distrain_nb.backends.remote"
@@ -45,8 +47,8 @@ class RemotePlan(Plan, Protocol):
     @property
     def job(self) -> Job[RemoteOptions]: ...
 
-    def told(self) -> dict[str, Any]:
-        """What `service` needs to know, as JSON values and without secrets."""
+    def spec(self) -> Spec:
+        """What `service` needs to know; of every call another run's."""
 
 
 RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)
@@ -58,8 +60,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     has_image = True
 
     @abstractmethod
-    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> Service:
-        """The service that was planned for; `endpoints` are those of a rehearsal, or empty."""
+    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> Service:
+        """The service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
+        empty."""
 
     def handle(self, plan: RemotePlanT) -> Handle:
         return {"rehearsal": True} if plan.job.options.rehearsed else {}
@@ -75,7 +78,8 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        Submission(self.name, plan.told(), processes, kernel, job.options.rehearse).write(folder)
+        spec = asdict(plan.spec())
+        Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
         start_carrier(folder)
 

@@ -58,7 +58,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
         backend = cast("AnyRemoteBackend", find(submission.backend))
-        carrier = Carrier(run, submission, backend.service(submission.told, endpoints))
+        carrier = Carrier(run, submission, backend.service(submission.spec, endpoints))
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:
         run.end(State.CANCELLED)

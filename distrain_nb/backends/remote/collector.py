@@ -1,4 +1,4 @@
-"""What a job says and leaves behind, brought into the run's folder with patience."""
+"""What a job says and leaves behind, fetched into the run's folder, with retries."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Collector:
         except (Denied, fetch.Outside) as wrong:
             self._tell_once(str(wrong))
 
-    def all_of(self, kinds: Sequence[str], patience: float) -> dict[str, str]:
-        """Fetch what an ended job has left, each kind for as many seconds as `patience` says if
-        need be; what is missing then, and why."""
+    def all_of(self, kinds: Sequence[str], retry_s: float) -> dict[str, str]:
+        """Fetch what an ended job has left, each kind tried for `retry_s` seconds; what
+        is missing then, and why."""
         steps = {LINES: self._last_lines, EVENTS: self.events, RESULTS: self._results}
-        found = {kind: self._persist(kind, steps[kind], patience) for kind in kinds}
+        found = {kind: self._persist(kind, steps[kind], retry_s) for kind in kinds}
         return {kind: why for kind, why in found.items() if why}
 
-    def _persist(self, kind: str, step: Callable[[], object], patience: float) -> str:
+    def _persist(self, kind: str, step: Callable[[], object], retry_s: float) -> str:
         """Why it can't be done; empty if it has been done."""
-        pause, until = self._run.pace.look, time.monotonic() + patience
+        pause, until = self._run.pace.look, time.monotonic() + retry_s
         while True:
             try:
                 step()

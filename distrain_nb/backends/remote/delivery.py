@@ -1,18 +1,29 @@
-"""A program as it lies on disk, and the files that run it where no image of ours does."""
+"""How a program gets to where it runs: in an image, in an archive, or as files."""
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
+import tarfile
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import Enum
+from typing import IO, TYPE_CHECKING
 
 from distrain_nb.image.base.names import builds, requirement_name
 from distrain_nb.image.image import worker_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+
+class Delivery(str, Enum):
+    """How a program gets to the machines that run it."""
+
+    IMAGE = "image"  # one that is built for it
+    FILES = "files"  # for a container that knows nothing of us
+    ARCHIVE = "archive"  # for a container of the cloud's own, which installs it
 
 
 @dataclass(frozen=True)
@@ -36,6 +47,17 @@ def loose_files(program: Laid) -> Iterator[tuple[str, Path]]:
     yield from program.files()
     for name, path in files_of_worker():
         yield f"worker/{name}", path
+
+
+def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: IO[bytes]) -> None:
+    """Write texts and files, each by its name there, as a gzipped tar archive."""
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for name, text in texts.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            tar.addfile(entry, io.BytesIO(text.encode()))
+        for name, path in files:
+            tar.add(path, name, recursive=False)
 
 
 def unpinned(requirements: Iterable[str], there: Sequence[str]) -> Iterator[str]:

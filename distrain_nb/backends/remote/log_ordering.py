@@ -22,7 +22,7 @@ NS = 10**9
 
 
 @dataclass(frozen=True)
-class Patience:
+class Lateness:
     """Seconds: how long a line is held back, and how much later than its settled successors it may
     still come."""
 
@@ -66,7 +66,7 @@ def received_since(cursor: Cursor) -> int:
 
 
 def settle(
-    found: Iterable[Line], cursor: Cursor, now: float, patience: Patience, *, last: bool
+    found: Iterable[Line], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
 ) -> tuple[list[Line], Cursor]:
     """What has settled of the lines that were found and of those held back, and the cursor then.
 
@@ -74,7 +74,7 @@ def settle(
     """
     low, received, latest = since(cursor), received_since(cursor), int(cursor.get("latest", 0))
     seen, held = dict(cursor.get("seen", {})), [Line(*line) for line in cursor.get("held", ())]
-    late = int(patience.late * NS)
+    late = int(lateness.late * NS)
     for line in found:
         if line.id not in seen:
             seen[line.id] = line.newest
@@ -82,8 +82,8 @@ def settle(
             latest = max(latest, line.time)
             received = max(received, line.received - late)
     held.sort()
-    horizon = latest - int(patience.settle * NS)
-    settled, held = (held, []) if last else _split(held, horizon, now, patience)
+    horizon = latest - int(lateness.settle * NS)
+    settled, held = (held, []) if last else _split(held, horizon, now, lateness)
     if settled:
         low = max(low, settled[-1].time - late)
     oldest = min(low, received) if received else low
@@ -93,11 +93,11 @@ def settle(
 
 
 def _split(
-    held: list[Line], horizon: int, now: float, patience: Patience
+    held: list[Line], horizon: int, now: float, lateness: Lateness
 ) -> tuple[list[Line], list[Line]]:
     """Those that are old enough, by the service's clock or by ours, with all that go before."""
     for line in held:
-        if now - line.got >= patience.settle:
+        if now - line.got >= lateness.settle:
             horizon = max(horizon, line.time)
     cut = next((n for n, line in enumerate(held) if line.time > horizon), len(held))
     return held[:cut], held[cut:]

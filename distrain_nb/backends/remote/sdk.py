@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.backend import (
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Handle
     from distrain_nb.backends.remote.service import Stored
-
-
-@dataclass(frozen=True)
-class ForeignJob:
-    """A job by the `name` that its service has for it; `told` is what its service is made of."""
-
-    name: str
-    told: Mapping[str, Any]
+    from distrain_nb.backends.remote.submission import Spec
 
 
 class NoOutput:
@@ -50,11 +43,12 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
     """A remote backend whose cloud has an SDK with objects for jobs."""
 
     @abstractmethod
-    def foreign(self, job: object) -> ForeignJob | None:
-        """The job that an object of the SDK, or a resource's name, stands for; None for others."""
+    def foreign(self, job: object) -> Spec | None:
+        """The spec of the job that an object of the SDK, or a resource's name, stands for; None
+        for others."""
 
     @abstractmethod
-    def _object(self, name: str, told: Mapping[str, Any]) -> Any:
+    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:
         """The SDK's object for the job of that name. Raises DistrainError."""
 
     def sdk_job(self, handle: Handle, folder: Path) -> Any:
@@ -65,15 +59,14 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         name = Journal.read(folder).job
         if not name:
             raise RunNotReady("the service has no job of it yet")
-        return self._object(name, Submission.read(folder).told)
+        return self._object(name, Submission.read(folder).spec)
 
     def stands_for(self, job: object, folder: Path) -> bool:
         """Whether the run in that folder is that job."""
         foreign = self.foreign(job)
-        if foreign is None or Journal.read(folder).job != foreign.name:
+        if foreign is None or Journal.read(folder).job != foreign.job:
             return False
-        told = Submission.read(folder).told
-        return bool(told["region"] == foreign.told["region"])
+        return bool(Submission.read(folder).spec["region"] == foreign.region)
 
     def follow(self, job: object, folder: Path) -> None:
         """Bring the log and state of a job that the SDK has started into a run's folder."""
@@ -83,9 +76,9 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         self._write(foreign, folder)
         start_carrier(folder)
 
-    def _write(self, foreign: ForeignJob, folder: Path) -> None:
-        Submission(self.name, {**foreign.told, "foreign": True}, ()).write(folder)
-        Journal(request={}, sent=time.time(), job=foreign.name).write(folder)
+    def _write(self, foreign: Spec, folder: Path) -> None:
+        Submission(self.name, asdict(foreign), ()).write(folder)
+        Journal(request={}, sent=time.time(), job=foreign.job).write(folder)
         Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)
 
 

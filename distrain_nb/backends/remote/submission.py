@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import variables
+from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, LINKS_FILE, SUBMISSION_FILE
@@ -14,18 +16,51 @@ from distrain_nb.worker.files.status import Owner, Process  # noqa: TC001  (`fie
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
+
+    from typing_extensions import Self
+
+_SPEC = "told"  # what it is called in the file
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What a service needs to carry a run, all of it known when the run is submitted.
+
+    `deliveries` are the ways in which the pools get the code; `base` is the image that it is put
+    on; `request` is what is sent, with stand-ins for what staging finds out and for the values of
+    `variables`, which have a file of their own. A backend adds what its service needs besides.
+
+    `job` is the name of a job that was there before its run, which is only followed; all else that
+    is known then is where it is.
+    """
+
+    region: str
+    job: str = ""
+    run: str = ""
+    bucket: str = ""
+    repository: str = ""
+    builder: str = ""
+    base: str = ""
+    requirements: tuple[str, ...] = ()
+    request: dict[str, Any] = field(default_factory=dict)
+    deliveries: tuple[Delivery, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, raw: dict[str, Any]) -> Self:
+        """From a submission's JSON. Raises `fields.Damaged`."""
+        return fields.decode(cls, raw, Path(SUBMISSION_FILE))
 
 
 @dataclass(frozen=True)
 class Submission:
-    """`told` is what the backend makes its service of, with the values of its `variables`; `kernel`
-    is the process that waits for the run, if one does; `rehearse` is the text after `--rehearse`,
-    None for the service itself.
+    """`spec` is the backend's `Spec` as JSON, with the values of its `variables`; `kernel` is the
+    process that waits for the run, if one does; `rehearse` is the text after `--rehearse`, None for
+    the service itself.
     """
 
     backend: str
-    told: dict[str, Any]
+    spec: dict[str, Any]
     processes: tuple[Process, ...]
     kernel: Owner | None = None
     rehearse: str | None = None
@@ -34,14 +69,17 @@ class Submission:
         """No secret is in it: credentials come from the environment's own chain, and the values
         of variables have a file of their own until the job is submitted."""
         raw = asdict(self)
-        variables.keep(raw["told"].pop("variables", {}), folder)
+        raw[_SPEC] = raw.pop("spec")
+        variables.keep(raw[_SPEC].pop("variables", {}), folder)
         replace_file(folder / SUBMISSION_FILE, json.dumps(raw, indent=1).encode())
 
     @classmethod
     def read(cls, folder: Path) -> Submission:
         """Raises FileNotFoundError; `fields.Damaged`."""
-        found = fields.read(cls, folder / SUBMISSION_FILE)
-        return replace(found, told={**found.told, "variables": variables.kept(folder)})
+        path = folder / SUBMISSION_FILE
+        raw = fields.load(path)
+        found = fields.decode(cls, {**raw, "spec": raw.get(_SPEC)}, path)
+        return replace(found, spec={**found.spec, "variables": variables.kept(folder)})
 
 
 @dataclass

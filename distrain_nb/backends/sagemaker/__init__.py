@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk import ForeignJob, SdkRemoteBackend
+from distrain_nb.backends.remote.sdk import SdkRemoteBackend
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.sagemaker.options import SageMakerJob
-    from distrain_nb.backends.sagemaker.plan import SageMakerPlan
+    from distrain_nb.backends.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.backends.sagemaker.service import SageMakerService
 
 
@@ -55,19 +55,21 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
             login_of(os.environ), "run aws configure or aws sso login; in Studio its role serves"
         )
 
-    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
+    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
         """A job on SageMaker, or on the stand-in that listens at `endpoints`."""
-        if told.get("foreign"):
-            from distrain_nb.backends.sagemaker.followed import ForeignService
-
-            return ForeignService(told, endpoints)
+        from distrain_nb.backends.sagemaker.plan import SageMakerSpec
         from distrain_nb.backends.sagemaker.service import SageMakerService
 
-        return SageMakerService(told, endpoints)
+        found = SageMakerSpec.of(spec)
+        if not found.job:
+            return SageMakerService(found, endpoints)
+        from distrain_nb.backends.sagemaker.followed import ForeignService
 
-    def foreign(self, job: object) -> ForeignJob | None:
-        """The job that an object of the SDK, or its name, stands for."""
+        return ForeignService(found, endpoints)
+
+    def foreign(self, job: object) -> SageMakerSpec | None:
+        """The spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
-    def _object(self, name: str, told: Mapping[str, Any]) -> Any:
-        return sdk_object(name, told["region"])
+    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:
+        return sdk_object(name, spec["region"])

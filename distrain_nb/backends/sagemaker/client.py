@@ -1,4 +1,4 @@
-"""Calls of AWS's API: clients for the cloud or a stand-in, patience, errors in plain words."""
+"""Calls of AWS's API: clients for the cloud or a stand-in, retries, errors in plain words."""
 
 from __future__ import annotations
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import files_of_worker, unpinned
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, unpinned
 from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
 from distrain_nb.backends.sagemaker.script import ENTRY
 
@@ -36,13 +34,7 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
     lines = "".join(f"{line}\n" for line in needed(program.requirements, framework))
     if lines:
         texts["requirements.txt"] = lines
-    with tarfile.open(fileobj=file, mode="w:gz") as archive:
-        for name, text in texts.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
-        for name, path in (*program.files(), *files_of_worker()):
-            archive.add(path, name, recursive=False)
+    pack(texts, (*program.files(), *files_of_worker()), file)
 
 
 def needed(requirements: Iterable[str], framework: str | None) -> Iterator[str]:

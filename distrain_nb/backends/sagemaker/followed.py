@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,13 +30,9 @@ class ForeignService(SageMakerService):
     def _described(self) -> SageMakerService:
         """With what the service says that the job was asked for."""
         with plain_words("ask what the job runs on"):
-            asked = self._client("sagemaker").describe_training_job(
-                TrainingJobName=self.told["job"]
-            )
-        return SageMakerService({**self.told, "request": asked}, self.endpoints)
+            asked = self._client("sagemaker").describe_training_job(TrainingJobName=self.spec.job)
+        return SageMakerService(replace(self.spec, request=asked), self.endpoints)
 
     def links(self, job: str) -> Mapping[str, str]:
         """The job and its log in the console."""
-        told = {**self.told, "bucket": "none", "run": ""}
-        links = SageMakerService(told, self.endpoints).links(job)
-        return {name: link for name, link in links.items() if name in ("job", "log")}
+        return {name: link for name, link in super().links(job).items() if name in ("job", "log")}

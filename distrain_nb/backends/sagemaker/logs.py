@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote.log_ordering import NS, Line, Patience, settle, since
+from distrain_nb.backends.remote.log_ordering import NS, Lateness, Line, settle, since
 from distrain_nb.backends.remote.service import Entry
 from distrain_nb.backends.sagemaker.client import THROTTLED, code_of
 
@@ -40,7 +40,7 @@ class JobLog:
     job: str
     hosts: int
 
-    def read(self, cursor: Cursor, patience: Patience, *, last: bool) -> tuple[list[Entry], Cursor]:
+    def read(self, cursor: Cursor, lateness: Lateness, *, last: bool) -> tuple[list[Entry], Cursor]:
         """The lines that have settled since the cursor, and the cursor after them.
 
         `last` gives all lines that there are. Where CloudWatch is too busy for long, the lines so
@@ -48,7 +48,7 @@ class JobLog:
         """
         low = since(cursor)
         found = list(self._lines(low // MS, last=last))
-        settled, after = settle(found, cursor, time.time(), patience, last=last)
+        settled, after = settle(found, cursor, time.time(), lateness, last=last)
         return [self._entry(line) for line in settled], after
 
     def _lines(self, start: int, *, last: bool) -> Iterator[Line]:

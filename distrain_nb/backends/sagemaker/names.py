@@ -19,7 +19,7 @@ TENSORBOARD = "/opt/ml/output/tensorboard"
 CHECKPOINTS = "/opt/ml/checkpoints"
 
 # Below the run's folder in the bucket.
-CODE, SOURCE = "code", "source/sourcedir.tar.gz"
+SOURCE = "source/sourcedir.tar.gz"
 
 # The channels that bring our code: to an image that knows nothing of us, and, as an archive, to a
 # framework container that can't fetch it since its job is isolated.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import secrets
 import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.submission import Spec
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import (
@@ -20,10 +22,11 @@ from distrain_nb.backends.sagemaker.containers import (
 )
 from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
-from distrain_nb.backends.sagemaker.request import Start, Way, request_of
+from distrain_nb.backends.sagemaker.request import Start, request_of
 from distrain_nb.backends.sagemaker.settings import settings_of, wrong
 from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
+from distrain_nb.image.base.names import requirement_name
 from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import HIDDEN
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
@@ -36,9 +39,14 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
 
-# The service's limit for names of jobs is 63 characters; eight of ours and a dash come behind.
-_LONGEST_NAME = 40
 _OLDEST_PYTHON = (3, 8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SageMakerSpec(Spec):
+    """With the framework of the container that an archive is for; None for none."""
+
+    framework: str | None = None
 
 
 @dataclass(frozen=True)
@@ -62,28 +70,29 @@ class SageMakerPlan:
     def gpus(self) -> int:
         return devices(self.job.layout)
 
-    def told(self) -> dict[str, Any]:
-        """All that a service needs later, as JSON values; every call is about another run."""
-        run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"
-        return {
-            "run": run,
-            "region": self.settings.region,
-            "bucket": self.settings.bucket,
-            "repository": self.settings.repository,
-            "way": self.start.way.name,
-            "builder": self.job.options.builder,
-            "base": self.base,
-            "framework": self.job.layout.framework_name or framework_of(self.job),
-            "requirements": self._requirements(),
-            "request": filled(self._without_values(), {RUN: run}),
-            "variables": self._values(),
-        }
+    def spec(self) -> SageMakerSpec:
+        """What a service needs later; of every call another run's."""
+        run = run_name(self.job.name)
+        return SageMakerSpec(
+            run=run,
+            region=self.settings.region,
+            bucket=self.settings.bucket,
+            repository=self.settings.repository,
+            builder=self.job.options.builder,
+            base=self.base,
+            framework=self.job.layout.framework_name or framework_of(self.job),
+            requirements=self._requirements(),
+            deliveries=(self.start.delivery,),
+            request=filled(self._without_values(), {RUN: run}),
+            variables=self._values(),
+        )
 
-    def _requirements(self) -> list[str]:
+    def _requirements(self) -> tuple[str, ...]:
         """With what fetches secrets, where the job names some."""
-        needed = list(self.job.program.requirements)
+        needed = self.job.program.requirements
         fetches = SECRETS_VARIABLE in self.request["Environment"]
-        return [*needed, *(["boto3"] if fetches and not any(map(_is_boto3, needed)) else [])]
+        has = any(requirement_name(each) == "boto3" for each in needed)
+        return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
@@ -98,7 +107,7 @@ class SageMakerPlan:
         body = json.dumps(filled(self._without_values(), {IMAGE: self._target()}), indent=2)
         lines = [
             *(f"# {note}" for note in self._notes()),
-            f"RUN={_short(self.job.name or 'run')}-$(date +%s)",
+            f"RUN={short_name(self.job.name)}-$(date +%s)",
         ]
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
@@ -117,18 +126,14 @@ class SageMakerPlan:
     def _notes(self) -> Iterator[str]:
         if self._values():
             yield NOTE
-        if self.start.way is Way.IMAGE:
+        if self.start.delivery is Delivery.IMAGE:
             yield f"The image is built on {self.base} before the job is sent."
             if python_of(self.base):
                 yield "The first one copies that container, some GB, to your own registry."
-        elif self.start.way is Way.FILES:
+        elif self.start.delivery is Delivery.FILES:
             yield "The code is put into the bucket before the job is sent, for the last channel."
         else:
             yield "The code is put into the bucket before the job is sent, as an archive."
-
-
-def _is_boto3(requirement: str) -> bool:
-    return re.match(r"boto3\b", requirement) is not None
 
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
@@ -167,9 +172,9 @@ def _launcher(job: SageMakerJob) -> str:
 def _start(job: SageMakerJob, base: str) -> Start:
     image = hosts(job.layout).image or job.layout.image
     if job.options.python_package:
-        return Start(Way.SCRIPT, image or base, job.layout.launcher, _ranks(job))
-    way = Way.FILES if image else Way.IMAGE
-    return Start(way, image or IMAGE, job.layout.launcher, _ranks(job))
+        return Start(Delivery.ARCHIVE, image or base, job.layout.launcher, _ranks(job))
+    delivery = Delivery.FILES if image else Delivery.IMAGE
+    return Start(delivery, image or IMAGE, job.layout.launcher, _ranks(job))
 
 
 def _base(job: SageMakerJob, settings: Settings) -> str:
@@ -199,8 +204,3 @@ def _in_shell(text: str) -> str:
     for name in (RUN, ACCOUNT):
         quoted = quoted.replace("\\" + name, name)
     return quoted
-
-
-def _short(name: str) -> str:
-    """A name as jobs and tags of images may have it."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.cloud import CODE
+from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.backends.sagemaker import options, script
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.containers import framework_of
 from distrain_nb.backends.sagemaker.names import (
     CHECKPOINTS,
-    CODE,
     CODE_CHANNEL,
     EXPERIMENT_TAG,
     INPUT,
@@ -42,19 +42,11 @@ _CODE_FOLDER = f"{INPUT}/{CODE_CHANNEL}"
 _START = f'PYTHONPATH="{_CODE_FOLDER}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
 
 
-class Way(Enum):
-    """How a program gets to its hosts."""
-
-    IMAGE = "an image that is built"
-    FILES = "files for an image that knows nothing of us"
-    SCRIPT = "an archive for a framework container"
-
-
 @dataclass(frozen=True)
 class Start:
-    """How ranks come to life: the way of the code, the image, the launcher, ranks per host."""
+    """How ranks come to life: the code's delivery, the image, the launcher, ranks per host."""
 
-    way: Way
+    delivery: Delivery
     image: str
     launcher: str
     ranks: int
@@ -98,7 +90,7 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
 def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, str]:
     """The user's, and in script mode the container's."""
     own = options.hyperparameters(job.options.hyperparameter)
-    if start.way is not Way.SCRIPT:
+    if start.delivery is not Delivery.ARCHIVE:
         return options.encoded(own)
     framework = job.layout.framework_name or framework_of(job)
     archive = f"{settings.folder}/{RUN}/{SOURCE}"
@@ -111,11 +103,11 @@ def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dic
 
 def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Any]:
     metrics = options.metrics(job.options.metric)
-    commands = {Way.IMAGE: list(ENTRYPOINT), Way.FILES: ["sh", "-c", _START], Way.SCRIPT: None}
+    starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
     return present(
         TrainingImage=start.image,
         TrainingInputMode="File",
-        ContainerEntrypoint=commands[start.way],
+        ContainerEntrypoint=starts.get(start.delivery),
         MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],
         EnableSageMakerMetricsTimeSeries=True if metrics else None,
     )
@@ -123,9 +115,9 @@ def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Any]:
 
 def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Channel, ...]:
     own = options.channels(job)
-    if start.way is Way.FILES:
+    if start.delivery is Delivery.FILES:
         return (*own, Channel(CODE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{CODE}/"))
-    if start.way is Way.SCRIPT and job.options.isolate:
+    if start.delivery is Delivery.ARCHIVE and job.options.isolate:
         return (*own, Channel(SOURCE_CHANNEL, "s3", f"{settings.folder}/{RUN}/{SOURCE}"))
     return own
 
@@ -172,7 +164,7 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
         told["DISTRAIN_RESULTS"] = ",".join(job.results)
     if job.layout.mpi_options and start.launcher == "mpi":
         told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
-    if start.way is Way.FILES:
+    if start.delivery is Delivery.FILES:
         told["PYTHONUNBUFFERED"] = "1"
         told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
     variables = options.variables(job.options.env)

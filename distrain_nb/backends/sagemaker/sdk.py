@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.sdk import ForeignJob, needing
+from distrain_nb.backends.remote.sdk import needing
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 
 _ARN = re.compile(
     r"arn:aws[\w-]*:sagemaker:(?P<region>[a-z0-9-]+):\d*:training-job/(?P<name>[\w-]+)"
 )
 
 
-def foreign(job: object) -> ForeignJob | None:
-    """The job of a `sagemaker.core.resources.TrainingJob`, or its ARN."""
+def foreign(job: object) -> SageMakerSpec | None:
+    """The spec of a `sagemaker.core.resources.TrainingJob`, or its ARN."""
     found = _ARN.fullmatch(job if isinstance(job, str) else _text(job, "training_job_arn"))
     if found is None:
         return None
+    from distrain_nb.backends.sagemaker.plan import SageMakerSpec
+
     name = _text(job, "training_job_name") or found["name"]
-    return ForeignJob(name, {"region": found["region"], "job": name})
+    return SageMakerSpec(job=name, region=found["region"])
 
 
 def sdk_object(name: str, region: str) -> Any:

@@ -2,67 +2,39 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import variables
-from distrain_nb.backends.remote.delivery import Laid, loose_files
-from distrain_nb.backends.remote.log_ordering import Patience
+from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.sagemaker.client import client, plain_words
 from distrain_nb.backends.sagemaker.delivery import write_archive
 from distrain_nb.backends.sagemaker.jobs import TrainingJobs
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
 from distrain_nb.backends.sagemaker.making import make_bucket, make_repository
 from distrain_nb.backends.sagemaker.metrics import Metrics
-from distrain_nb.backends.sagemaker.names import ACCOUNT, CODE, IMAGE, SOURCE, filled
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, SOURCE, filled
 from distrain_nb.backends.sagemaker.output import RunOutput
-from distrain_nb.backends.sagemaker.request import Way
-from distrain_nb.image import Progress, Recipe, build
+from distrain_nb.backends.sagemaker.plan import SageMakerSpec
+from distrain_nb.image import Recipe, build
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, Entry, Observed
     from distrain_nb.image import Listener
 
 
 @dataclass(frozen=True)
-class SageMakerService:
-    """One run: `told` is what the plan said; `endpoints` are a rehearsal's, or empty; `late` among
-    them says by how many seconds lines of the log may be late."""
-
-    told: Mapping[str, Any]
-    endpoints: Mapping[str, str]
+class SageMakerService(CloudService[SageMakerSpec]):
+    """A job on SageMaker, or on a rehearsal's stand-in."""
 
     @cached_property
     def output(self) -> RunOutput:
         """The run's folder in its bucket."""
         return RunOutput(self._s3, self._bucket, self._folder)
-
-    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
-        """Build the image, or bring the code to the bucket.
-
-        Raises ImageError, or DistrainError for what AWS refuses.
-        """
-        laid, way = Laid(program, tuple(self.told["requirements"])), Way[self.told["way"]]
-        if ACCOUNT in self.told["bucket"]:
-            make_bucket(self._s3, self._bucket, self.told["region"])
-        image = ""
-        if way is Way.SCRIPT:
-            tell(Progress("sending the code"))
-            with tempfile.TemporaryFile() as file:
-                write_archive(laid, self.told["framework"], file)
-                file.seek(0)
-                self._put(SOURCE, file)
-        elif way is Way.FILES:
-            self._send_files(laid, tell)
-        else:
-            image = self._image(laid, tell)
-        request: Mapping[str, Any] = self._filled(self.told["request"], {IMAGE: image})
-        return request
 
     def create(self, request: Mapping[str, Any]) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
@@ -75,7 +47,7 @@ class SageMakerService:
 
     def _whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """With the values of variables."""
-        told = variables.filled(request["Environment"], self.told["variables"])
+        told = variables.filled(request["Environment"], self.spec.variables)
         return {**request, "Environment": told}
 
     def observe(self, job: str) -> Observed:
@@ -85,13 +57,11 @@ class SageMakerService:
     def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
         """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
         CloudWatch can't be reached."""
-        machines = self.told["request"]["ResourceConfig"]
+        machines = self.spec.request["ResourceConfig"]
         groups = machines.get("InstanceGroups", (machines,))
         hosts = sum(group["InstanceCount"] for group in groups)
-        late = self.endpoints.get("late")
-        patience = Patience.of_rehearsal(float(late)) if late else Patience()
         with plain_words("read the job's log"):
-            entries, after = JobLog(self._logs, job, hosts).read(cursor, patience, last=last)
+            entries, after = JobLog(self._logs, job, hosts).read(cursor, self._lateness, last=last)
         return self._metrics.found(entries, cursor, after)
 
     def cancel(self, job: str) -> None:
@@ -100,7 +70,7 @@ class SageMakerService:
 
     def links(self, job: str) -> Mapping[str, str]:
         """The job, its log and its folders in the console."""
-        region = self.told["region"]
+        region = self.spec.region
         domain = "amazonaws.cn" if region.startswith("cn-") else "aws.amazon.com"
         console = f"https://{region}.console.{domain}"
         folder = f"{console}/s3/buckets/{self._bucket}?region={region}&prefix={self._folder}"
@@ -115,31 +85,32 @@ class SageMakerService:
             "TensorBoard": f"{folder}tensorboard-output/",
         }
 
-    @property
-    def _folder(self) -> str:
-        return f"distrain/{self.told['run']}/"
+    def _prepare(self) -> None:
+        if ACCOUNT in self.spec.bucket:
+            make_bucket(self._s3, self._bucket, self.spec.region)
+
+    def _staged(self, image: str) -> Mapping[str, Any]:
+        staged: Mapping[str, Any] = self._filled(self.spec.request, {IMAGE: image})
+        return staged
+
+    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+        write_archive(program, self.spec.framework, file)
+        return SOURCE
 
     @cached_property
     def _account(self) -> str:
-        sts = client("sts", self.told["region"], self.endpoints)
+        sts = client("sts", self.spec.region, self.endpoints)
         with plain_words("ask AWS for the account"):
             return str(sts.get_caller_identity()["Account"])
 
     @cached_property
     def _bucket(self) -> str:
-        return str(self._filled(self.told["bucket"], {}))
+        return str(self._filled(self.spec.bucket, {}))
 
     def _filled(self, value: Any, values: Mapping[str, str]) -> Any:
         """With the account's number, which is asked for only if it is needed."""
         found = filled(value, values)
         return filled(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
-
-    def _send_files(self, program: Laid, tell: Listener) -> None:
-        files = list(loose_files(program))
-        for number, (name, path) in enumerate(files):
-            tell(Progress("sending the code", number, len(files)))
-            with path.open("rb") as file:
-                self._put(f"{CODE}/{name}", file)
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name
@@ -147,20 +118,20 @@ class SageMakerService:
             self._s3.put_object(Bucket=self._bucket, Key=key, Body=file)
 
     def _image(self, program: Laid, tell: Listener) -> str:
-        run = self.told["run"]
+        run = self.spec.run
         if "registry" in self.endpoints:
             home = f"{self.endpoints['registry']}/rehearsal/distrain"
         else:
-            home = self._filled(self.told["repository"], {})
-            if ACCOUNT in self.told["repository"]:
+            home = self._filled(self.spec.repository, {})
+            if ACCOUNT in self.spec.repository:
                 make_repository(self._client("ecr"), home.partition("/")[2])
-        base, target = self.told["base"], f"{home}:{run}"
+        base, target = self.spec.base, f"{home}:{run}"
         recipe = Recipe(base=base, target=target, look_inside=True, guarded=True)
-        return build(program, recipe, self.told["builder"], tell).uri
+        return build(program, recipe, self.spec.builder, tell).uri
 
     @cached_property
     def _metrics(self) -> Metrics:
-        algorithm = self.told["request"]["AlgorithmSpecification"]
+        algorithm = self.spec.request["AlgorithmSpecification"]
         return Metrics.of(algorithm.get("MetricDefinitions", ()))
 
     @cached_property
@@ -177,4 +148,4 @@ class SageMakerService:
 
     def _client(self, name: str) -> Any:
         with plain_words("log in to AWS"):
-            return client(name, self.told["region"], self.endpoints)
+            return client(name, self.spec.region, self.endpoints)

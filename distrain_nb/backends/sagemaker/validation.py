@@ -5,11 +5,11 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.backends.sagemaker.delivery import needed
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
-from distrain_nb.backends.sagemaker.request import Start, Way
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import STORED
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.backends.sagemaker.options import SageMakerJob
+    from distrain_nb.backends.sagemaker.request import Start
 
 # What the worker needs.
 _PYTHON = (3, 8)
@@ -38,7 +39,7 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
         message = "a job with --isolate reaches no Secrets Manager: leave one of the two out"
         yield _error("isolated-secret", "env", message)
     yield from _of_code(job, start)
-    if start.way is Way.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
+    if start.delivery is Delivery.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
         message = f"{base} has no mpirun, which launcher mpi needs: name an image that has it"
         yield _warning("mpirun", "base", message)
 
@@ -83,7 +84,7 @@ def _of_machines(job: SageMakerJob) -> Iterator[Finding]:
 
 
 def _of_code(job: SageMakerJob, start: Start) -> Iterator[Finding]:
-    if start.way is Way.SCRIPT:
+    if start.delivery is Delivery.ARCHIVE:
         yield from _of_script(job, start)
     elif job.layout.distribution:
         yield _error(

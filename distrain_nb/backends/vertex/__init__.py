@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk import ForeignJob, SdkRemoteBackend
+from distrain_nb.backends.remote.sdk import SdkRemoteBackend
 from distrain_nb.backends.vertex.options import VertexOptions
 from distrain_nb.backends.vertex.sdk import foreign, sdk_object
 from distrain_nb.errors import OptionError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.vertex.options import VertexJob
-    from distrain_nb.backends.vertex.plan import VertexPlan
+    from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.backends.vertex.service import VertexService
 
 
@@ -58,19 +58,21 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             "run gcloud auth application-default login; on Workbench the machine's account serves",
         )
 
-    def service(self, told: Mapping[str, Any], endpoints: Mapping[str, str]) -> VertexService:
+    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> VertexService:
         """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""
-        if told.get("foreign"):
-            from distrain_nb.backends.vertex.followed import ForeignService
-
-            return ForeignService(told, endpoints)
+        from distrain_nb.backends.vertex.plan import VertexSpec
         from distrain_nb.backends.vertex.service import VertexService
 
-        return VertexService(told, endpoints)
+        found = VertexSpec.of(spec)
+        if not found.job:
+            return VertexService(found, endpoints)
+        from distrain_nb.backends.vertex.followed import ForeignService
 
-    def foreign(self, job: object) -> ForeignJob | None:
-        """The job that an object of the SDK, or its name, stands for."""
+        return ForeignService(found, endpoints)
+
+    def foreign(self, job: object) -> VertexSpec | None:
+        """The spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
-    def _object(self, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:  # noqa: ARG002
         return sdk_object(name)

@@ -1,4 +1,4 @@
-"""Calls of Google's API: clients for the cloud or a stand-in, patience, errors in plain words."""
+"""Calls of Google's API: clients for the cloud or a stand-in, retries, errors in plain words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAY_PASS = (
     exceptions.ResourceExhausted,
     exceptions.InternalServerError,
 )
-CALL_S, PATIENCE_S = 60.0, 120.0
+CALL_S, RETRY_S = 60.0, 120.0
 
 _HINTS: tuple[tuple[type[Exception], str], ...] = (
     (
@@ -37,10 +37,10 @@ _HINTS: tuple[tuple[type[Exception], str], ...] = (
 )
 
 
-def patience() -> retry.Retry:
+def retries() -> retry.Retry:
     """For calls that may be repeated without harm."""
     return retry.Retry(
-        predicate=retry.if_exception_type(*MAY_PASS), initial=0.5, maximum=20, timeout=PATIENCE_S
+        predicate=retry.if_exception_type(*MAY_PASS), initial=0.5, maximum=20, timeout=RETRY_S
     )
 
 

@@ -1,18 +1,18 @@
-"""How a program gets to where it runs: in an image, as a source distribution, or as files."""
+"""How a program gets to Google's prebuilt containers: as a source distribution."""
 
 from __future__ import annotations
 
-import io
-import tarfile
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import Laid, files_of_worker, unpinned
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, unpinned
 from distrain_nb.backends.vertex.containers import IMPORTED_AS
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from distrain_nb.backends.remote.delivery import Laid
 
 PACKAGE_NAME = "distrain_program"
 PACKAGE_FILE = f"{PACKAGE_NAME}-0.tar.gz"
@@ -42,8 +42,9 @@ setup(
 """
 
 
-def source_distribution(program: Laid, base: str) -> bytes:
-    """A package whose module `distrain_program.task` runs the program; `base` is its container."""
+def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
+    """Write a source distribution whose module `distrain_program.task` runs the program; `base` is
+    the container that installs it."""
     requirements = list(needed(program.requirements, base))
     texts = {
         "setup.py": _SETUP.format(name=PACKAGE_NAME, requirements=requirements),
@@ -51,17 +52,13 @@ def source_distribution(program: Laid, base: str) -> bytes:
         f"{PACKAGE_NAME}/__init__.py": "",
         f"{PACKAGE_NAME}/task.py": _TASK,
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
-        for name, text in texts.items():
-            entry = tarfile.TarInfo(f"{PACKAGE_NAME}-0/{name}")
-            entry.size = len(text.encode())
-            tar.addfile(entry, io.BytesIO(text.encode()))
-        for name, path in program.files():
-            tar.add(path, f"{PACKAGE_NAME}-0/{PACKAGE_NAME}/{name}", recursive=False)
-        for name, path in files_of_worker():
-            tar.add(path, f"{PACKAGE_NAME}-0/{name}", recursive=False)
-    return packed.getvalue()
+    ours = ((f"{PACKAGE_NAME}/{name}", path) for name, path in program.files())
+    top = f"{PACKAGE_NAME}-0"
+    pack(
+        {f"{top}/{name}": text for name, text in texts.items()},
+        ((f"{top}/{name}", path) for name, path in (*ours, *files_of_worker())),
+        file,
+    )
 
 
 def needed(requirements: Iterable[str], base: str) -> Iterator[str]:

@@ -109,7 +109,7 @@ class CustomJobs(Jobs):
 
     def _find(self, where: str) -> str:
         asked = {"parent": self._parent, "filter": where}
-        found = self._client.list_custom_jobs(asked, retry=client.patience(), timeout=client.CALL_S)
+        found = self._client.list_custom_jobs(asked, retry=client.retries(), timeout=client.CALL_S)
         return next((job.name for job in found), "")
 
     def _send(self, request: Mapping[str, Any]) -> str:
@@ -123,10 +123,10 @@ class CustomJobs(Jobs):
         return str(sent.name)
 
     def _get(self, job: str) -> Any:
-        return self._client.get_custom_job(name=job, retry=client.patience(), timeout=client.CALL_S)
+        return self._client.get_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
 
     def _cancel(self, job: str) -> None:
-        self._client.cancel_custom_job(name=job, retry=client.patience(), timeout=client.CALL_S)
+        self._client.cancel_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
 
 
 class Pipelines(Jobs):
@@ -144,7 +144,7 @@ class Pipelines(Jobs):
     def _find(self, where: str) -> str:
         asked = {"parent": self._parent, "filter": where}
         found = self._client.list_training_pipelines(
-            asked, retry=client.patience(), timeout=client.CALL_S
+            asked, retry=client.retries(), timeout=client.CALL_S
         )
         return next((job.name for job in found), "")
 
@@ -162,12 +162,12 @@ class Pipelines(Jobs):
 
     def _get(self, job: str) -> Any:
         return self._client.get_training_pipeline(
-            name=job, retry=client.patience(), timeout=client.CALL_S
+            name=job, retry=client.retries(), timeout=client.CALL_S
         )
 
     def _cancel(self, job: str) -> None:
         self._client.cancel_training_pipeline(
-            name=job, retry=client.patience(), timeout=client.CALL_S
+            name=job, retry=client.retries(), timeout=client.CALL_S
         )
 
 

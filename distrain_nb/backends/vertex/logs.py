@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from google.api_core import exceptions, retry
 
 from distrain_nb.backends.remote import log_ordering
-from distrain_nb.backends.remote.log_ordering import NS, Line
+from distrain_nb.backends.remote.log_ordering import NS, Lateness, Line
 from distrain_nb.backends.remote.service import Entry
 from distrain_nb.backends.vertex.client import CALL_S, MAY_PASS
 from distrain_nb.backends.vertex.jobs import readable
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Cursor
 
 PAGE = 1000
+BUSY_S = 20.0  # how long Cloud Logging may be too busy before a call ends with what it has
 
 _ROLES = ("primary", "workers", "servers", "evaluators")
 _TASK = re.compile(r"workerpool([0-3])-(\d+)")
@@ -33,16 +33,8 @@ _SERVICE = "service"  # the task under which Vertex AI itself speaks
 _ERROR = 500  # the severity that stderr gets
 
 
-@dataclass(frozen=True)
-class Patience(log_ordering.Patience):
-    """Seconds, besides those for lines: how long Cloud Logging may be too busy before a call ends
-    with what it has."""
-
-    busy: float = 20.0
-
-
 def read(
-    client: Any, project: str, job: str, cursor: Cursor, patience: Patience, *, last: bool
+    client: Any, project: str, job: str, cursor: Cursor, lateness: Lateness, *, last: bool
 ) -> tuple[list[Entry], Cursor]:
     """The lines that have settled since the cursor, and the cursor after them.
 
@@ -51,9 +43,9 @@ def read(
     raised, since nobody would ask again.
     """
     now = time.time()
-    entries = _entries(client, project, job, cursor, patience, last=last)
+    entries = _entries(client, project, job, cursor, last=last)
     found = filter(None, (_line(entry, now) for entry in entries))
-    settled, after = log_ordering.settle(found, cursor, now, patience, last=last)
+    settled, after = log_ordering.settle(found, cursor, now, lateness, last=last)
     return [_entry(line) for line in settled], after
 
 
@@ -63,9 +55,7 @@ def _entry(line: Line) -> Entry:
     return Entry(line.time / NS, role, replica, line.text, line.stream)
 
 
-def _entries(
-    client: Any, project: str, job: str, cursor: Cursor, patience: Patience, *, last: bool
-) -> Iterator[Any]:
+def _entries(client: Any, project: str, job: str, cursor: Cursor, *, last: bool) -> Iterator[Any]:
     """The entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
@@ -87,7 +77,7 @@ def _entries(
         predicate=retry.if_exception_type(*MAY_PASS),
         initial=0.5,
         maximum=20,
-        timeout=patience.busy,
+        timeout=BUSY_S,
     )
     while True:
         try:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import secrets
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.delivery import Delivery
+from distrain_nb.backends.remote.naming import run_name, short_name
+from distrain_nb.backends.remote.submission import Spec
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.vertex import options, request
 from distrain_nb.backends.vertex.containers import base_of
 from distrain_nb.backends.vertex.settings import missing, settings_of
 from distrain_nb.backends.vertex.validation import findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
-from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.secrets import HIDDEN
 
@@ -25,8 +25,13 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.settings import Settings
     from distrain_nb.findings import Finding
 
-# Names of runs stand in labels (63 characters) and tags, in lower case.
-_LONGEST_NAME = 40
+
+@dataclass(frozen=True, kw_only=True)
+class VertexSpec(Spec):
+    """With the project, and whether the job is sent as a training pipeline."""
+
+    project: str = ""
+    pipeline: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,26 +57,32 @@ class VertexPlan:
     @property
     def builds(self) -> bool:
         """Whether an image has to be built for it."""
-        return IMAGE in str(self.request)
+        return Delivery.IMAGE in self.deliveries
 
-    def told(self) -> dict[str, Any]:
-        """All that a service needs later, as JSON values; every call is about another run."""
-        run = f"{_short(self.job.name or 'run')}-{secrets.token_hex(4)}"
+    @property
+    def deliveries(self) -> tuple[Delivery, ...]:
+        """How the code gets to the pools, each way once."""
+        return request.deliveries(self.job)
+
+    def spec(self) -> VertexSpec:
+        """What a service needs later; of every call another run's."""
+        run = run_name(self.job.name)
         shown = self._without_values()
         sent = request.training_pipeline(shown) if self.pipeline else shown
-        return {
-            "run": run,
-            "project": self.settings.project,
-            "region": self.settings.region,
-            "bucket": self.settings.bucket,
-            "repository": self.settings.repository,
-            "pipeline": self.pipeline,
-            "builder": self.job.options.builder,
-            "base": self.base,
-            "requirements": list(self.job.program.requirements),
-            "request": request.with_run(sent, run),
-            "variables": self._values(),
-        }
+        return VertexSpec(
+            run=run,
+            project=self.settings.project,
+            region=self.settings.region,
+            bucket=self.settings.bucket,
+            repository=self.settings.repository,
+            pipeline=self.pipeline,
+            builder=self.job.options.builder,
+            base=self.base,
+            requirements=self.job.program.requirements,
+            deliveries=self.deliveries,
+            request=request.with_run(sent, run),
+            variables=self._values(),
+        )
 
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
@@ -108,7 +119,7 @@ class VertexPlan:
         repository = settings.repository.replace("//", f"/{settings.project or 'PROJECT'}/")
         if repository.startswith("-docker"):
             repository = f"LOCATION{repository}"
-        return f"{repository}/{_short(self.job.name or 'run')}:{request.RUN}"
+        return f"{repository}/{short_name(self.job.name)}:{request.RUN}"
 
     def _notes(self) -> Iterator[str]:
         if self.builds:
@@ -139,8 +150,3 @@ def _gpus(job: VertexJob) -> int:
     """GPUs of the primary; the chips of a TPU slice are one process's."""
     primary = job.layout.primary
     return 0 if primary is None or primary.topology else primary.accelerator_count
-
-
-def _short(name: str) -> str:
-    """A name as labels and images may have it."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST_NAME].strip("-") or "run"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.backends.remote.cloud import CODE
+from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets
 from distrain_nb.backends.vertex import options
 from distrain_nb.backends.vertex.validation import launcher_of
@@ -21,8 +23,8 @@ if TYPE_CHECKING:
 RUN = "${RUN}"
 RUN_LABEL = "distrain_run"
 
-# Below the run's folder in the bucket: the program as files, and as a source distribution.
-CODE, PACKAGE = "code", "package"
+# Below the run's folder in the bucket: the program as a source distribution.
+PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
 # NCCL finds the Reduction Server's plugin by itself; that it has is told nowhere but in its log.
@@ -55,6 +57,11 @@ def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
         "trainingTaskInputs": job["jobSpec"],
         **present(encryptionSpec=job.get("encryptionSpec")),
     }
+
+
+def deliveries(job: VertexJob) -> tuple[Delivery, ...]:
+    """How the code gets to the pools, each way once."""
+    return tuple(dict.fromkeys(each for _, _, each in _pools(job) if each))
 
 
 def output_folder(settings: Settings) -> str:
@@ -142,16 +149,29 @@ def _containers(
     job: VertexJob, variables: Mapping[str, str], base: str
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """What each pool runs. The Reduction Server brings all that it needs."""
-    for role, pool in job.layout.pools():
-        image = image_of(job.layout, role, pool)
-        if role is Role.REDUCERS:
+    for role, image, delivery in _pools(job):
+        if delivery is None:
             yield role.position, {"containerSpec": {"imageUri": image}}
-        elif job.options.python_package:
+        elif delivery is Delivery.ARCHIVE:
             yield role.position, {"pythonPackageSpec": _python_package(variables, base, job)}
-        elif image == IMAGE:
+        elif delivery is Delivery.IMAGE:
             yield role.position, {"containerSpec": {"imageUri": IMAGE, "env": _listed(variables)}}
         else:
             yield role.position, {"containerSpec": _own_container(image, variables)}
+
+
+def _pools(job: VertexJob) -> Iterator[tuple[Role, str, Delivery | None]]:
+    """Each pool with its image and with how it gets the code, if it gets any."""
+    for role, pool in job.layout.pools():
+        image, delivery = image_of(job.layout, role, pool), Delivery.FILES
+        if role is Role.REDUCERS:
+            yield role, image, None
+            continue
+        if job.options.python_package:
+            delivery = Delivery.ARCHIVE
+        elif image == IMAGE:
+            delivery = Delivery.IMAGE
+        yield role, image, delivery
 
 
 def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> dict[str, Any]:

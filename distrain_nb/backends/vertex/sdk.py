@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.sdk import ForeignJob, needing
+from distrain_nb.backends.remote.sdk import needing
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.vertex.plan import VertexSpec
 
 _NAME = re.compile(
     r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"
@@ -13,14 +16,17 @@ _NAME = re.compile(
 )
 
 
-def foreign(job: object) -> ForeignJob | None:
-    """The job of an `aiplatform.CustomJob`, a training job (pipeline), or its resource name."""
+def foreign(job: object) -> VertexSpec | None:
+    """The spec of an `aiplatform.CustomJob`, a training job (pipeline), or its resource name."""
     found = _NAME.fullmatch(job if isinstance(job, str) else _resource_name(job))
     if found is None:
         return None
+    from distrain_nb.backends.vertex.plan import VertexSpec
+
     pipeline = found["kind"] == "trainingPipelines"
-    told = {"project": found["project"], "region": found["region"], "pipeline": pipeline}
-    return ForeignJob(found[0], told)
+    return VertexSpec(
+        job=found[0], project=found["project"], region=found["region"], pipeline=pipeline
+    )
 
 
 def sdk_object(name: str) -> Any:

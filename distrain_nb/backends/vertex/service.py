@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from distrain_nb.backends.remote.delivery import Laid, loose_files
+from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.variables import filled
-from distrain_nb.backends.vertex import client, delivery, request
+from distrain_nb.backends.vertex import client, request
+from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
-from distrain_nb.backends.vertex.logs import Patience, read
+from distrain_nb.backends.vertex.logs import read
 from distrain_nb.backends.vertex.output import BucketOutput
+from distrain_nb.backends.vertex.plan import VertexSpec
 from distrain_nb.backends.vertex.request import with_variables
-from distrain_nb.image import CloudBuild, Progress, Recipe, build
+from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
-from distrain_nb.layout.formats.vertex import IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
+    from distrain_nb.backends.remote.delivery import Laid
     from distrain_nb.backends.remote.service import Cursor, Entry, Observed
     from distrain_nb.image import Listener
 
@@ -29,47 +31,24 @@ CONSOLE = "https://console.cloud.google.com"
 
 
 @dataclass(frozen=True)
-class VertexService:
-    """One run: `told` is what `VertexPlan.told` said; `endpoints` are a rehearsal's, or empty;
-    `late` among them says by how many seconds entries of the log may be late."""
-
-    told: Mapping[str, Any]
-    endpoints: Mapping[str, str]
+class VertexService(CloudService[VertexSpec]):
+    """A job on Vertex AI, or on a rehearsal's stand-in."""
 
     @property
     def output(self) -> BucketOutput:
         """The run's folder in its bucket."""
-        return BucketOutput(self._storage, self.told["bucket"], self._folder)
-
-    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
-        """Build the image, or bring the code to the bucket: whatever the request asks for.
-
-        Raises ImageError, or DistrainError for what Google Cloud refuses.
-        """
-        laid = Laid(program, tuple(self.told["requirements"]))
-        sent: Mapping[str, Any] = self.told["request"]
-        text = str(sent)
-        if request.PACKAGE_MODULE in text:
-            tell(Progress("sending the package"))
-            package = delivery.source_distribution(laid, self.told["base"])
-            self._put(f"{request.PACKAGE}/{delivery.PACKAGE_FILE}", package)
-        if f"/{request.CODE}/program" in text:
-            tell(Progress("sending the code"))
-            for name, path in loose_files(laid):
-                self._put(f"{request.CODE}/{name}", path.read_bytes())
-        if IMAGE in text:
-            sent = request.with_image(sent, self._image(laid, tell))
-        return sent
+        return BucketOutput(self._storage, self.spec.bucket, self._folder)
 
     def create(self, request: Mapping[str, Any]) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
-        whole = with_variables(request, lambda told: filled(told, self.told["variables"]))
-        return self._jobs.create(whole)
+        return self._jobs.create(
+            with_variables(request, lambda hidden: filled(hidden, self.spec.variables))
+        )
 
     def find(self, request: Mapping[str, Any]) -> str:  # noqa: ARG002 - the label names the run
         """The run's job, empty if there is none. Raises DistrainError."""
-        return self._jobs.find(self.told["run"])
+        return self._jobs.find(self.spec.run)
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""
@@ -80,10 +59,8 @@ class VertexService:
         number = self._jobs.custom_job(job).rpartition("/")[2]
         if not number:  # a pipeline that has not begun
             return (), cursor
-        late = self.endpoints.get("late")
-        patience = Patience.of_rehearsal(float(late)) if late else Patience()
         with client.plain_words("read the job's log"):
-            return read(self._logging, self.told["project"], number, cursor, patience, last=last)
+            return read(self._logging, self.spec.project, number, cursor, self._lateness, last=last)
 
     def cancel(self, job: str) -> None:
         """Ask for the job to be stopped. Raises DistrainError."""
@@ -93,10 +70,10 @@ class VertexService:
         """The job, its log and its folders in the console, which knows nothing of rehearsals."""
         if self.endpoints:
             return {}
-        project, region = self.told["project"], self.told["region"]
+        project, region = self.spec.project, self.spec.region
         number = job.rpartition("/")[2]
-        kind = "training-pipelines" if self.told["pipeline"] else "training"
-        folder = f"{CONSOLE}/storage/browser/{self.told['bucket']}/{self._folder}"
+        kind = "training-pipelines" if self.spec.pipeline else "training"
+        folder = f"{CONSOLE}/storage/browser/{self.spec.bucket}/{self._folder}"
         query = f"resource.type%3D%22ml_job%22%20resource.labels.job_id%3D%22{number}%22"
         return {
             "job": f"{CONSOLE}/vertex-ai/locations/{region}/{kind}/{number}?project={project}",
@@ -106,18 +83,23 @@ class VertexService:
             "TensorBoard": f"{folder}logs",
         }
 
-    @property
-    def _folder(self) -> str:
-        return f"distrain/{self.told['run']}/"
+    def _staged(self, image: str) -> Mapping[str, Any]:
+        staged: Mapping[str, Any] = request.with_image(self.spec.request, image)
+        return staged
 
-    def _put(self, name: str, data: bytes) -> None:
-        blob = self._storage.bucket(self.told["bucket"]).blob(self._folder + name)
-        with client.plain_words(f"write gs://{self.told['bucket']}/{blob.name}"):
-            blob.upload_from_string(data, content_type="application/octet-stream")
+    def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
+        write_archive(program, self.spec.base, file)
+        return f"{request.PACKAGE}/{PACKAGE_FILE}"
+
+    def _put(self, name: str, file: IO[bytes]) -> None:
+        blob = self._storage.bucket(self.spec.bucket).blob(self._folder + name)
+        size = os.fstat(file.fileno()).st_size
+        with client.plain_words(f"write gs://{self.spec.bucket}/{blob.name}"):
+            blob.upload_from_file(file, size=size, content_type="application/octet-stream")
 
     def _image(self, program: Laid, tell: Listener) -> str:
-        base, run = self.told["base"], self.told["run"]
-        home = self.told["repository"]
+        base, run = self.spec.base, self.spec.run
+        home = self.spec.repository
         if "registry" in self.endpoints:
             home = f"{self.endpoints['registry']}/rehearsal"
         recipe = Recipe(
@@ -129,19 +111,19 @@ class VertexService:
         return build(program, recipe, self._builder(), tell).uri
 
     def _builder(self) -> str | CloudBuild:
-        if self.told["builder"] != "cloudbuild":
-            return str(self.told["builder"])
-        return CloudBuild(self.told["project"], self.told["bucket"], self.told["region"])
+        if self.spec.builder != "cloudbuild":
+            return self.spec.builder
+        return CloudBuild(self.spec.project, self.spec.bucket, self.spec.region)
 
     @cached_property
     def _jobs(self) -> Jobs:
-        kind = Pipelines if self.told["pipeline"] else CustomJobs
-        return kind(self.told["project"], self.told["region"], self.endpoints)
+        kind = Pipelines if self.spec.pipeline else CustomJobs
+        return kind(self.spec.project, self.spec.region, self.endpoints)
 
     @cached_property
     def _storage(self) -> Any:
         with client.plain_words("log in to Cloud Storage"):
-            return client.storage_client(self.told["project"], self.endpoints)
+            return client.storage_client(self.spec.project, self.endpoints)
 
     @cached_property
     def _logging(self) -> Any:
