@@ -37,7 +37,7 @@ for n in range({LINES // 2}):
         try:
             check(n)
         except ValueError:
-            traceback.print_exc()
+            sys.stderr.write(traceback.format_exc())  # at once, with no line of rank 0 between
 """
 
 
@@ -96,9 +96,9 @@ def test_the_whole_log_can_be_reached(big: OpenNotebook) -> None:
     expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")
     log(page).press("PageUp")
     expect(view_of(page).get_by_role("button", name="Latest")).to_be_visible()
-    view_of(page).get_by_role("textbox", name="go to line").fill("100,000")
+    view_of(page).get_by_role("textbox", name="go to line").fill("60,000")
     view_of(page).get_by_role("textbox", name="go to line").press("Enter")
-    expect(log(page).locator(".dn-current[data-row='99999']")).to_contain_text("step")
+    expect(log(page).locator(".dn-current[data-row='59999']")).to_contain_text("step")
     view_of(page).get_by_role("button", name="Latest").click()
     expect(log(page)).to_contain_text(f"step {LINES // 2 - 1} of rank")
 
