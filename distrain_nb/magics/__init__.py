@@ -26,7 +26,8 @@ class DistrainMagics(Magics):  # type: ignore[misc]
             from distrain_nb.magics.lines import run_line
 
             return run_line(words, self.shell)
-        before_cell(words, cell)
+        if words[:1] != ["image"]:
+            before_cell(words, cell)
         from distrain_nb.magics.cell import run_cell, source_of
 
         if words[:1] == ["image"]:

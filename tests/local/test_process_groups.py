@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from distrain_nb import api
+from distrain_nb.worker.rank import process_groups
 
 # The thread of a group ends when the group is taken apart.
 TRAINS = """
@@ -33,3 +36,16 @@ def test_a_destroyed_group_is_not_taken_apart_while_its_rank_works(
         TRAINS.format(earlier=earlier), ranks_per_replica=2, result=("left",), wait=True
     )
     assert run.results["left"]
+
+
+def test_a_pytorch_that_keeps_its_groups_elsewhere_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As version 1 did, which containers for training still have."""
+    name = "torch.distributed.distributed_c10d"
+    older = ModuleType(name)
+    vars(older)["destroy_process_group"] = destroy = object()
+    monkeypatch.setitem(sys.modules, name, older)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    process_groups.keep()
+    assert vars(older)["destroy_process_group"] is destroy

@@ -23,6 +23,7 @@ from distrain_nb.cluster import (
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
 from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.machine import threads
@@ -42,8 +43,8 @@ SHORT = 40
 
 FOLDERS = {
     "AIP_TENSORBOARD_LOG_DIR": "tensorboard",
-    "AIP_CHECKPOINT_DIR": "checkpoints",
-    "AIP_MODEL_DIR": "model",
+    "AIP_CHECKPOINT_DIR": CHECKPOINTS_FOLDER,
+    "AIP_MODEL_DIR": MODEL_FOLDER,
 }
 
 

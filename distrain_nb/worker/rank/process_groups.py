@@ -24,11 +24,12 @@ def keep() -> None:
 
 def _change(module: Any) -> None:
     destroy = module.destroy_process_group
+    module._world  # noqa: B018  # before PyTorch 2 there is none, and all is left as it is
 
     @functools.wraps(destroy)
     def destroy_process_group(group: Any = None) -> None:
         known = module._world.pg_map
-        _kept.extend(pg for pg, (backend, _) in known.items() if "gloo" in str(backend))
+        _kept.extend(pg for pg, (backend, *_) in known.items() if "gloo" in str(backend))
         destroy(group)
 
     module.destroy_process_group = destroy_process_group
