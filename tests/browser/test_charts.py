@@ -9,12 +9,13 @@ import csv
 import json
 import math
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
+from playwright.sync_api import TimeoutError as NotYet
 
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 
@@ -41,6 +42,8 @@ while not os.path.exists({stop!r}):
     if step > {quick}:
         time.sleep(0.1)
 """
+GESTURES = 5
+GESTURE_MS = 10_000  # long enough for a busy machine: what comes late isn't undone by a second one
 FRAME = ".distrain-charts iframe.dn-plot"
 DATA = "plot.data"
 LAYOUT = "plot.layout"
@@ -69,6 +72,17 @@ class Charts:
     def wait(self, condition: str, arg: Any = None) -> None:
         """Until it is true in the frame. Frames out of sight draw no frames, so by time."""
         self.frame.wait_for_function(condition, arg=arg, polling=200, timeout=90_000)
+
+    def wait_after(self, gesture: Callable[[], object], condition: str) -> None:
+        """Until it is true, with the gesture made again as a hand does: plotly loses what comes
+        while it draws, and a page that is being filled moves below the mouse."""
+        for _ in range(GESTURES - 1):
+            gesture()
+            with suppress(NotYet):
+                self.frame.wait_for_function(condition, polling=200, timeout=GESTURE_MS)
+                return
+        gesture()
+        self.wait(condition)
 
     def curves(self) -> list[dict[str, list[float]]]:
         found: list[dict[str, list[float]]] = self.frame.evaluate(POINTS_OF)
@@ -161,28 +175,44 @@ def test_axes(charts: Charts) -> None:
 
 
 def test_hover_tells_of_all_lines_and_the_legend_hides_them(charts: Charts) -> None:
-    area = charts.area()
-    charts.page.mouse.move(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2)
-    hover = charts.figure.locator(".hoverlayer .legend .traces")
-    expect(hover).to_contain_text(["rank-", "rank-"], timeout=60_000)
-    charts.figure.locator(".infolayer > .legend .traces").last.click()
-    charts.wait("plot._fullData.filter((t) => t.visible === 'legendonly').length === 2")
+    mouse = charts.page.mouse
+
+    def point() -> None:
+        area = charts.area()
+        mouse.move(area["x"] + area["width"] / 2, area["y"] + area["height"] / 2, steps=5)
+
+    charts.wait_after(
+        point,
+        """[...document.querySelectorAll('.hoverlayer .legend .traces')]
+            .filter((line) => line.textContent.includes('rank-')).length === 2""",
+    )
+    last = charts.figure.locator(".infolayer > .legend .traces").last
+    charts.wait_after(
+        last.click, "plot._fullData.filter((t) => t.visible === 'legendonly').length === 2"
+    )
     length = charts.frame.evaluate(f"{DATA}[0].x.at(-1)")
     charts.wait(f"(length) => {DATA}[0].x.at(-1) > length", length)  # and more has come
     hidden = charts.frame.evaluate("plot._fullData.map((trace) => trace.visible)")
     assert hidden == [True, "legendonly"] * 2 or hidden == [True, True, "legendonly", "legendonly"]
-    charts.figure.locator(".infolayer > .legend .traces").last.click()
-    charts.wait("plot._fullData.every((trace) => trace.visible === true)")
+    charts.wait_after(last.click, "plot._fullData.every((trace) => trace.visible === true)")
 
 
 def test_zoom_fetches_every_point(charts: Charts) -> None:
-    area = charts.area()
-    mouse, y = charts.page.mouse, area["y"] + area["height"] / 2
-    mouse.move(area["x"] + area["width"] * 0.4, y)
-    mouse.down()
-    mouse.move(area["x"] + area["width"] * 0.5, y + 2, steps=5)
-    mouse.up()
-    charts.wait(f"{LAYOUT}.xaxis.autorange === false")
+    mouse = charts.page.mouse
+
+    def drag() -> None:
+        area = charts.area()
+        y = area["y"] + area["height"] / 2
+        mouse.move(area["x"] + area["width"] * 0.4, y)
+        mouse.down()
+        mouse.move(area["x"] + area["width"] * 0.5, y + 2, steps=5)
+        mouse.up()
+
+    def double_click() -> None:
+        area = charts.area()
+        mouse.dblclick(area["x"] + 40, area["y"] + area["height"] / 2)
+
+    charts.wait_after(drag, f"{LAYOUT}.xaxis.autorange === false")
     low, high = charts.frame.evaluate(f"{LAYOUT}.xaxis.range")
     charts.wait(
         f"([low, high]) => {DATA}[0].x.filter((x) => x > low && x < high).length > 200",
@@ -190,8 +220,8 @@ def test_zoom_fetches_every_point(charts: Charts) -> None:
     )
     within = [x for x in charts.curves()[0]["x"] if low < x < high]
     assert within == list(range(round(within[0]), round(within[-1]) + 1)), "every step is there"
-    mouse.dblclick(area["x"] + 40, y)
-    charts.wait(f"{LAYOUT}.xaxis.autorange === true && {DATA}[0].x.length <= 1000")
+    charts.wait_after(double_click, f"{LAYOUT}.xaxis.autorange === true")
+    charts.wait(f"{DATA}[0].x.length <= 1000")
 
 
 def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:
