@@ -165,7 +165,7 @@ def start(prepared: Prepared) -> Run:
         backend.name,
         options.experiment,
         str(prepared.job.layout),
-        _told(options),
+        _compared_options(options),
         backend.handle(prepared.plan),
     )
     try:
@@ -256,15 +256,15 @@ def _followed(backend: HasSDK, job: object, title: str) -> Run:
     return Run(record)
 
 
-def _told(options: JobOptions) -> dict[str, tuple[str, ...]]:
+def _compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
     """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
-    told = {
+    texts = {
         "args": (shlex.join(map(_without_secret, options.args)),) if options.args else (),
         "param": tuple(map(_without_secret, options.param)),
         "data": options.data,
         "require": options.require,
     }
-    return {name: values for name, values in told.items() if values}
+    return {name: values for name, values in texts.items() if values}
 
 
 def _without_secret(text: str) -> str:

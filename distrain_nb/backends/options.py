@@ -77,11 +77,11 @@ def option(
     of what was written for one that may be given several times. What may hold secrets isn't
     `shown`.
     """
-    told = {
+    metadata = {
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
         "bare": bare, "read": read,
     }  # fmt: skip
-    return field(default=default, repr=shown, metadata=told)
+    return field(default=default, repr=shown, metadata=metadata)
 
 
 def flag(name: str) -> str:

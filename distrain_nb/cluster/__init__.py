@@ -1,4 +1,4 @@
-"""What replicas and ranks are told of their cluster: the contracts, written in one place."""
+"""How replicas and ranks know their cluster: the contracts, written in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each rank is told: the variables that torchrun would set."""
+"""The variables of each rank: those that torchrun would set."""
 
 from __future__ import annotations
 

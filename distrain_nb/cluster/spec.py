@@ -1,4 +1,4 @@
-"""`CLUSTER_SPEC` and `TF_CONFIG`: what each replica is told of its cluster.
+"""`CLUSTER_SPEC` and `TF_CONFIG`: how each replica knows its cluster.
 
 Keys, their order and their values are those of Vertex AI's documentation, "Distributed training".
 """
@@ -65,7 +65,7 @@ class Cluster:
         }
 
     def tf_config(self, role: Role, index: int) -> dict[str, Any] | None:
-        """The value of `TF_CONFIG`; None in a job of a single replica, which is not told one."""
+        """The value of `TF_CONFIG`; None in a job of a single replica, which has none."""
         if self.replicas < 2:
             return None
         tasks = {

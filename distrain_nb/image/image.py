@@ -122,7 +122,7 @@ class Image:
             f"{self.reference.name}:{self.reference.tag or 'latest'}  ({self.platform})",
             f"  on {self.base}",
             *(f"  {p:<9} {s:>9}  {how:<14} {digest}" for p, s, how, digest in table),
-            *(f"  {label:<12} {value}" for label, value in self._facts()),
+            *(f"  {label:<12} {value}" for label, value in self._rows()),
             *(f"  note: {note}" for note in self.notes),
         ]
         return "\n".join(lines)
@@ -135,18 +135,18 @@ class Image:
             f"<td>{escape(x.how)}</td><td><code>{x.digest[7:19]}</code></td></tr>"
             for x in self.layers
         )
-        facts = "".join(
+        figures = "".join(
             f"<tr><td>{escape(label)}</td><td colspan='3'><code>{escape(value)}</code></td></tr>"
-            for label, value in self._facts()
+            for label, value in self._rows()
         )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return (
             f"<div><b>{escape(str(self.reference.name))}</b> on {escape(str(self.base))}"
             "<table><tr><th>layer</th><th>size</th><th>how</th><th>digest</th></tr>"
-            f"{rows}{facts}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
+            f"{rows}{figures}</table>{f'<ul>{notes}</ul>' if notes else ''}</div>"
         )
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _rows(self) -> list[tuple[str, str]]:
         return [
             ("entry point", " ".join(self.entrypoint)),
             *(("environment", f"{name}={shown}") for name, shown in self._variables()),

@@ -224,7 +224,7 @@ def line_parser() -> Parser:
 
 
 def _add_case(parser: argparse.ArgumentParser) -> None:
-    """What `advise` can be told of a job, and what it looks at."""
+    """What `advise` takes about a job, and what it looks at."""
     add = parser.add_argument
     size = "of the weights, such as 100MB"
     add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)

@@ -13,8 +13,6 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
-
 # Those that take seconds to import.
 _SLOW = frozenset(["torch", "tensorflow"])
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(torch|tensorflow)\b", re.M)
@@ -42,6 +40,8 @@ def before_cell(words: list[str], cell: str) -> None:
 def after_cell(_: object = None) -> None:
     """Called when a cell has ended. Each framework is asked for once; nothing is waited for."""
     with suppress(Exception):
+        from distrain_nb.worker.files.launch import FORK_SAFE
+
         loaded = [name for name in FORK_SAFE if sys.modules.get(name) is not None]
         if _SLOW.isdisjoint(loaded) or _asked.issuperset(loaded):
             return

@@ -1,4 +1,4 @@
-"""The SQLite file of the list of runs: opened for a moment, its errors told with the way out.
+"""The SQLite file of the list of runs: opened for a moment, its errors say the way out.
 
 It keeps a rollback journal rather than a write-ahead log, so that a list can be read on a disk that
 is full or read-only.

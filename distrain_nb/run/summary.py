@@ -49,7 +49,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunSummary:
     """A run at a glance. `labels` and `pools` name its processes, by their index in the log."""
 
     id: int
@@ -88,12 +88,12 @@ class Facts:
         )
 
 
-def facts(run: MonitoredRun) -> Facts:
+def summary_of(run: MonitoredRun) -> RunSummary:
     """The run as it is now."""
     status = run.status
     state = status.state
     end = status.times.get(str(state), run.created) if state.final else None
-    return Facts(
+    return RunSummary(
         id=run.id,
         name=run.name,
         state=str(state),
@@ -112,9 +112,9 @@ def facts(run: MonitoredRun) -> Facts:
     )
 
 
-def unreadable_facts(run: MonitoredRun, why: str) -> Facts:
+def unreadable(run: MonitoredRun, why: str) -> RunSummary:
     """What is known of a run whose files can't be read: nothing but what the list has."""
-    return Facts(
+    return RunSummary(
         id=run.id,
         name=run.name,
         state=UNREADABLE,

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def rows(store: Store) -> dict[str, Any]:
-    """The runs, the newest first; see `Summary.as_row`. Asked again, it reads only what is new."""
-    return {"runs": [each.as_row() for each in _listing(store.folder).read(own_runs(store))]}
+    """The runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is new."""
+    return {"runs": [each.as_json() for each in _listing(store.folder).read(own_runs(store))]}
 
 
 def side_by_side(store: Store, numbers: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What stays of a run in a saved notebook: HTML without scripts, and text with the same facts."""
+"""What stays of a run in a saved notebook: HTML without scripts, and the same as text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.pages.media import index
-from distrain_nb.run.summary import Facts, brief, duration, plural, progress_text
+from distrain_nb.run.summary import RunSummary, brief, duration, plural, progress_text
 from distrain_nb.ui import ansi, drawing, figure
 from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
@@ -33,9 +33,9 @@ RESOURCES_TITLE = "Resources by rank"
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
 
-def run_bundle(facts: Facts, tail: Tail, metrics: Metrics) -> dict[str, str]:
+def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:
     """State, error and the end of the log, by MIME type."""
-    return {"text/html": _run_html(facts, tail), "text/plain": run_text(facts, tail, metrics)}
+    return {"text/html": _run_html(summary, tail), "text/plain": run_text(summary, tail, metrics)}
 
 
 def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def still_media(metrics: Metrics) -> str:
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
     words = [f"{', '.join(counts)}: %distrain attach {metrics.folder.name}"] if counts else []
     parts = [
-        f'<div class="dn-told">{html.escape(each)}</div>' for each in words + contents["notes"]
+        f'<div class="dn-remark">{html.escape(each)}</div>' for each in words + contents["notes"]
     ]
     table = _hparams(contents["hparams"]) if contents["hparams"] else ""
     return f'<div class="distrain">{table}{"".join(parts)}</div>' if table or parts else ""
@@ -105,68 +105,68 @@ def chart_text(metrics: Metrics) -> str:
     return "\n".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())
 
 
-def run_text(facts: Facts, tail: Tail, metrics: Metrics) -> str:
+def run_text(summary: RunSummary, tail: Tail, metrics: Metrics) -> str:
     """The same in plain text."""
     lines = tail.last(TEXT_LINES, TEXT_CHARACTERS)
-    parts = [facts.line(time.time()), *_notes(facts, metrics)]
+    parts = [summary.line(time.time()), *_notes(summary, metrics)]
     parts += ["  ".join(f"{tag} {brief(value)}" for tag, value in metrics.last().items())]
     if len(lines) < tail.total:
-        parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {facts.id}")
-    parts += [f"[{label(facts, line)}] {text}" for line, text in _texts(facts, lines)]
-    return "\n".join(part for part in [*parts, facts.error] if part)
+        parts.append(f"the last {len(lines)} of {tail.total:,} lines; %distrain logs {summary.id}")
+    parts += [f"[{label(summary, line)}] {text}" for line, text in _texts(summary, lines)]
+    return "\n".join(part for part in [*parts, summary.error] if part)
 
 
-def _texts(facts: Facts, lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
+def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, str]]:
     """The log's lines; of a traceback that the report has, what was raised."""
     for block in blocks(lines):
-        if block.is_traceback and block.is_in(facts.error):
+        if block.is_traceback and block.is_in(summary.error):
             yield block.lines[0], block.raised
         else:
             yield from ((line, ansi.plain(shown_text(line))) for line in block.lines)
 
 
-def label(facts: Facts, line: Line) -> str:
+def label(summary: RunSummary, line: Line) -> str:
     """What the process that wrote the line is called."""
-    return facts.labels.get(line.process, str(line.process))
+    return summary.labels.get(line.process, str(line.process))
 
 
-def _run_html(facts: Facts, tail: Tail) -> str:
+def _run_html(summary: RunSummary, tail: Tail) -> str:
     return "".join(
         [
             style(),
-            f'<section class="distrain" data-state="{facts.state}"',
-            f' aria-label="run {facts.id}" style="--dn-tags:{_tag_width(facts)}ch">',
-            _head(facts),
-            _progress(facts),
-            f'<div class="dn-note">{html.escape(facts.note)}</div>' if facts.note else "",
-            report_html(facts.error),
-            _log(facts, tail),
+            f'<section class="distrain" data-state="{summary.state}"',
+            f' aria-label="run {summary.id}" style="--dn-tags:{_tag_width(summary)}ch">',
+            _head(summary),
+            _progress(summary),
+            f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",
+            report_html(summary.error),
+            _log(summary, tail),
             "</section>",
         ]
     )
 
 
-def _head(facts: Facts) -> str:
+def _head(summary: RunSummary) -> str:
     steps = " ".join(
         f"<span>{html.escape(step.label)}{_took(step.begin, step.end)}</span>"
-        for step in facts.steps
+        for step in summary.steps
     )
-    where = " · ".join(filter(None, (facts.where, facts.size)))
+    where = " · ".join(filter(None, (summary.where, summary.size)))
     return (
         '<div class="dn-head"><span class="dn-badge">'
-        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(facts.state, "●")}</span> '
-        f"<span>{facts.state}</span></span> "
-        f'<span class="dn-time">{duration(facts.elapsed(time.time()))}</span> '
-        f'<span class="dn-name">{html.escape(facts.name)} #{facts.id}</span> '
+        f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "●")}</span> '
+        f"<span>{summary.state}</span></span> "
+        f'<span class="dn-time">{duration(summary.elapsed(time.time()))}</span> '
+        f'<span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
         f'<span class="dn-soft">{html.escape(where)}</span> '
         f'<span class="dn-steps">{steps}</span></div>'
     )
 
 
-def _progress(facts: Facts) -> str:
-    if facts.progress is None:
+def _progress(summary: RunSummary) -> str:
+    if summary.progress is None:
         return ""
-    progress, text = facts.progress, progress_text(facts.progress, time.time())
+    progress, text = summary.progress, progress_text(summary.progress, time.time())
     value = f' value="{progress.done}" max="{progress.total}"' if progress.total else ""
     return f'<div class="dn-note"><progress{value}></progress> {html.escape(text)}</div>'
 
@@ -175,17 +175,17 @@ def _took(begin: float | None, end: float | None) -> str:
     return "" if begin is None or end is None or end == begin else f" {duration(end - begin)}"
 
 
-def _log(facts: Facts, tail: Tail) -> str:
+def _log(summary: RunSummary, tail: Tail) -> str:
     lines = tail.last(LINES, CHARACTERS)
     if not lines:
         return ""
     processes = sorted({line.process for line in lines})
-    chooser = _chooser(facts, processes) if len(processes) > 1 else ("", "", "<span>log</span>")
+    chooser = _chooser(summary, processes) if len(processes) > 1 else ("", "", "<span>log</span>")
     rules, inputs, chips = chooser
     count = plural(tail.total, "line")
     if len(lines) < tail.total:
-        count = f"the last {len(lines)} of {count} · %distrain logs {facts.id}"
-    rows = "".join(_rows(facts, lines))
+        count = f"the last {len(lines)} of {count} · %distrain logs {summary.id}"
+    rows = "".join(_rows(summary, lines))
     return (
         f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span></div>'
         f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
@@ -193,15 +193,15 @@ def _log(facts: Facts, tail: Tail) -> str:
     )
 
 
-def _rows(facts: Facts, lines: Iterable[Line]) -> Iterator[str]:
+def _rows(summary: RunSummary, lines: Iterable[Line]) -> Iterator[str]:
     """A row for each line; tracebacks are folded where the report says what failed."""
     for block in blocks(lines):
-        rows = "".join(_row(facts, line) for line in block.lines)
-        if not (facts.error and block.is_traceback and block.raised):
+        rows = "".join(_row(summary, line) for line in block.lines)
+        if not (summary.error and block.is_traceback and block.raised):
             yield rows
             continue
         first = block.lines[0]
-        tag, raised = html.escape(label(facts, first)), html.escape(block.raised)
+        tag, raised = html.escape(label(summary, first)), html.escape(block.raised)
         yield (
             f'<details class="dn-trace dn-p{first.process % COLOURS} dn-n{first.process}">'
             f'<summary><span class="dn-tag">{tag}</span> <span>{raised}</span></summary>'
@@ -209,18 +209,18 @@ def _rows(facts: Facts, lines: Iterable[Line]) -> Iterator[str]:
         )
 
 
-def _row(facts: Facts, line: Line) -> str:
+def _row(summary: RunSummary, line: Line) -> str:
     return (
         f'<div class="dn-line dn-{line.stream} dn-p{line.process % COLOURS} dn-n{line.process}">'
-        f'<span class="dn-tag">{html.escape(label(facts, line))}</span> '
+        f'<span class="dn-tag">{html.escape(label(summary, line))}</span> '
         f"<span>{ansi.to_html(shown_text(line))}</span></div>"
     )
 
 
-def _chooser(facts: Facts, processes: list[int]) -> tuple[str, str, str]:
+def _chooser(summary: RunSummary, processes: list[int]) -> tuple[str, str, str]:
     """(style rules, radio buttons, their labels): a filter that needs no script."""
-    name = f"dn-{facts.id}-{int(facts.begin)}"
-    choices = [("all", "all", ""), *_process_choices(facts, processes)]
+    name = f"dn-{summary.id}-{int(summary.begin)}"
+    choices = [("all", "all", ""), *_process_choices(summary, processes)]
     inputs = "".join(
         f'<input class="dn-pick" type="radio" name="{name}" id="{name}-{key}"'
         f"{' checked' if key == 'all' else ''}>"
@@ -234,9 +234,9 @@ def _chooser(facts: Facts, processes: list[int]) -> tuple[str, str, str]:
     return f"<style>{rules}</style>", inputs, chips
 
 
-def _process_choices(facts: Facts, processes: list[int]) -> Iterator[tuple[str, str, str]]:
+def _process_choices(summary: RunSummary, processes: list[int]) -> Iterator[tuple[str, str, str]]:
     for process in processes:
-        text = facts.labels.get(process, str(process))
+        text = summary.labels.get(process, str(process))
         yield str(process), text, f" dn-p{process % COLOURS}"
 
 
@@ -253,13 +253,13 @@ def _rules(name: str, key: str) -> str:
     )
 
 
-def _notes(facts: Facts, metrics: Metrics) -> list[str]:
-    notes = (facts.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
+def _notes(summary: RunSummary, metrics: Metrics) -> list[str]:
+    notes = (summary.note, *metrics.notes, *index(metrics.non_scalars)["notes"])
     return [f"note: {note}" for note in notes if note]
 
 
-def _tag_width(facts: Facts) -> int:
-    return min(24, max([4, *map(len, facts.labels.values())]) + 1)
+def _tag_width(summary: RunSummary) -> int:
+    return min(24, max([4, *map(len, summary.labels.values())]) + 1)
 
 
 @lru_cache(maxsize=1)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from distrain_nb.run.log.reader import Line
-    from distrain_nb.run.summary import Facts
+    from distrain_nb.run.summary import RunSummary
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch, Tail
 
@@ -44,7 +44,7 @@ class RunWidget(anywidget.AnyWidget):
     run = traitlets.Int().tag(sync=True)
     home = traitlets.Unicode().tag(sync=True)
     key = traitlets.Unicode().tag(sync=True)
-    facts = traitlets.Dict().tag(sync=True)
+    summary = traitlets.Dict().tag(sync=True)
     batch = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
     kernel = traitlets.Unicode("").tag(sync=True)
@@ -59,7 +59,7 @@ class LiveView:
 
     def __init__(
         self,
-        facts: Facts,
+        summary: RunSummary,
         tail: Tail,
         metrics: Metrics,
         stop: Callable[[], None],
@@ -76,10 +76,10 @@ class LiveView:
         self.charts = RunCharts(metrics, self._sketch)
         self.key = uuid4().hex
         self._run = RunWidget(
-            run=facts.id,
+            run=summary.id,
             home=fingerprint(home()),
             key=self.key,
-            facts=_facts_now(facts),
+            summary=_now(summary),
             batch=_batch(0, tail.whole(), tail.total, whole=True),
             waiting=True,
             kernel=kernel_id(),
@@ -91,11 +91,11 @@ class LiveView:
         """The cell waits for the run no more."""
         self._run.waiting = False
 
-    def show(self, facts: Facts, news: Batch, changed: bool) -> None:
+    def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Bring the page up to date. `news` is what came since the last call, if it `changed`."""
-        current = _facts_now(facts)
-        if {**self._run.facts, "now": current["now"]} != current:
-            self._run.facts = current
+        current = _now(summary)
+        if {**self._run.summary, "now": current["now"]} != current:
+            self._run.summary = current
         self._behind = self._behind or changed
         self._beat()
         if is_watched(self._metrics.folder):
@@ -148,8 +148,8 @@ class LiveView:
         self._seq += 1
 
 
-def _facts_now(facts: Facts) -> dict[str, Any]:
-    return {**facts.as_json(), "now": round(time.time(), 1)}
+def _now(summary: RunSummary) -> dict[str, Any]:
+    return {**summary.as_json(), "now": round(time.time(), 1)}
 
 
 def _batch(number: int, batch: Batch, total: int, *, whole: bool) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.pages.answers import answer
-from distrain_nb.run.summary import facts
+from distrain_nb.run.summary import summary_of
 from distrain_nb.ui import document, outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.lines import Metrics
@@ -39,7 +39,7 @@ class Monitor:
         self._tail = Tail()
         self._metrics = Metrics(run.folder)
         self._log = LogReader(run.folder)
-        self._facts = facts(run)
+        self._summary = summary_of(run)
         self._frontend = frontend()
         self._live: LiveView | None = None
         self._terminal = TerminalView(self._metrics)
@@ -69,14 +69,14 @@ class Monitor:
         while self._update():
             pass
         if self._frontend is Frontend.TERMINAL:
-            self._terminal.end(self._facts)
+            self._terminal.end(self._summary)
         else:
             self._leave_document()
 
     def follow(self) -> threading.Thread:
         """Let the cell go, and keep the view current from a thread until the run has ended."""
         # A server that keeps the outputs takes nothing after the end of the cell; the page does.
-        over = self._facts.final
+        over = self._summary.final
         self._let_go = self._frontend is Frontend.SERVER and not over
         if self._live:
             self._live.let_go()
@@ -85,7 +85,7 @@ class Monitor:
         name = f"distrain-monitor-{self._run.id}"
         thread = threading.Thread(target=context.run, args=(self._follow,), name=name, daemon=True)
         if self._frontend is Frontend.TERMINAL and not over:
-            self._terminal.let_go(self._facts)
+            self._terminal.let_go(self._summary)
         else:
             thread.start()
         if over:
@@ -99,11 +99,11 @@ class Monitor:
         if records := self._log.records():
             self._tail.add(records)
         ask = partial(answer, run)
-        return LiveView(self._facts, self._tail, self._metrics, run.cancel, ask)
+        return LiveView(self._summary, self._tail, self._metrics, run.cancel, ask)
 
     def _follow(self) -> None:
         try:
-            while not self._facts.final:
+            while not self._summary.final:
                 time.sleep(REFRESH_EVERY_S)
                 self.refresh()
             self.finish()
@@ -112,13 +112,13 @@ class Monitor:
 
     def _update(self) -> bool:
         """Read and show what is new; say whether there were new lines."""
-        self._facts = facts(self._run)
+        self._summary = summary_of(self._run)
         records = self._log.records()
         news = self._tail.add(records) if records else NOTHING
         if self._live:
-            self._live.show(self._facts, news, bool(records))
+            self._live.show(self._summary, news, bool(records))
         elif self._frontend is Frontend.TERMINAL:
-            self._terminal.show(self._facts, news, bool(records))
+            self._terminal.show(self._summary, news, bool(records))
         self._due = time.monotonic() + REFRESH_EVERY_S
         return bool(records)
 
@@ -129,7 +129,7 @@ class Monitor:
         self._places = [outputs.show(each) for each in (self._first_bundle(), {"text/plain": ""})]
 
     def _first_bundle(self) -> outputs.Bundle:
-        text = f"{self._facts.line(time.time())}; its log: %distrain logs {self._facts.id}"
+        text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"
         if self._live is None:
             return {"text/plain": text}
         widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
@@ -142,7 +142,7 @@ class Monitor:
             self._live.end()
             return
         self._metrics.read()
-        bundle = document.run_bundle(self._facts, self._tail, self._metrics)
+        bundle = document.run_bundle(self._summary, self._tail, self._metrics)
         if self._live is None:
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
             resources.read()

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages.listing import Listing, Summary, frame
-from distrain_nb.run.summary import UNREADABLE, brief, duration, plural, progress_text
+from distrain_nb.run.pages.listing import Listing, RunRow, frame
+from distrain_nb.run.summary import UNREADABLE, RunSummary, brief, duration, plural, progress_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +39,7 @@ class RunsTable:
     saved is its still picture. That and the text have the first `MOST_ROWS` runs; `frame` has all.
     """
 
-    summaries: tuple[Summary, ...]
+    summaries: tuple[RunRow, ...]
     now: float
 
     @property
@@ -91,7 +91,7 @@ class RunsTable:
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
         head = "".join(f'<th scope="col">{heading}</th>' for heading in self.headings)
-        body = "".join(map(_row_html, self.rows, self.summaries))
+        body = "".join(map(_row_html, self.rows, [each.summary for each in self.summaries]))
         more = f"<p>{self.more}</p>" if self.more else ""
         return (
             f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
@@ -115,24 +115,23 @@ def _live_mark() -> str:
     return f'<i hidden data-distrain-live="{LiveTable().key}"></i>'
 
 
-def _row(each: Summary, now: float) -> tuple[str, ...]:
-    facts = each.facts
-    doing = f": {progress_text(facts.progress, now)}" if facts.progress else ""
+def _row(each: RunRow, now: float) -> tuple[str, ...]:
+    summary = each.summary
+    doing = f": {progress_text(summary.progress, now)}" if summary.progress else ""
     return (
-        str(facts.id),
-        facts.name,
-        f"{SIGNS.get(facts.state, '◌')} {facts.state}{doing}",
-        ", ".join(filter(None, (facts.where, facts.size))),
+        str(summary.id),
+        summary.name,
+        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}",
+        ", ".join(filter(None, (summary.where, summary.size))),
         each.layout,
         f"{each.best.tag} {brief(each.best.value)}" if each.best else "",
-        duration(facts.elapsed(now)),
-        f"{duration(now - facts.begin)} ago",
+        duration(summary.elapsed(now)),
+        f"{duration(now - summary.begin)} ago",
     )
 
 
-def _row_html(row: tuple[str, ...], summary: Summary) -> str:
-    facts = summary.facts
+def _row_html(row: tuple[str, ...], summary: RunSummary) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(facts.error)}"' if facts.state == UNREADABLE else ""
+    why = f' title="{html.escape(summary.error)}"' if summary.state == UNREADABLE else ""
     cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
-    return f'<tr data-state="{facts.state}">{"".join(cells)}</tr>'
+    return f'<tr data-state="{summary.state}">{"".join(cells)}</tr>'

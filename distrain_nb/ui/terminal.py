@@ -13,7 +13,7 @@ from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
     from distrain_nb.run.log.reader import Line
-    from distrain_nb.run.summary import Facts
+    from distrain_nb.run.summary import RunSummary
     from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch
 
@@ -30,26 +30,28 @@ class TerminalView:
         self._moving = ""
         self._can_move = sys.stdout.isatty()
 
-    def show(self, facts: Facts, news: Batch, changed: bool) -> None:
+    def show(self, summary: RunSummary, news: Batch, changed: bool) -> None:
         """Print what is new."""
         text = ""
-        stage = (facts.state, facts.progress.phase if facts.progress else "")
-        if stage != self._stage and not facts.final:
+        stage = (summary.state, summary.progress.phase if summary.progress else "")
+        if stage != self._stage and not summary.final:
             self._stage = stage
-            text += facts.line(time.time()) + "\n"
+            text += summary.line(time.time()) + "\n"
         if changed:
-            text += "".join(self._line(facts, line) + "\n" for line in news.lines)
-        self._write(text, self._moving_line(facts, news) if self._can_move else "")
+            text += "".join(self._line(summary, line) + "\n" for line in news.lines)
+        self._write(text, self._moving_line(summary, news) if self._can_move else "")
 
-    def end(self, facts: Facts) -> None:
+    def end(self, summary: RunSummary) -> None:
         """Print how it ended, and the last metrics."""
         self._metrics.read()
         last = "  ".join(f"{tag} {brief(value)}" for tag, value in self._metrics.last().items())
-        self._write("\n".join(filter(None, (facts.line(time.time()), last))) + "\n", "")
+        self._write("\n".join(filter(None, (summary.line(time.time()), last))) + "\n", "")
 
-    def let_go(self, facts: Facts) -> None:
+    def let_go(self, summary: RunSummary) -> None:
         """Nothing is printed any more: it would land in what the user types next."""
-        self._write(f"run {facts.id} goes on by itself; %distrain logs {facts.id} --follow\n", "")
+        self._write(
+            f"run {summary.id} goes on by itself; %distrain logs {summary.id} --follow\n", ""
+        )
 
     def _write(self, text: str, bars: str) -> None:
         if not text and bars == self._moving:
@@ -57,12 +59,12 @@ class TerminalView:
         print((ERASE if self._moving else "") + text + bars, end="", flush=True)
         self._moving = bars
 
-    def _moving_line(self, facts: Facts, news: Batch) -> str:
-        doing = [progress_text(facts.progress, time.time())] if facts.progress else []
-        return " ".join([*doing, *(self._line(facts, bar) for bar in news.bars)])
+    def _moving_line(self, summary: RunSummary, news: Batch) -> str:
+        doing = [progress_text(summary.progress, time.time())] if summary.progress else []
+        return " ".join([*doing, *(self._line(summary, bar) for bar in news.bars)])
 
-    def _line(self, facts: Facts, line: Line) -> str:
-        tag, text = f"[{label(facts, line)}]", shown_text(line)
+    def _line(self, summary: RunSummary, line: Line) -> str:
+        tag, text = f"[{label(summary, line)}]", shown_text(line)
         if not self._can_move:
             return f"{tag} {ansi.plain(text)}"
         return f"\x1b[{TAG_COLOURS[line.process % len(TAG_COLOURS)]}m{tag}\x1b[0m {text}\x1b[0m"

@@ -1,13 +1,13 @@
 """What an image of ours starts: this replica's ranks, its log on stdout, its exit status.
 
-Told by variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
+Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
 has (one), and `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
 `DISTRAIN_LAUNCHER` is one of these; without it, as with `torchrun` and `python`, ranks are forked.
 
 - `mpi`: `mpirun` starts them, from the primary also those of the other replicas, with the further
   options of `DISTRAIN_MPI_OPTIONS`;
-- `tensorflow`: the ranks are told the `TF_CONFIG` of mirrored workers where the service has none;
+- `tensorflow`: the ranks get the `TF_CONFIG` of mirrored workers where the service has none;
 - `parameter-server`: each replica has one worker and one parameter server.
 
 `DISTRAIN_RESULTS` are names of rank 0, separated by commas, to save below the folder
@@ -62,8 +62,8 @@ def _launch(replica: Replica) -> Launch:
     if launcher == "parameter-server":
         return _with_server(launch, replica, replica.group)
     if launcher == "tensorflow" and len(replica.hosts) > 1 and "TF_CONFIG" not in os.environ:
-        told = json.dumps(tf_config.mirrored(replica.hosts, replica.group))
-        return replace(launch, processes=_told(processes, told))
+        config = json.dumps(tf_config.mirrored(replica.hosts, replica.group))
+        return replace(launch, processes=_with_tf_config(processes, config))
     return launch
 
 
@@ -80,19 +80,19 @@ def _by_mpirun(launch: Launch, replica: Replica, ranks: int) -> Launch:
 def _with_server(launch: Launch, replica: Replica, group: int) -> Launch:
     """A worker and, where there are several hosts, a parameter server beside it."""
     hosts, chief = replica.hosts, parameter_server.chief()
-    told = json.dumps(tf_config.parameter_servers(hosts, group, chief))
-    launch = replace(launch, processes=_told(launch.processes, told))
+    config = json.dumps(tf_config.parameter_servers(hosts, group, chief))
+    launch = replace(launch, processes=_with_tf_config(launch.processes, config))
     if len(hosts) == 1:
         return launch
-    told = json.dumps(tf_config.parameter_servers(hosts, group, chief, serves=True))
-    server = ProcessSpec(f"ps {group}", "servers", group, None, {"TF_CONFIG": told}, serves=True)
+    config = json.dumps(tf_config.parameter_servers(hosts, group, chief, serves=True))
+    server = ProcessSpec(f"ps {group}", "servers", group, None, {"TF_CONFIG": config}, serves=True)
     launch = replace(launch, processes=(*launch.processes, server))
     if group:
         return replace(launch, follows=replica.addresses[0])
     return replace(launch, holds=replica.addresses[0])
 
 
-def _told(processes: Tuple[ProcessSpec, ...], text: str) -> Tuple[ProcessSpec, ...]:
+def _with_tf_config(processes: Tuple[ProcessSpec, ...], text: str) -> Tuple[ProcessSpec, ...]:
     return tuple(replace(p, environment={**p.environment, "TF_CONFIG": text}) for p in processes)
 
 

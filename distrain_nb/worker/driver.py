@@ -27,12 +27,12 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 def main() -> int:
     """Run this host's part of the job and give the container's exit status."""
-    told = json.loads(os.environ["SM_DISTRIBUTED_CONFIG"])
-    ranks = told["process_count_per_node"] or max(1, int(os.environ.get("SM_NUM_GPUS", "0")))
+    config = json.loads(os.environ["SM_DISTRIBUTED_CONFIG"])
+    ranks = config["process_count_per_node"] or max(1, int(os.environ.get("SM_NUM_GPUS", "0")))
     os.environ["DISTRAIN_RUN"] = os.environ["TRAINING_JOB_NAME"]
-    os.environ["DISTRAIN_LAUNCHER"] = told["launcher"]
+    os.environ["DISTRAIN_LAUNCHER"] = config["launcher"]
     os.environ["DISTRAIN_RANKS"] = str(ranks)
-    os.environ["DISTRAIN_MPI_OPTIONS"] = told["mpi_options"]
+    os.environ["DISTRAIN_MPI_OPTIONS"] = config["mpi_options"]
     with tempfile.TemporaryDirectory(prefix="distrain-") as folder:
         _lay_out(Path(folder))
         os.environ["DISTRAIN_PROGRAM"] = folder

@@ -33,7 +33,7 @@ export interface View {
 }
 
 export interface RunState extends Asking {
-  facts: Partial<Facts>;
+  summary: Partial<RunSummary>;
   batch: Partial<Batch>;
   waiting: boolean;
   kernel: string;
@@ -48,7 +48,7 @@ export interface Progress {
 }
 
 /** The state of a run; times are seconds since 1970. */
-export interface Facts {
+export interface RunSummary {
   id: number;
   name: string;
   state: string;

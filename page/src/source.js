@@ -1,7 +1,7 @@
 // Asking about a run: its server extension where there is one, which answers whatever the kernel is
 // doing, else the kernel.
 
-/** @import { Asking, Facts, Model, RunState } from "./protocol.d.ts" */
+/** @import { Asking, RunSummary, Model, RunState } from "./protocol.d.ts" */
 /** @typedef {Record<string, string | number>} Query */
 /** @typedef {{resolve: (body: any) => void, reject: (error: Error) => void}} Waiting */
 
@@ -79,7 +79,7 @@ export class Source {
   }
 
   /** What is asked first, to see whether the server answers. */
-  get opening() { return "facts"; }
+  get opening() { return "summary"; }
 
   /**
    * Take the answer to the opening.
@@ -165,29 +165,29 @@ export class RunSource extends /** @type {typeof Source<RunState>} */ (Source) {
   /** @param {Model<RunState>} model */
   constructor(model) {
     super(model);
-    /** @type {Partial<Facts>} */
-    this.facts = {};
+    /** @type {Partial<RunSummary>} */
+    this.summary = {};
     /** @type {(() => void)[]} */
     this.listeners = [];
-    this.learning = () => this.learn(model.get("facts"));
-    model.on("change:facts", this.learning);
+    this.learning = () => this.learn(model.get("summary"));
+    model.on("change:summary", this.learning);
     this.learning();
   }
 
   /**
    * @override
-   * @param {Partial<Facts>} facts
+   * @param {Partial<RunSummary>} summary
    */
-  learn(facts) {
-    if (facts.state === undefined || (this.facts.now ?? 0) > (facts.now ?? 0)) return;
-    this.facts = facts;
+  learn(summary) {
+    if (summary.state === undefined || (this.summary.now ?? 0) > (summary.now ?? 0)) return;
+    this.summary = summary;
     for (const listener of this.listeners) listener();
   }
 
   /** @override */
   close() {
     super.close();
-    this.model.off("change:facts", this.learning);
+    this.model.off("change:summary", this.learning);
   }
 }
 

@@ -9,7 +9,7 @@ import { Refused, RunSource } from "../src/source.js";
 class Kernel {
   constructor() {
     /** @type {Record<string, any>} */
-    this.state = { run: 3, home: "h", facts: { state: "running", now: 1 } };
+    this.state = { run: 3, home: "h", summary: { state: "running", now: 1 } };
     /** @type {Map<string, (message: any) => void>} */
     this.listeners = new Map();
     /** @type {any[]} */
@@ -65,7 +65,7 @@ test("the server answers where it can", async () => {
   response = { status: 200, body: { state: "succeeded", now: 5 } };
   const kernel = new Kernel();
   const source = await opened(kernel);
-  assert.deepEqual([source.served, source.facts.state], [true, "succeeded"]);
+  assert.deepEqual([source.served, source.summary.state], [true, "succeeded"]);
   assert.deepEqual(await source.ask("log", { first: 2 }), response.body);
   assert.equal(requests.at(-1), "token t x /base/distrain/runs/3/log?first=2&home=h");
   assert.deepEqual(kernel.asked, []);
@@ -101,12 +101,12 @@ test("either's refusal has words for the reader", async () => {
   source.close();
 });
 
-test("old facts are no news", async () => {
+test("an old summary is no news", async () => {
   response = { status: 404, body: {} };
   const source = await opened(new Kernel());
   source.learn({ state: "failed", now: 9 });
   source.learn({ state: "running", now: 8 });
-  assert.equal(source.facts.state, "failed");
+  assert.equal(source.summary.state, "failed");
   source.close();
 });
 

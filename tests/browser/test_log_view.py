@@ -171,7 +171,7 @@ def watch(lab: Lab, run: str) -> None:
     """As a page does that reads this run: the kernel sends no lines then."""
     asked = {"watching": "1", "home": fingerprint(lab.home)}
     headers = {"Authorization": f"token {lab.token}"}
-    address = f"{lab.url}distrain/runs/{run}/facts"
+    address = f"{lab.url}distrain/runs/{run}/summary"
     httpx.get(address, params=asked, headers=headers).raise_for_status()
 
 

@@ -21,7 +21,8 @@ from tests.server.stored import stored_run
 OPEN = Callable[..., OpenNotebook]
 ENDLESS = FOREVER.format(options="--no-wait")
 WIDTHS = (1280, 800, 400)
-CUT_OFF = """() => [...document.querySelectorAll(".dn-deeds button, .dn-bar button, .dn-head *")]
+CUT_OFF = """() => [...document.querySelectorAll(
+        ".dn-row-actions button, .dn-bar button, .dn-head *")]
     .filter((it) => it.offsetParent && !it.matches(".dn-unseen"))
     .filter((it) => {
         const box = it.getBoundingClientRect();

@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.worker.files.folder import WATCHED_FILE
-from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
+from distrain_nb.worker.files.launch import FORK_SAFE
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 from tests.conftest import eventually
 

@@ -97,8 +97,8 @@ def test_the_end_is_told_when_all_is_there(ask: Ask, run: Run) -> None:
     assert not ask("log")["end"]
     run.status.enter(State.SUCCEEDED).write(run.folder)
     assert ask("log")["end"]
-    assert ask("facts")["final"]
-    assert ask("facts")["now"] >= run.created
+    assert ask("summary")["final"]
+    assert ask("summary")["now"] >= run.created
 
 
 def test_a_long_line_is_cut(ask: Ask, log: Printing) -> None:

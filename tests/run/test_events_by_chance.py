@@ -84,11 +84,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def all_answers(run: Run) -> list[str]:
     """All that a page asks about what event files have, as it is sent."""
-    said = [answer(run, path, {}) for path in ("facts", "metrics", "media", "log")]
+    said = [answer(run, path, {}) for path in ("summary", "metrics", "media", "log")]
     for row in said[2]["rows"]:
         with contextlib.suppress(OptionError):
             said.append(answer(run, "media", {name: row[name] for name in ("run", "tag", "kind")}))
-    said += [each.as_row() for each in Listing().read([run])]
+    said += [each.as_json() for each in Listing().read([run])]
     return [to_json(each) for each in said]
 
 

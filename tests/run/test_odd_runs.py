@@ -110,7 +110,7 @@ def test_links_among_event_files_are_followed_once(store: Store) -> None:
     ):
         (events / place).symlink_to(target)
     summary = runs_table(api.runs()).summaries[0]
-    assert summary.facts.state == "succeeded"
+    assert summary.summary.state == "succeeded"
     assert summary.last == {"loss": 0.5}
     assert len(api.attach(run.id).metrics()) == 1
 

@@ -46,7 +46,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def listed(run: Run) -> list[str]:
-    return [to_json(each.as_row()) for each in Listing().read([run])]
+    return [to_json(each.as_json()) for each in Listing().read([run])]
 
 
 def test_a_status_by_chance_is_a_row(run: Run) -> None:
@@ -57,7 +57,7 @@ def test_a_status_by_chance_is_a_row(run: Run) -> None:
         file.write_bytes(made if chance.random() < 0.7 or not made else flipped(chance, made))
         assert len(listed(run)) == 1
         with contextlib.suppress(DistrainError):
-            to_json(answer(run, "facts", {}))
+            to_json(answer(run, "summary", {}))
 
 
 def test_what_a_carrier_reads_by_chance(tmp_path: Path) -> None:

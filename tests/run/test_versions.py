@@ -189,7 +189,7 @@ def test_a_state_of_a_later_version_is_told_by_its_name(home_0_1_0: Path) -> Non
     in_state(run, "preempted", Owner(os.getpid(), "before"))
     with pytest.raises(RunFailed, match="'preempted', which a later version of distrain-nb"):
         run.wait()
-    assert answer(run, "facts", {})["final"]
+    assert answer(run, "summary", {})["final"]
     assert run.results["answer"]["rank"] == 0
     assert "preempted" in (run.folder / "status.json").read_text()
 

@@ -15,7 +15,7 @@ import pytest
 import distrain_nb
 from distrain_nb import api
 from distrain_nb.run import Store
-from distrain_nb.run.summary import facts
+from distrain_nb.run.summary import summary_of
 from distrain_nb.server.access import fingerprint, is_own
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.status import State
@@ -52,9 +52,9 @@ def test_it_says_what_it_is(store: Store, client: httpx.Client) -> None:
 
 def test_it_tells_what_the_kernel_would(store: Store, client: httpx.Client) -> None:
     run = stored_run(store, "one\ntwo\n")
-    said = client.get(f"distrain/runs/{run.id}/facts").json()
+    said = client.get(f"distrain/runs/{run.id}/summary").json()
     del said["now"]
-    assert said == json.loads(json.dumps(facts(run).as_json()))
+    assert said == json.loads(json.dumps(summary_of(run).as_json()))
     log = client.get(f"distrain/runs/{run.id}/log", params={"first": "-1"}).json()
     assert (log["total"], log["first"], log["end"]) == (2, 1, True)
     assert [line[-1] for line in log["lines"]] == ["two"]
@@ -93,9 +93,9 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
 
 def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client) -> None:
     run = stored_run(store)
-    client.get(f"distrain/runs/{run.id}/facts")
+    client.get(f"distrain/runs/{run.id}/summary")
     assert not is_watched(run.folder)
-    client.get(f"distrain/runs/{run.id}/facts", params={"watching": "1"})
+    client.get(f"distrain/runs/{run.id}/summary", params={"watching": "1"})
     assert is_watched(run.folder)
     long_ago = time.time() - 60
     os.utime(run.folder / WATCHED_FILE, (long_ago, long_ago))
@@ -110,7 +110,7 @@ def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client)
         ("GET", "runs"),
         ("GET", "compare?runs=1,2"),
         ("GET", "curves?runs=1,2"),
-        ("GET", "runs/1/facts"),
+        ("GET", "runs/1/summary"),
         ("GET", "runs/1/log"),
         ("GET", "runs/1/download"),
         ("POST", "runs/1/cancel"),
@@ -172,7 +172,7 @@ def test_what_is_no_number_of_a_run_is_not_found(
     store: Store, client: httpx.Client, number: str
 ) -> None:
     stored_run(store, "secret\n")
-    for path in ("log", "facts", "download"):
+    for path in ("log", "summary", "download"):
         answer = client.get(f"distrain/runs/{number}/{path}")
         assert answer.status_code == 404, answer.text
         assert "secret" not in answer.text
@@ -207,7 +207,7 @@ def test_only_the_users_own_runs_are_opened(store: Store) -> None:
 
 def test_a_page_of_another_home_is_sent_to_its_kernel(store: Store, client: httpx.Client) -> None:
     run = stored_run(store)
-    path = f"distrain/runs/{run.id}/facts"
+    path = f"distrain/runs/{run.id}/summary"
     assert client.get(path, params={"home": fingerprint(store.folder)}).status_code == 200
     refused = client.get(path, params={"home": fingerprint(store.folder.parent)})
     assert refused.status_code == 404
@@ -225,7 +225,7 @@ def test_a_run_whose_files_are_gone_is_listed_and_can_be_deleted(
     assert told[gone.id]["state"] == told[bare.id]["state"] == "unreadable"
     assert f"{gone.folder} is gone" in told[gone.id]["error"]
     for run in (gone, bare):
-        answer = client.get(f"distrain/runs/{run.id}/facts")
+        answer = client.get(f"distrain/runs/{run.id}/summary")
         assert answer.status_code == 404 and "can't be read" in answer.text
         assert client.delete(f"distrain/runs/{run.id}").status_code == 204
     left = {each["id"] for each in client.get("distrain/runs").json()["runs"]}
@@ -238,7 +238,7 @@ def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:
         ("log", {"count": "many"}, "'many'"),
         ("log", {"role": "chiefs"}, "workers"),
         ("search", {"text": "(", "regex": "1"}, "position 0"),
-        ("everything", {}, "facts"),
+        ("everything", {}, "summary"),
     ):
         answer = client.get(f"distrain/runs/{run.id}/{path}", params=query)
         assert answer.status_code == 400
@@ -254,10 +254,12 @@ def test_a_run_is_stopped_and_deleted_through_it(store: Store, client: httpx.Cli
     answer = client.post(f"{path}/cancel")
     assert answer.status_code == 202
     assert answer.json()["state"] in [str(state) for state in State]
-    assert eventually(lambda: client.get(f"{path}/facts").json()["state"] == "cancelled", within=30)
+    assert eventually(
+        lambda: client.get(f"{path}/summary").json()["state"] == "cancelled", within=30
+    )
     assert client.delete(path).status_code == 204
     assert not run.folder.exists()
-    assert client.get(f"{path}/facts").status_code == 404
+    assert client.get(f"{path}/summary").status_code == 404
 
 
 def test_a_large_log_is_downloaded_as_it_is_read(

@@ -1,4 +1,4 @@
-"""What a monitor says: facts, log, charts, in HTML and in text."""
+"""What a monitor says: summary, log, charts, in HTML and in text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.summary import brief, duration, facts, plural, progress_text
+from distrain_nb.run.summary import brief, duration, plural, progress_text, summary_of
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.lines import Metrics, chart_line
 from distrain_nb.ui.report import in_a_line, report_html
@@ -95,24 +95,24 @@ def test_plurals() -> None:
     ]
 
 
-def test_the_facts_in_one_line(run: RunFolder) -> None:
+def test_the_summary_in_one_line(run: RunFolder) -> None:
     run.created = time.time() - 61
-    told = facts(run)
-    assert told.line(run.created + 61) == (
+    summary = summary_of(run)
+    assert summary.line(run.created + 61) == (
         "run 7 (digits): running for 1 min 01 s on this machine, 2 ranks"
     )
     run.enter(State.FAILED, error="rank 1 failed")
     run.created = run.status.times["failed"] - 61
-    assert "failed after 1 min 01 s" in facts(run).line(run.created + 1000)
+    assert "failed after 1 min 01 s" in summary_of(run).line(run.created + 1000)
     run.backend, run.rehearsed = "vertex", True
-    assert facts(run).where == "Vertex AI (rehearsal)"
+    assert summary_of(run).where == "Vertex AI (rehearsal)"
 
 
 def test_the_phases_and_how_long_each_took(run: RunFolder) -> None:
-    assert [step.label for step in facts(run).steps] == ["captured", "start", "running"]
-    assert facts(run).steps[-1].end is None
+    assert [step.label for step in summary_of(run).steps] == ["captured", "start", "running"]
+    assert summary_of(run).steps[-1].end is None
     run.enter(State.SUCCEEDED)
-    steps = facts(run).steps
+    steps = summary_of(run).steps
     assert [step.label for step in steps] == ["captured", "start", "running", "succeeded"]
     assert steps[2].begin == run.status.times["running"]
     assert steps[2].end == run.status.times["succeeded"]
@@ -166,7 +166,7 @@ def test_what_is_saved_has_all_facts(run: RunFolder) -> None:
     run.print(1, "oops\n", "e")
     run.report(30, **{"train/loss": 1.0})
     run.enter(State.FAILED, error="rank 1 failed: exited with status 3", note="No space left")
-    bundle = document.run_bundle(facts(run), tail_of(run), metrics_of(run))
+    bundle = document.run_bundle(summary_of(run), tail_of(run), metrics_of(run))
     page, text = bundle["text/html"], bundle["text/plain"]
     for words in ("digits", "failed", "this machine", "2 ranks", "exited with status 3"):
         assert words in page
@@ -206,7 +206,7 @@ def test_a_saved_failure_has_one_traceback_before_the_readers_eyes(run: RunFolde
                 run.print(process, f"{lines[n]}\n", "e")
     run.print(0, "after\n", "e")
     run.enter(State.FAILED, error=REPORT)
-    bundle = document.run_bundle(facts(run), tail_of(run), metrics_of(run))
+    bundle = document.run_bundle(summary_of(run), tail_of(run), metrics_of(run))
     page, text = bundle["text/html"], bundle["text/plain"]
     opened = re.sub("<details.*?</details>", "", page, flags=re.S)
     assert opened.count("Traceback (most recent call last)") == 1
@@ -222,7 +222,7 @@ def test_a_traceback_of_a_run_that_has_not_failed_stays_open(run: RunFolder) -> 
     run.enter(State.SUCCEEDED)
     assert (
         "<details"
-        not in document.run_bundle(facts(run), tail_of(run), metrics_of(run))["text/html"]
+        not in document.run_bundle(summary_of(run), tail_of(run), metrics_of(run))["text/html"]
     )
 
 
@@ -242,7 +242,7 @@ def test_what_is_saved_is_small_however_much_there_was(run: RunFolder) -> None:
         run.report(3_000, f"rank-{process}", **tags)
     run.enter(State.SUCCEEDED)
     metrics = metrics_of(run)
-    bundle = document.run_bundle(facts(run), tail_of(run), metrics)
+    bundle = document.run_bundle(summary_of(run), tail_of(run), metrics)
     chart = document.chart_bundle(metrics)
     assert len(chart["application/vnd.plotly.v1+json"]["data"]) == 24
     assert len(json.dumps([bundle, chart])) < 250_000
@@ -337,13 +337,13 @@ def test_long_work_is_told_with_its_bytes_and_time(run: RunFolder) -> None:
     run.enter(State.STARTING, progress=sending)
     run.status.write(run.folder)
     assert Status.read(run.folder).progress == sending
-    told = facts(run)
-    assert told.line(now).endswith("sending the image: 12 MiB of 40 MiB, 1 min 01 s")
-    assert told.as_json()["progress"]["done"] == 12 << 20
-    page = document.run_bundle(told, Tail(), metrics_of(run))["text/html"]
+    summary = summary_of(run)
+    assert summary.line(now).endswith("sending the image: 12 MiB of 40 MiB, 1 min 01 s")
+    assert summary.as_json()["progress"]["done"] == 12 << 20
+    page = document.run_bundle(summary, Tail(), metrics_of(run))["text/html"]
     assert f'<progress value="{12 << 20}" max="{40 << 20}"></progress> sending the image' in page
     run.enter(State.RUNNING)
-    assert facts(run).progress is None
+    assert summary_of(run).progress is None
 
 
 @pytest.mark.parametrize(
@@ -359,6 +359,6 @@ def test_a_large_run_stays_small_in_a_saved_notebook(run: RunFolder) -> None:
     for part in range(20):
         run.print(part % 2, "".join(f"epoch {n}: loss {n / 7:.6f}\n" for n in range(10_000)))
     metrics, tail = metrics_of(run), tail_of(run)
-    bundles = [document.run_bundle(facts(run), tail, metrics), document.chart_bundle(metrics)]
+    bundles = [document.run_bundle(summary_of(run), tail, metrics), document.chart_bundle(metrics)]
     assert tail.total == 200_000
     assert len(json.dumps(bundles)) < 290_000

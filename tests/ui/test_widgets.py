@@ -34,7 +34,7 @@ def test_a_run_its_charts_and_what_else_it_wrote_open_with_their_contents(nb: Ke
     assert not nb.run(TRAIN.format(name="first")).error
     outcome = on_a_page(nb, "%distrain show last")
     (run,) = [state for state in outcome.opened if "batch" in state]
-    assert (run["facts"]["state"], run["facts"]["name"]) == ("succeeded", "first")
+    assert (run["summary"]["state"], run["summary"]["name"]) == ("succeeded", "first")
     assert run["batch"]["whole"] is True
     assert run["batch"]["total"] == 1
     charts = [state for state in outcome.opened if "lines" in state]

@@ -13,7 +13,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.machine.gpus import Gpus
-from distrain_nb.worker.metrics.resources import Sampler, Watched
+from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
 from tests.conftest import eventually
 
 BUSY_CHILD = """
@@ -77,7 +77,7 @@ def busy() -> Iterator[int]:
 
 
 def test_a_process_counts_with_all_below_it(tmp_path: Path, busy: int) -> None:
-    Sampler(tmp_path, [Watched("rank 0", busy, {})], every=0.2).start()
+    Sampler(tmp_path, [SampledProcess("rank 0", busy, {})], every=0.2).start()
 
     def lines() -> dict[str, float]:
         found = scalars(tmp_path / "resources")
@@ -91,7 +91,7 @@ def test_a_process_counts_with_all_below_it(tmp_path: Path, busy: int) -> None:
 def test_sampling_ends_with_the_processes(tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    sampler = Sampler(tmp_path, [Watched("rank 0", gone.pid, {})], every=0.05)
+    sampler = Sampler(tmp_path, [SampledProcess("rank 0", gone.pid, {})], every=0.05)
     sampler.start()
     assert eventually(lambda: not sampler._thread.is_alive())
     assert not (tmp_path / "resources").exists()

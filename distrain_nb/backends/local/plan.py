@@ -24,11 +24,10 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
-from distrain_nb.worker.files.launch import RUN, Launch, ProcessSpec
+from distrain_nb.worker.files.launch import FORK_SAFE, RUN, Launch, ProcessSpec
 from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
-from distrain_nb.worker.supervisor.fork_safe import FORK_SAFE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,11 +59,11 @@ class LocalPlan:
     findings: tuple[Finding, ...]
 
     def __str__(self) -> str:
-        told = [process.environment for process in self.launch.processes]
-        common = {n: v for n, v in told[0].items() if all(each.get(n) == v for each in told)}
-        lines = [f"{len(told)} processes on this machine, launcher {self.launcher}; each is told:"]
+        given = [process.environment for process in self.launch.processes]
+        common = {n: v for n, v in given[0].items() if all(each.get(n) == v for each in given)}
+        lines = [f"{len(given)} processes on this machine, launcher {self.launcher}; each gets:"]
         lines += [f"  {name}={value}" for name, value in common.items()]
-        for process, each in zip(self.launch.processes, told, strict=True):
+        for process, each in zip(self.launch.processes, given, strict=True):
             own = [f"{n}={v}" for n, v in each.items() if n not in common]
             short = " ".join(text for text in own if len(text) <= SHORT)
             lines.append(f"{process.label} ({process.role}, replica {process.replica}): {short}")
@@ -86,11 +85,11 @@ def plan(job: LocalJob) -> LocalPlan:
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
-    told = tuple(ranks(cluster, per_replica, job.name or "local"))
-    common = {**_folders(), **_threads(len(told), job.environ)}
+    placed = tuple(ranks(cluster, per_replica, job.name or "local"))
+    common = {**_folders(), **_threads(len(placed), job.environ)}
     processes = tuple(
         ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
-        for r in told
+        for r in placed
     )
     launch = Launch(
         processes=processes,

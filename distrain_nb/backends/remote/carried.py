@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import forget
-from distrain_nb.worker.files import status as told
+from distrain_nb.worker.files import status as run_status
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
@@ -92,7 +92,7 @@ class Carried:
         """Called while code is staged and results are fetched."""
         before = self.status.progress
         since = before.since if before and before.phase == progress.phase else time.time()
-        shown = told.Progress(progress.phase, progress.done, progress.total, since)
+        shown = run_status.Progress(progress.phase, progress.done, progress.total, since)
         self.put(replace(self.status, phase=progress.phase, progress=shown))
 
     def end(self, state: State, error: str = "", note: str = "") -> None:

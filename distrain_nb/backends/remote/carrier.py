@@ -115,9 +115,9 @@ class Carrier:
 
     def _note(self, state: State, missing: Mapping[str, str]) -> str:
         warned = warning(self._run.folder) if state is State.SUCCEEDED else ""
-        return "; ".join(filter(None, (warned, self._told(missing))))
+        return "; ".join(filter(None, (warned, self._missing_note(missing))))
 
-    def _told(self, missing: Mapping[str, str]) -> str:
+    def _missing_note(self, missing: Mapping[str, str]) -> str:
         if not missing:
             return ""
         why = "; ".join(f"{what}: {why}" for what, why in missing.items())

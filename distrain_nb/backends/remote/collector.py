@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.service import Cursor, Service
 
-# What may be missing when a job has ended, as people are told.
+# What may be missing when a job has ended, in words for people.
 LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
 TELL_EVERY_S = 0.3
 
@@ -46,7 +46,7 @@ class Collector:
         fetch.events(self._service.output, self._run.folder)
 
     def allowed(self, what: Callable[[], object]) -> None:
-        """Do it; that a permission is missing, or an object refused, is told once, in the log, and
+        """Do it; that a permission is missing, or an object refused, is said once, in the log, and
         done without."""
         try:
             what()

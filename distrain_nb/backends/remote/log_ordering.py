@@ -31,7 +31,7 @@ class Lateness:
 
     @classmethod
     def of_rehearsal(cls, late: float) -> Self:
-        """On this machine lines come at once, or as many seconds late as it is told to be."""
+        """On this machine lines come at once, or as many seconds late as it is set to."""
         return cls(settle=1.0 + late, late=20.0 + late)
 
 
@@ -88,8 +88,8 @@ def settle(
         low = max(low, settled[-1].time - late)
     oldest = min(low, received) if received else low
     seen = {each: moment for each, moment in seen.items() if moment >= oldest}
-    told = {"low": low, "received": received, "latest": latest, "seen": seen}
-    return settled, {**told, "held": [list(astuple(line)) for line in held]}
+    cursor = {"low": low, "received": received, "latest": latest, "seen": seen}
+    return settled, {**cursor, "held": [list(astuple(line)) for line in held]}
 
 
 def _split(

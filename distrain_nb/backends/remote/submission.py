@@ -1,4 +1,4 @@
-"""What the process that carries a run is told, in the run's folder."""
+"""What the process that carries a run reads first, in the run's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-_SPEC = "told"  # what it is called in the file
+_SPEC = "told"  # its key in the file
 
 
 @dataclass(frozen=True, kw_only=True)

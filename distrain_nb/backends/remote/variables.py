@@ -29,7 +29,7 @@ def plain(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def secrets(variables: Mapping[str, str], resolve: Callable[[str, str], str]) -> dict[str, str]:
-    """What the worker is told of those that name a secret; nothing if none does.
+    """What the worker reads of those that name a secret; nothing if none does.
 
     `resolve` gives a secret's full name by the variable and what stands after `secret://`.
     """

@@ -109,13 +109,13 @@ class TrainingJobs:
         return name
 
 
-def observed(told: Mapping[str, Any]) -> Observed:
+def observed(answer: Mapping[str, Any]) -> Observed:
     """What `DescribeTrainingJob` says, in our words."""
-    status, second = str(told["TrainingJobStatus"]), str(told.get("SecondaryStatus", ""))
+    status, second = str(answer["TrainingJobStatus"]), str(answer.get("SecondaryStatus", ""))
     if status == "Completed":
         return Observed(State.SUCCEEDED, "succeeded")
     if status == "Failed":
-        reason = readable(str(told.get("FailureReason", "")))
+        reason = readable(str(answer.get("FailureReason", "")))
         return Observed(State.FAILED, "failed", reason or "SageMaker: the job failed")
     if status == "Stopped":
         reason = _TOO_LONG.get(second, "")
@@ -123,7 +123,7 @@ def observed(told: Mapping[str, Any]) -> Observed:
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
-    return Observed(state, phase + _story(told.get("SecondaryStatusTransitions", ())))
+    return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", ())))
 
 
 def _is_missing(wrong: ClientError) -> bool:

@@ -104,13 +104,13 @@ _SHOWN = 60
 
 def beyond(request: Mapping[str, Any]) -> Iterator[Finding]:
     """An error for each part of a request that the service would refuse for its size or form."""
-    told = set()
+    seen = set()
     for place, value in parts(filled(request, _LIKELY)):
         limit = LIMITS.get(place)
         problem = limit and _problem(limit, value)
         option = _option(place)
-        if problem and (option, problem) not in told:
-            told.add((option, problem))
+        if problem and (option, problem) not in seen:
+            seen.add((option, problem))
             yield Finding("sagemaker.limit", Severity.ERROR, option, f"{problem} ({place})")
 
 

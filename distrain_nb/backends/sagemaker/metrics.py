@@ -36,10 +36,10 @@ class Metrics:
         lines don't tell their rank.
         """
         counts: Counter[str] = Counter(before.get(_COUNTS, {}))
-        told = [self._told(entry, counts) for entry in entries]
-        return told, {**after, _COUNTS: dict(counts)} if counts else after
+        measured = [self._with_points(entry, counts) for entry in entries]
+        return measured, {**after, _COUNTS: dict(counts)} if counts else after
 
-    def _told(self, entry: Entry, counts: Counter[str]) -> Entry:
+    def _with_points(self, entry: Entry, counts: Counter[str]) -> Entry:
         if not self.patterns or not _reports(entry):
             return entry
         points = []

@@ -95,7 +95,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
 
 
 def secret(variable: str, text: str) -> str:
-    """A secret of Secrets Manager as the worker is told it: `NAME`, or its ARN, and `#KEY` for one
+    """A secret of Secrets Manager as the worker reads it: `NAME`, or its ARN, and `#KEY` for one
     value of a secret that is a JSON object. Raises OptionError."""
     if not _SECRET.fullmatch(text):
         raise no_secret(variable, text, "NAME[#KEY], or ARN[#KEY]")

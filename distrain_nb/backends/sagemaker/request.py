@@ -152,8 +152,8 @@ def _tags(job: SageMakerJob) -> list[dict[str, str]]:
 
 
 def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
-    """What our worker is told, and what the user adds."""
-    told = {
+    """What our worker gets, and what the user adds."""
+    own = {
         "DISTRAIN_RUN": RUN,
         "DISTRAIN_RANKS": str(start.ranks),
         "DISTRAIN_LAUNCHER": start.launcher,
@@ -161,11 +161,11 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
         "DISTRAIN_TENSORBOARD": TENSORBOARD,
     }
     if job.results:
-        told["DISTRAIN_RESULTS"] = ",".join(job.results)
+        own["DISTRAIN_RESULTS"] = ",".join(job.results)
     if job.layout.mpi_options and start.launcher == "mpi":
-        told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+        own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if start.delivery is Delivery.FILES:
-        told["PYTHONUNBUFFERED"] = "1"
-        told["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
+        own["PYTHONUNBUFFERED"] = "1"
+        own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
     variables = options.variables(job.options.env)
-    return {**told, **plain(variables), **secrets(variables, options.secret)}
+    return {**own, **plain(variables), **secrets(variables, options.secret)}

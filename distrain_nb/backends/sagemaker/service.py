@@ -47,8 +47,8 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """With the values of variables."""
-        told = variables.filled(request["Environment"], self.spec.variables)
-        return {**request, "Environment": told}
+        environment = variables.filled(request["Environment"], self.spec.variables)
+        return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""

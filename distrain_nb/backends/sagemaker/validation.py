@@ -45,8 +45,8 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
 
 
 def _names_secrets(job: SageMakerJob) -> bool:
-    told = options.variables(job.options.env)
-    return any(value.startswith(STORED) for value in told.values())
+    values = options.variables(job.options.env)
+    return any(value.startswith(STORED) for value in values.values())
 
 
 def _of_builder(job: SageMakerJob) -> Iterator[Finding]:

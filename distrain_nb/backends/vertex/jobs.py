@@ -138,8 +138,8 @@ class Pipelines(Jobs):
 
     def custom_job(self, job: str) -> str:
         with client.plain_words("ask which job the pipeline runs"):
-            told = self._get(job).training_task_metadata
-        return str((told or {}).get("backingCustomJob", ""))
+            metadata = self._get(job).training_task_metadata
+        return str((metadata or {}).get("backingCustomJob", ""))
 
     def _find(self, where: str) -> str:
         asked = {"parent": self._parent, "filter": where}

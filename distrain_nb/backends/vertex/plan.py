@@ -91,7 +91,7 @@ class VertexPlan:
         """The request as it is shown and kept."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         shown: Mapping[str, Any] = request.with_variables(
-            self.request, lambda told: {name: hidden.get(name, told[name]) for name in told}
+            self.request, lambda env: {name: hidden.get(name, env[name]) for name in env}
         )
         return shown
 

@@ -27,7 +27,7 @@ RUN_LABEL = "distrain_run"
 PACKAGE = "package"
 PACKAGE_MODULE = "distrain_program.task"
 
-# NCCL finds the Reduction Server's plugin by itself; that it has is told nowhere but in its log.
+# NCCL finds the Reduction Server's plugin by itself; that it has is said nowhere but in its log.
 SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
@@ -70,23 +70,23 @@ def output_folder(settings: Settings) -> str:
 
 
 def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str]:
-    """What our worker is told, and what the user adds."""
-    told = {
+    """What our worker gets, and what the user adds."""
+    own = {
         "DISTRAIN_RUN": RUN,
         "DISTRAIN_RANKS": str(ranks),
         "DISTRAIN_OUTPUT": output_folder(settings),
     }
     if job.results:
-        told["DISTRAIN_RESULTS"] = ",".join(job.results)
+        own["DISTRAIN_RESULTS"] = ",".join(job.results)
     if launcher_of(job) == "mpi":
-        told["DISTRAIN_LAUNCHER"] = "mpi"
+        own["DISTRAIN_LAUNCHER"] = "mpi"
         if job.layout.mpi_options:
-            told["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
+            own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
-        told |= SHOW_TRANSPORT
+        own |= SHOW_TRANSPORT
     given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
-    return {**told, **plain(given), **stored}
+    return {**own, **plain(given), **stored}
 
 
 def with_run(request: Any, run: str) -> Any:
@@ -186,12 +186,12 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
 def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
     """A container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
-    told = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
+    own = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
     start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
     return {
         "imageUri": image,
         "command": ["sh", "-c", start],
-        "env": _listed({**told, **variables}),
+        "env": _listed({**own, **variables}),
     }
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.program.notebook.history import Executed, Statement
-    from distrain_nb.program.notebook.homes import Home, Homes
+    from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 
 # Methods that set an object up: as statements of their own they run again with it.
 _SETS_UP = re.compile(
@@ -47,15 +47,15 @@ class Making:
 
 @dataclass
 class Makings:
-    """Answers for the names of one home."""
+    """Answers for the names of one module."""
 
-    home: Home
-    homes: Homes
+    module: OwnModule
+    modules: OwnModules
     _called: dict[Statement, list[ast.FunctionDef]] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did."""
-        history = self.home.history
+        history = self.module.history
         latest = next(iter(history.of(name)), None) or self._setter(name)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
@@ -72,7 +72,7 @@ class Makings:
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Statements that changed the object; also through what it gave: argument groups."""
         names = {name}
-        for executed in self.home.history.executed:
+        for executed in self.module.history.executed:
             statement = executed.statement
             if executed.at <= latest.at:
                 continue
@@ -86,7 +86,7 @@ class Makings:
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """The last statement since that trained or otherwise changed what a name stands for."""
-        for executed in reversed(self.home.history.executed):
+        for executed in reversed(self.module.history.executed):
             if executed.at <= making.chain[0].at:
                 return None
             if executed in making.chain or executed.statement.is_definition:
@@ -97,20 +97,20 @@ class Makings:
 
     def works(self, statement: Statement) -> bool:
         """Whether a statement trains, writes or the like, also through the user's functions."""
-        return self._works(statement.node, self.home, set())
+        return self._works(statement.node, self.module, set())
 
     # -- statements ---------------------------------------------------------------------------
 
     def _setter(self, name: str) -> Executed | None:
         """The statement that called a function which declares the name `global`."""
-        late = self.home.history.late_annotations
+        late = self.module.history.late_annotations
         setters = {
             executed.statement.node.name
-            for executed in self.home.history.executed
+            for executed in self.module.history.executed
             if isinstance(executed.statement.node, _DEFINITIONS)
             and name in executed.statement.names(late).binds - executed.statement.binds
         }
-        for executed in reversed(self.home.history.executed):
+        for executed in reversed(self.module.history.executed):
             calls = () if executed.statement.is_definition else _calls(executed.statement.node)
             if any(isinstance(c.func, ast.Name) and c.func.id in setters for c in calls):
                 return executed
@@ -152,25 +152,26 @@ class Makings:
         """The user's own function that an expression names."""
         target: Any = None
         if isinstance(node, ast.Name):
-            target = self.home.namespace.get(node.id)
+            target = self.module.namespace.get(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            target = getattr(self.home.namespace.get(node.value.id), "__dict__", {}).get(node.attr)
+            base = self.module.namespace.get(node.value.id)
+            target = getattr(base, "__dict__", {}).get(node.attr)
         if not isinstance(target, FunctionType):
             return None
-        home = self.homes.of(target.__module__)
-        found = home.definition(target.__qualname__) if home else None
+        module = self.modules.of(target.__module__)
+        found = module.definition(target.__qualname__) if module else None
         return found[1] if found and isinstance(found[1], ast.FunctionDef) else None
 
     # -- work ---------------------------------------------------------------------------------
 
-    def _works(self, node: ast.AST, home: Home, seen: set[str]) -> bool:
+    def _works(self, node: ast.AST, module: OwnModule, seen: set[str]) -> bool:
         for call in _calls(node):
             method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-            if _WORKS.fullmatch(method) and not _sets_mode(call, home.namespace):
+            if _WORKS.fullmatch(method) and not _sets_mode(call, module.namespace):
                 return True
-            target = home.namespace.get(call.func.id) if isinstance(call.func, ast.Name) else None
+            target = module.namespace.get(call.func.id) if isinstance(call.func, ast.Name) else None
             name = getattr(target, "__qualname__", "")
-            inner = self.homes.of(getattr(target, "__module__", None)) if target else None
+            inner = self.modules.of(getattr(target, "__module__", None)) if target else None
             found = inner.definition(name) if inner and isinstance(target, FunctionType) else None
             if inner and found and name not in seen:
                 seen.add(name)
@@ -180,7 +181,7 @@ class Makings:
 
     def _reached(self, executed: Executed) -> set[str]:
         """The names that a statement reads, and those that their makers read in turn."""
-        late = self.home.history.late_annotations
+        late = self.module.history.late_annotations
         reached: set[str] = set()
         waiting = list(executed.statement.names(late).needs)
         while waiting:
@@ -188,7 +189,7 @@ class Makings:
             if name in reached:
                 continue
             reached.add(name)
-            before = self.home.history.of(name, before=executed.at)
+            before = self.module.history.of(name, before=executed.at)
             if before:
                 waiting += before[0].statement.names(late).needs
         return reached

@@ -15,7 +15,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.notebook.homes import Home, Homes
+from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import name_of
 from distrain_nb.program.notebook.world import is_settings
 from distrain_nb.program.notebook.world_reads import CodeUnit, local_names
@@ -81,12 +81,11 @@ class Setting:
 
 def settings_of(namespace: Mapping[str, Any], history: ExecutionHistory) -> list[Setting]:
     """The settings that a notebook made, in order; of a cell that ran again only the last run."""
-    home = Home(namespace, history)
-    homes = Homes(home)
+    module = OwnModule(namespace, history)
+    modules = OwnModules(module)
     last = _last_runs(history)
-    found = (
-        _setting(executed, home, homes) for executed in history.executed if executed.at[0] in last
-    )
+    executed = (each for each in history.executed if each.at[0] in last)
+    found = (_setting(each, module, modules) for each in executed)
     return [setting for setting in found if setting]
 
 
@@ -115,9 +114,9 @@ def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
             yield Finding(f"capture.{code}", Severity.INFO, "", message)
 
 
-def _setting(executed: Executed, home: Home, homes: Homes) -> Setting | None:
+def _setting(executed: Executed, module: OwnModule, modules: OwnModules) -> Setting | None:
     statement = executed.statement
-    code = CodeUnit(homes, home, statement.label, {})
+    code = CodeUnit(modules, module, statement.label, {})
     node = statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
     names = [_name(each, code) for each in inside]
@@ -125,7 +124,7 @@ def _setting(executed: Executed, home: Home, homes: Homes) -> Setting | None:
         return None
     made = [_makes(each, name, code) for each, name in zip(inside, names, strict=True)]
     if all(made):
-        plain = all(_is_plain(name, home.namespace) for name in statement.names().needs)
+        plain = all(_is_plain(name, module.namespace) for name in statement.names().needs)
         return Setting(executed, tuple(name for each in made for name in each), plain)
     return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
@@ -176,11 +175,11 @@ def _made_by_function(node: ast.stmt, code: CodeUnit) -> list[str]:
     """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     target = code.resolve(node.value.func)
-    home = code.homes.of(target.__module__) if isinstance(target, FunctionType) else None
-    found = home.definition(target.__qualname__) if home else None
-    if home is None or found is None or not isinstance(found[1], ast.FunctionDef):
+    module = code.modules.of(target.__module__) if isinstance(target, FunctionType) else None
+    found = module.definition(target.__qualname__) if module else None
+    if module is None or found is None or not isinstance(found[1], ast.FunctionDef):
         return []
-    inner = CodeUnit(code.homes, home, found[0].label, local_names(found[1]))
+    inner = CodeUnit(code.modules, module, found[0].label, local_names(found[1]))
     body = [s for s in ast.walk(found[1]) if isinstance(s, ast.stmt) and s is not found[1]]
     sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
     names = [(s, _name(s, inner)) for s in sets]

@@ -13,8 +13,8 @@ from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program.notebook.homes import Home, Homes
 from distrain_nb.program.notebook.making import Making, Makings
+from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
 from distrain_nb.program.notebook.world_reads import Dependencies, Reading, WorldReads
 
@@ -34,15 +34,15 @@ class World:
 
     namespace: Mapping[str, Any]
     history: ExecutionHistory
-    _homes: Homes = field(init=False)
+    _modules: OwnModules = field(init=False)
     _makings: dict[int, Makings] = field(default_factory=dict)
     _known: dict[tuple[int, str], Dependencies] = field(default_factory=dict)
     _readings: dict[str, Reading | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._notebook = Home(self.namespace, self.history)
-        self._homes = Homes(self._notebook)
-        self._reads = WorldReads(self._homes)
+        self._notebook = OwnModule(self.namespace, self.history)
+        self._modules = OwnModules(self._notebook)
+        self._reads = WorldReads(self._modules)
 
     def learned(self, name: str) -> Reading | None:
         """What a name of the notebook has learned, itself or through what it was made from."""
@@ -72,7 +72,7 @@ class World:
                 continue
             seen.add(key)
             if isinstance(node, tuple):
-                dependencies = self._facts(*node)
+                dependencies = self._dependencies(*node)
                 making = self._makings_of(node[0]).of(node[1])
                 plain = plain and is_settings(node[0].namespace.get(node[1]))
                 plain = plain and not (making and making.result)
@@ -87,29 +87,29 @@ class World:
             )
         return device
 
-    def _facts(self, home: Home, name: str) -> Dependencies:
-        key = (id(home), name)
+    def _dependencies(self, module: OwnModule, name: str) -> Dependencies:
+        key = (id(module), name)
         if key not in self._known:
-            self._known[key] = self._look(home, name)
+            self._known[key] = self._look(module, name)
         return self._known[key]
 
-    def _look(self, home: Home, name: str) -> Dependencies:
-        value = home.namespace.get(name)
+    def _look(self, module: OwnModule, name: str) -> Dependencies:
+        value = module.namespace.get(name)
         if isinstance(value, _CODE):
             return Dependencies()
-        making = self._makings_of(home).of(name)
+        making = self._makings_of(module).of(name)
         if is_bound(value):
             where = making.chain[0].statement.where if making else ""
             return Dependencies((Reading("world", type(value).__name__, where),))
         total = Dependencies()
         for executed in making.chain if making else ():
-            total += self._reads.of_statement(executed.statement, home)
+            total += self._reads.of_statement(executed.statement, module)
         return total
 
-    def _makings_of(self, home: Home) -> Makings:
-        if id(home) not in self._makings:
-            self._makings[id(home)] = Makings(home, self._homes)
-        return self._makings[id(home)]
+    def _makings_of(self, module: OwnModule) -> Makings:
+        if id(module) not in self._makings:
+            self._makings[id(module)] = Makings(module, self._modules)
+        return self._makings[id(module)]
 
     def _wraps_what_travels(self, value: Any, making: Making) -> bool:
         """`DDP(net)`, whose weights are those of a model that travels as it is."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.program.notebook.history import Statement
-    from distrain_nb.program.notebook.homes import Home, Homes
+    from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 
 _NOTHING = object()
 _MADE_WITH = ("__init__", "__new__", "__post_init__")
@@ -50,7 +50,7 @@ class Dependencies:
     """What code asks itself, the names that it reads, the functions and classes that it calls."""
 
     readings: tuple[Reading, ...] = ()
-    names: tuple[tuple[Home, str], ...] = ()
+    names: tuple[tuple[OwnModule, str], ...] = ()
     calls: tuple[Any, ...] = ()
 
     def __add__(self, other: Dependencies) -> Dependencies:
@@ -69,14 +69,14 @@ class Unloaded:
 class WorldReads:
     """Looks at code, each piece once."""
 
-    homes: Homes
+    modules: OwnModules
     _statements: dict[Statement, Dependencies] = field(default_factory=dict)
     _targets: dict[str, Dependencies] = field(default_factory=dict)
 
-    def of_statement(self, statement: Statement, home: Home) -> Dependencies:
+    def of_statement(self, statement: Statement, module: OwnModule) -> Dependencies:
         """What a statement asks and reads while it runs."""
         if statement not in self._statements:
-            code = CodeUnit(self.homes, home, statement.label, {})
+            code = CodeUnit(self.modules, module, statement.label, {})
             self._statements[statement] = code.dependencies(statement.node)
         return self._statements[statement]
 
@@ -88,19 +88,20 @@ class WorldReads:
         return self._targets[name]
 
     def _inside(self, target: Any) -> Dependencies:
-        home = self.homes.of(getattr(target, "__module__", None))
-        found = home.definition(getattr(target, "__qualname__", "")) if home else None
-        if home is None or found is None:
+        module = self.modules.of(getattr(target, "__module__", None))
+        found = module.definition(getattr(target, "__qualname__", "")) if module else None
+        if module is None or found is None:
             return Dependencies()
         statement, node = found
         if not isinstance(target, type):
-            return CodeUnit(self.homes, home, statement.label, local_names(node)).dependencies(node)
+            return self._of_part(node, module, statement.label)
         total = Dependencies(calls=target.__mro__[1:-1])
         for part in _made_with(node):
-            total += CodeUnit(self.homes, home, statement.label, local_names(part)).dependencies(
-                part
-            )
+            total += self._of_part(part, module, statement.label)
         return total
+
+    def _of_part(self, node: ast.AST, module: OwnModule, label: str) -> Dependencies:
+        return CodeUnit(self.modules, module, label, local_names(node)).dependencies(node)
 
 
 def asked_by_call(target: Any) -> Literal["world", "device"] | None:
@@ -113,10 +114,10 @@ def asked_by_call(target: Any) -> Literal["world", "device"] | None:
 
 @dataclass
 class CodeUnit:
-    """One piece of code: its home, its cell, and its local names (modules that it imports)."""
+    """One piece of code: its module, its cell, and its local names (modules that it imports)."""
 
-    homes: Homes
-    home: Home
+    modules: OwnModules
+    module: OwnModule
     label: str
     local: dict[str, Any]
 
@@ -146,20 +147,20 @@ class CodeUnit:
         kind = asked_by_call(target)
         if kind:
             return Dependencies((Reading(kind, f"{ast.unparse(node.func)}()", where),))
-        own = isinstance(target, (type, FunctionType)) and self.homes.of(target.__module__)
+        own = isinstance(target, (type, FunctionType)) and self.modules.of(target.__module__)
         return Dependencies(calls=(target,)) if own else Dependencies()
 
     def _mentioned(self, node: ast.Name | ast.Attribute, where: str) -> Dependencies:
         if isinstance(node, ast.Name):
-            known = node.id not in self.local and node.id in self.home.namespace
-            return Dependencies(names=((self.home, node.id),)) if known else Dependencies()
+            known = node.id not in self.local and node.id in self.module.namespace
+            return Dependencies(names=((self.module, node.id),)) if known else Dependencies()
         base = self.resolve(node.value)
         found = self.resolve(node)
         if is_bound(found):  # MPI.COMM_WORLD
             return Dependencies((Reading("world", ast.unparse(node), where),))
         if isinstance(base, ModuleType):
-            home = self.homes.of(base.__name__)
-            return Dependencies(names=((home, node.attr),)) if home else Dependencies()
+            module = self.modules.of(base.__name__)
+            return Dependencies(names=((module, node.attr),)) if module else Dependencies()
         return Dependencies(calls=(found.fget,)) if isinstance(found, property) else Dependencies()
 
     def _variable(self, node: ast.AST, settled: set[int]) -> str | None:
@@ -197,7 +198,7 @@ class CodeUnit:
         if isinstance(node, ast.Name):
             if node.id in self.local:
                 return self.local[node.id]
-            return self.home.namespace.get(node.id, getattr(builtins, node.id, _NOTHING))
+            return self.module.namespace.get(node.id, getattr(builtins, node.id, _NOTHING))
         if not isinstance(node, ast.Attribute):
             return _NOTHING
         base = self.resolve(node.value)

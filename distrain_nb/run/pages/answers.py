@@ -13,7 +13,7 @@ from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.pages.query import flag, log_filter, number
 from distrain_nb.run.streams import streams
-from distrain_nb.run.summary import facts
+from distrain_nb.run.summary import summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,8 +38,8 @@ def answer(run: Run, path: str, query: Query) -> Answer:
     return _ANSWERS[path](run, query)
 
 
-def _facts(run: Run, query: Query) -> Answer:  # noqa: ARG001
-    return {**facts(run).as_json(), "now": time.time()}
+def _summary(run: Run, query: Query) -> Answer:  # noqa: ARG001
+    return {**summary_of(run).as_json(), "now": time.time()}
 
 
 def _log(run: Run, query: Query) -> Answer:
@@ -124,7 +124,7 @@ def shortened(text: str) -> str:
 
 
 _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
-    "facts": _facts,
+    "summary": _summary,
     "log": _log,
     "search": _search,
     "first-error": _first_error,

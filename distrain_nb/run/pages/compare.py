@@ -10,7 +10,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.run.pages.listing import Listing, Summary
+from distrain_nb.run.pages.listing import Listing, RunRow
 from distrain_nb.run.pages.media import hyperparameters
 from distrain_nb.run.summary import brief, duration
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
@@ -35,7 +35,7 @@ class Comparison:
     """
 
     runs: tuple[Run, ...]
-    summaries: tuple[Summary, ...]
+    summaries: tuple[RunRow, ...]
     settings: tuple[Mapping[str, str], ...]
     outcome: tuple[Mapping[str, str], ...]
 
@@ -134,15 +134,15 @@ def _hyperparameters(run: Run) -> dict[str, str]:
     }
 
 
-def _outcome(run: Run, each: Summary) -> dict[str, str]:
+def _outcome(run: Run, each: RunRow) -> dict[str, str]:
     best = (
         {f"best {each.best.tag} ({each.best.kind})": f"{each.best.value:.6g}"} if each.best else {}
     )
-    results = {"results": ", ".join(run.results)} if each.facts.final else {}
+    results = {"results": ", ".join(run.results)} if each.summary.final else {}
     return {
-        "state": each.facts.state,
-        "duration": duration(each.facts.elapsed(time.time())),
-        "cause": each.facts.error.strip().partition("\n")[0],
+        "state": each.summary.state,
+        "duration": duration(each.summary.elapsed(time.time())),
+        "cause": each.summary.error.strip().partition("\n")[0],
         **results,
         **best,
     }

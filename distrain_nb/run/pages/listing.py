@@ -12,7 +12,7 @@ from distrain_nb.run.metrics import finite
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
-from distrain_nb.run.summary import UNREADABLE, Facts, MonitoredRun, facts, unreadable_facts
+from distrain_nb.run.summary import UNREADABLE, MonitoredRun, RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 
 if TYPE_CHECKING:
@@ -31,18 +31,18 @@ class ListedRun(MonitoredRun, Protocol):
 
 
 @dataclass(frozen=True)
-class Summary:
+class RunRow:
     """One run of a list. `last` has the newest value of each metric, by tag."""
 
-    facts: Facts
+    summary: RunSummary
     layout: str
     experiment: str
     last: dict[str, float]
     best: BestMetric | None
 
-    def as_row(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
-        run = self.facts
+        run = self.summary
         row: dict[str, Any] = finite.without_nan(
             {
                 "id": run.id,
@@ -65,20 +65,20 @@ class Summary:
 class Listing:
     """Reads summaries again and again, each time only what is new; ended runs once.
 
-    A run that can't be read is one that says so, in `facts.error`. Threads may share one.
+    A run that can't be read is one that says so, in `summary.error`. Threads may share one.
     """
 
     def __init__(self) -> None:
         self._events: dict[tuple[int, float], EventFolder] = {}
-        self._ended: dict[tuple[int, float], Summary] = {}
+        self._ended: dict[tuple[int, float], RunRow] = {}
         self._reading = Lock()
 
-    def read(self, runs: Iterable[ListedRun]) -> tuple[Summary, ...]:
+    def read(self, runs: Iterable[ListedRun]) -> tuple[RunRow, ...]:
         """The runs as they are now, in the order given."""
         with self._reading:
             return tuple(map(self._now, runs))
 
-    def _now(self, run: ListedRun) -> Summary:
+    def _now(self, run: ListedRun) -> RunRow:
         try:
             return self._ended.get(_key(run)) or self._summary(run)
         except RunUnreadable as wrong:
@@ -86,20 +86,20 @@ class Listing:
         except Exception as wrong:  # one run is no reason to show none
             why = f"run {run.id} ({run.name}) can't be read: {type(wrong).__name__}: {wrong}"
         self._events.pop(_key(run), None)
-        return Summary(unreadable_facts(run, why), run.line, run.experiment, {}, None)
+        return RunRow(unreadable(run, why), run.line, run.experiment, {}, None)
 
-    def _summary(self, run: ListedRun) -> Summary:
-        now = facts(run)
+    def _summary(self, run: ListedRun) -> RunRow:
+        now = summary_of(run)
         if now.final:
             self._events.pop(_key(run), None)
             found = final_metric_values(run.folder)
-            summary = Summary(now, run.line, run.experiment, found.last, found.best)
+            summary = RunRow(now, run.line, run.experiment, found.last, found.best)
             self._ended[_key(run)] = summary
             return summary
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
         found = metric_values(events)
-        return Summary(now, run.line, run.experiment, found.last, found.best)
+        return RunRow(now, run.line, run.experiment, found.last, found.best)
 
 
 def _key(run: ListedRun) -> tuple[int, float]:
@@ -116,7 +116,7 @@ class RunList(list[Run]):
         return frame(Listing().read(self))
 
 
-def frame(summaries: Iterable[Summary]) -> pd.DataFrame:
+def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     """A row for each run, by its number.
 
     `submitted` is in UTC, `duration` in seconds; each metric's newest value is a column of the
@@ -127,23 +127,23 @@ def frame(summaries: Iterable[Summary]) -> pd.DataFrame:
     now = time.time()
     columns = ["name", "experiment", "state", "where", "layout", "submitted", "duration"]
     columns += ["best_metric", "best_value"]
-    rows = [{"run": each.facts.id, **_row(each, now)} for each in summaries]
+    rows = [{"run": each.summary.id, **_row(each, now)} for each in summaries]
     made: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
     by_number: pd.DataFrame = made.set_index("run")
     return by_number
 
 
-def _row(each: Summary, now: float) -> dict[str, Any]:
+def _row(each: RunRow, now: float) -> dict[str, Any]:
     import pandas as pd
 
     return {
-        "name": each.facts.name,
+        "name": each.summary.name,
         "experiment": each.experiment,
-        "state": each.facts.state,
-        "where": each.facts.where,
+        "state": each.summary.state,
+        "where": each.summary.where,
         "layout": each.layout,
-        "submitted": pd.Timestamp(each.facts.begin, unit="s", tz="UTC"),
-        "duration": each.facts.elapsed(now),
+        "submitted": pd.Timestamp(each.summary.begin, unit="s", tz="UTC"),
+        "duration": each.summary.elapsed(now),
         "best_metric": each.best.tag if each.best else "",
         "best_value": each.best.value if each.best else float("nan"),
         **each.last,

@@ -102,7 +102,7 @@ var Source = class {
   }
   /** What is asked first, to see whether the server answers. */
   get opening() {
-    return "facts";
+    return "summary";
   }
   /**
    * Take the answer to the opening.

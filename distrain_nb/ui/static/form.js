@@ -789,7 +789,7 @@ var Verdict = class {
     this.head = element("div", { class: "dn-verdict" });
     this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
     this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
-    this.node = element("div", { class: "dn-judged" }, this.head, this.list, this.spoken);
+    this.node = element("div", { class: "dn-check" }, this.head, this.list, this.spoken);
   }
   /** @param {FormView} view */
   update(view) {

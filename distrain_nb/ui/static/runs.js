@@ -112,7 +112,7 @@ var Source = class {
   }
   /** What is asked first, to see whether the server answers. */
   get opening() {
-    return "facts";
+    return "summary";
   }
   /**
    * Take the answer to the opening.
@@ -193,25 +193,25 @@ Source {
   /** @param {Model<RunState>} model */
   constructor(model) {
     super(model);
-    this.facts = {};
+    this.summary = {};
     this.listeners = [];
-    this.learning = () => this.learn(model.get("facts"));
-    model.on("change:facts", this.learning);
+    this.learning = () => this.learn(model.get("summary"));
+    model.on("change:summary", this.learning);
     this.learning();
   }
   /**
    * @override
-   * @param {Partial<Facts>} facts
+   * @param {Partial<RunSummary>} summary
    */
-  learn(facts) {
-    if (facts.state === void 0 || (this.facts.now ?? 0) > (facts.now ?? 0)) return;
-    this.facts = facts;
+  learn(summary) {
+    if (summary.state === void 0 || (this.summary.now ?? 0) > (summary.now ?? 0)) return;
+    this.summary = summary;
     for (const listener of this.listeners) listener();
   }
   /** @override */
   close() {
     super.close();
-    this.model.off("change:facts", this.learning);
+    this.model.off("change:summary", this.learning);
   }
 };
 function asText(query) {
@@ -271,7 +271,7 @@ function modelOf(model, run) {
     run,
     home: model.get("home"),
     key: `${model.get("key")}-${run}`,
-    facts: {},
+    summary: {},
     batch: {},
     waiting: false,
     kernel: "",
@@ -377,23 +377,23 @@ var StateLine = class {
     source.listeners.push(() => this.change());
     this.change();
     this.clock = setInterval(() => {
-      if (!source.facts.final) this.tick();
+      if (!source.summary.final) this.tick();
     }, TICK_MS);
   }
   /** What is known of the run; null before anything is. */
-  get facts() {
-    return this.source.facts.state === void 0 ? null : (
-      /** @type {Facts} */
-      this.source.facts
+  get summary() {
+    return this.source.summary.state === void 0 ? null : (
+      /** @type {RunSummary} */
+      this.source.summary
     );
   }
   tick() {
-    const { facts, steps } = this;
-    if (!facts) return;
+    const { summary, steps } = this;
+    if (!summary) return;
     const now = Date.now() / 1e3 - this.skew;
-    this.time.textContent = duration((facts.end ?? now) - facts.begin);
-    facts.steps.forEach((step, place) => {
-      const last = place === facts.steps.length - 1;
+    this.time.textContent = duration((summary.end ?? now) - summary.begin);
+    summary.steps.forEach((step, place) => {
+      const last = place === summary.steps.length - 1;
       const span = steps.children[place] ?? steps.appendChild(element("span"));
       const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
       span.textContent = `${step.label}${seconds}`;
@@ -401,23 +401,23 @@ var StateLine = class {
       if (last) span.setAttribute("aria-current", "step");
       else span.removeAttribute("aria-current");
     });
-    while (steps.children.length > facts.steps.length) steps.lastChild?.remove();
+    while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
   }
   change() {
-    const { facts, root } = this;
-    if (!facts) return;
-    this.skew = Date.now() / 1e3 - facts.now;
+    const { summary, root } = this;
+    if (!summary) return;
+    this.skew = Date.now() / 1e3 - summary.now;
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
-    root.dataset.state = facts.state;
-    root.setAttribute("aria-label", `run ${facts.id}`);
-    root.toggleAttribute("data-live", !facts.final);
-    const phase = facts.phase && facts.phase !== facts.state ? ` · ${facts.phase}` : "";
-    const words = facts.state + phase;
-    this.sign.textContent = SIGNS[facts.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `run ${facts.id} is ${facts.state}`;
+    root.dataset.state = summary.state;
+    root.setAttribute("aria-label", `run ${summary.id}`);
+    root.toggleAttribute("data-live", !summary.final);
+    const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
+    const words = summary.state + phase;
+    this.sign.textContent = SIGNS[summary.state];
+    if (this.word.textContent !== words) this.spoken.textContent = `run ${summary.id} is ${summary.state}`;
     this.word.textContent = words;
-    this.name.textContent = `${facts.name} #${facts.id}`;
-    this.where.textContent = [facts.where, facts.size].filter(Boolean).join(" · ");
+    this.name.textContent = `${summary.name} #${summary.id}`;
+    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
     this.tick();
   }
   close() {
@@ -430,7 +430,7 @@ function progressBar(root, source) {
   const line = element("div", { class: "dn-progress" }, meter, words);
   root.append(line);
   const change = () => {
-    const { progress, now = 0 } = source.facts;
+    const { progress, now = 0 } = source.summary;
     line.hidden = !progress;
     if (!progress) return;
     if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
@@ -547,11 +547,11 @@ function colourOf(process) {
 function isInCell(text) {
   return text.includes("Cell In[");
 }
-function labelOf(facts, process) {
-  return facts.labels?.[process] ?? String(process);
+function labelOf(summary, process) {
+  return summary.labels?.[process] ?? String(process);
 }
-function lineElement(line, facts, { times, wanted }) {
-  const label = labelOf(facts, line.process);
+function lineElement(line, summary, { times, wanted }) {
+  const label = labelOf(summary, line.process);
   const title = line.stream === "e" ? `${label}, stderr` : label;
   const text = element("span", { class: RAISED.test(line.text) ? "dn-raised" : "" });
   appendText(text, line.text, wanted);
@@ -563,8 +563,8 @@ function lineElement(line, facts, { times, wanted }) {
     text
   );
 }
-function lineText(line, facts) {
-  return `[${labelOf(facts, line.process)}] ${plainText(line.text)}
+function lineText(line, summary) {
+  return `[${labelOf(summary, line.process)}] ${plainText(line.text)}
 `;
 }
 
@@ -820,7 +820,7 @@ var Sheet = class {
     const fold = folds.at(number);
     const look2 = [style, isCurrent, cell, fold?.open].join(" ");
     if (painted && painted.line === line && painted.looks === look2) return painted;
-    const node = line ? lineElement(line, source.facts, looks) : element("div", { class: "dn-line dn-gap" }, "…");
+    const node = line ? lineElement(line, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
     node.dataset.row = String(number);
     if (isCurrent) node.classList.add("dn-current");
     if (cell) node.classList.add("dn-cell");
@@ -862,7 +862,7 @@ var Sheet = class {
   /** @param {HTMLElement[]} rows */
   textOf(rows) {
     const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
-    return lines.map((line) => line ? lineText(line, this.log.source.facts) : "").join("");
+    return lines.map((line) => line ? lineText(line, this.log.source.summary) : "").join("");
   }
   /** The lines in sight as text. */
   get textInSight() {
@@ -928,10 +928,10 @@ var Log = class {
   }
   /** Show what the ranks are called now. */
   relabel() {
-    const labels = Object.values(this.source.facts.labels ?? {});
+    const labels = Object.values(this.source.summary.labels ?? {});
     const longest = Math.max(4, ...labels.map((label) => label.length));
     this.root.style.setProperty("--dn-tags", `${Math.min(24, longest + 1)}ch`);
-    this.rows.pools = this.source.facts.pools ?? {};
+    this.rows.pools = this.source.summary.pools ?? {};
     this.restyle({});
   }
   /**
@@ -1100,7 +1100,7 @@ var Log = class {
     this.fetchSoon(this.rows.exact ? this.lacking : first);
     this.rows.tidy(first);
     const bars = this.rows.bars.filter((line) => this.rows.passes(line));
-    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.facts, this.looks)));
+    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.summary, this.looks)));
     this.latest.hidden = this.follow || !this.rows.count;
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;
@@ -1332,7 +1332,7 @@ var Toolbar = class {
   // ---- Filters -----------------------------------------------------------------------------
   /** Show what the ranks and pools are called now. */
   relabel() {
-    const { labels = {}, pools = {} } = this.source.facts;
+    const { labels = {}, pools = {} } = this.source.summary;
     const key = JSON.stringify([labels, pools]);
     if (key === this.shown) return;
     this.shown = key;
@@ -1408,7 +1408,7 @@ var Toolbar = class {
     this.say("copied");
   }
   async download() {
-    const name = `run-${this.source.facts.id}.log`;
+    const name = `run-${this.source.summary.id}.log`;
     if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
     else saveAs(name, await this.wholeLog(), "text/plain");
   }
@@ -1417,7 +1417,7 @@ var Toolbar = class {
     for (let first = 0, rows = 1; first < rows; first += DOWNLOAD_AT_ONCE) {
       const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
       rows = answer.rows;
-      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.facts)).join(""));
+      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.summary)).join(""));
       this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
     }
     return parts;
@@ -1528,9 +1528,9 @@ function report(root, source) {
   root.append(note2, error);
   let shown = "";
   const change = () => {
-    note2.textContent = source.facts.note ?? "";
+    note2.textContent = source.summary.note ?? "";
     note2.hidden = !note2.textContent;
-    const text = (source.facts.error ?? "").trim();
+    const text = (source.summary.error ?? "").trim();
     if (text !== shown) error.replaceChildren(...text ? [reportBox(text)] : []);
     shown = text;
   };
@@ -1586,8 +1586,8 @@ function stopButton(root, source) {
   };
   const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
   const change = () => {
-    stop.hidden = source.facts.final !== false;
-    if (stop.hidden || source.facts.state === "stopping") {
+    stop.hidden = source.summary.final !== false;
+    if (stop.hidden || source.summary.state === "stopping") {
       clearTimeout(wait);
       note2.hidden = true;
     }
@@ -1599,7 +1599,7 @@ function stopButton(root, source) {
 
 // src/run/view.js
 var LOOK_EVERY_MS = 200;
-var FACTS_EVERY = 2;
+var SUMMARY_EVERY = 2;
 function receiveBatches(log, source) {
   const { model } = source;
   let next = null;
@@ -1629,8 +1629,8 @@ function look(log, source) {
   let timer;
   async function once() {
     if (!source.served || document.hidden) return false;
-    const before = source.facts.final;
-    if (looks++ % FACTS_EVERY === 0) source.learn(await source.ask("facts", { watching: 1 }));
+    const before = source.summary.final;
+    if (looks++ % SUMMARY_EVERY === 0) source.learn(await source.ask("summary", { watching: 1 }));
     await log.refresh();
     return before;
   }
@@ -1641,7 +1641,7 @@ function look(log, source) {
   source.probed.then(async () => {
     await log.refresh().catch(() => {
     });
-    if (!source.facts.final) again();
+    if (!source.summary.final) again();
   });
   return () => {
     clearTimeout(timer);
@@ -1800,7 +1800,7 @@ var Row = class {
     this.cells = COLUMNS.map((column) => element("td", { class: className(column) }));
     this.last = button("", () => {
     });
-    this.actions = element("td", { class: "dn-deeds" });
+    this.actions = element("td", { class: "dn-row-actions" });
     const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
     this.node = element("tr", {
       tabindex: "-1",
@@ -1938,7 +1938,7 @@ var Table = class {
   }
   table() {
     const unseen = (text, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text));
-    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-deeds"));
+    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
     const label = "runs; arrow keys go from run to run, Enter shows a log";
     return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
   }

@@ -12,6 +12,9 @@ from distrain_nb.worker.files.folder import LAUNCH_FILE
 from distrain_nb.worker.files.status import Owner
 
 RUN = "${RUN}"
+# What a fork server may import before it forks: frameworks that start no thread when imported,
+# checked by a test. Whatever else a program imports, its ranks import themselves.
+FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ SPARE_DESCRIPTORS = 32
 
 
 @dataclass(frozen=True)
-class Watched:
+class SampledProcess:
     """A process to watch with all below it; `environment` tells which GPU is its own.
 
     Under `mpirun`, whose ranks are its children, `mpi_rank` says which of them it is.
@@ -59,9 +59,11 @@ class _Processes(NamedTuple):
 class Sampler:
     """Samples from a thread of its own every two seconds, or less often where that is dear."""
 
-    def __init__(self, folder: Path, watched: Sequence[Watched], every: float = EVERY_S) -> None:
+    def __init__(
+        self, folder: Path, sampled: Sequence[SampledProcess], every: float = EVERY_S
+    ) -> None:
         self._folder = folder / RESOURCES_FOLDER
-        self._watched = watched
+        self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
         self._began = self._sampled = time.monotonic()
@@ -75,7 +77,7 @@ class Sampler:
         """
         if os.path.isdir("/proc/self/fd"):
             limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            if limit - len(os.listdir("/proc/self/fd")) > len(self._watched) + SPARE_DESCRIPTORS:
+            if limit - len(os.listdir("/proc/self/fd")) > len(self._processes) + SPARE_DESCRIPTORS:
                 self._thread.start()
 
     def _run(self) -> None:
@@ -94,7 +96,7 @@ class Sampler:
         """Write what is used now, and say whether a process is still there."""
         now, processes = time.monotonic(), _processes()
         passed, self._sampled = now - self._sampled, now
-        for each in self._watched:
+        for each in self._processes:
             usage = _tree(_pid(each, processes), processes)
             before, self._before[each.label] = self._before.get(each.label, NOTHING), usage
             if usage.memory and passed > 0:
@@ -102,7 +104,7 @@ class Sampler:
                 numbers = {"cpu %": used, "memory MB": usage.memory / 1e6}
                 numbers.update(gpus.of(each.environment) if gpus else {})
                 writer.append(self._folder / each.label, int(now - self._began), numbers)
-        return any(each.pid in processes.usage for each in self._watched)
+        return any(each.pid in processes.usage for each in self._processes)
 
 
 def _processes() -> _Processes:
@@ -130,12 +132,12 @@ def _tree(root: int, processes: _Processes) -> Usage:
     return Usage(cpu, memory)
 
 
-def _pid(watched: Watched, processes: _Processes) -> int:
+def _pid(sampled: SampledProcess, processes: _Processes) -> int:
     """The process itself, or the rank that `mpirun` has started; -1 where there is none."""
-    if watched.mpi_rank is None:
-        return watched.pid
-    wanted = b"OMPI_COMM_WORLD_RANK=%d" % watched.mpi_rank
-    for child in processes.children.get(watched.pid, []):
+    if sampled.mpi_rank is None:
+        return sampled.pid
+    wanted = b"OMPI_COMM_WORLD_RANK=%d" % sampled.mpi_rank
+    for child in processes.children.get(sampled.pid, []):
         try:
             environment = Path(f"/proc/{child}/environ").read_bytes()
         except (FileNotFoundError, ProcessLookupError):

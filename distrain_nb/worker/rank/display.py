@@ -15,7 +15,7 @@ _NO_SCREEN = (
     "A run has no screen for figures: SummaryWriter().add_figure('name', figure) adds one to the "
     "run's charts, figure.savefig('name.png') writes a file."
 )
-_told: List[str] = []  # sentences that have been said, once a process
+_said: List[str] = []  # sentences that have been said, once a process
 
 
 def is_first() -> bool:
@@ -122,8 +122,8 @@ def _change_matplotlib(module: Any) -> None:
 
 def tell(sentence: str) -> None:
     """Say a sentence once, in the first rank."""
-    if is_first() and sentence not in _told:
-        _told.append(sentence)
+    if is_first() and sentence not in _said:
+        _said.append(sentence)
         print(sentence, file=sys.stderr)
 
 

@@ -156,8 +156,8 @@ def _accelerate() -> Iterator[Size]:
 def _tensorflow() -> Iterator[Size]:
     module = sys.modules.get("tensorflow.python.eager.context")
     context = module._context if module is not None else None
-    told: List[Any] = [getattr(context, n, None) for n in _SERVERS]
-    if any(each is not None for each in told):
+    servers: List[Any] = [getattr(context, n, None) for n in _SERVERS]
+    if any(each is not None for each in servers):
         yield "TensorFlow", ENDED
     else:
         yield "a strategy of TensorFlow", None

@@ -1,1 +1,1 @@
-"""A replica of a cluster: its place among others, and what its container is told."""
+"""A replica of a cluster: its place among others, and the variables of its container."""

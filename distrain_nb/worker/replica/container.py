@@ -35,7 +35,7 @@ FOLDER_VARIABLES = (
 def prepare() -> None:
     """Have everything in its place that the program may ask for; without it the process ends."""
     rank.add_packages()
-    if sagemaker.told():
+    if sagemaker.is_training_job():
         for name, value in {**sagemaker.folders(), **sagemaker.variables()}.items():
             os.environ.setdefault(name, value)
     _mount_folders()
@@ -50,7 +50,7 @@ def prepare() -> None:
 
 def grace() -> float:
     """Seconds that ranks have to end when they are told to."""
-    return SAGEMAKER_GRACE_S if sagemaker.told() else GRACE_S
+    return SAGEMAKER_GRACE_S if sagemaker.is_training_job() else GRACE_S
 
 
 def run(launch: Launch) -> int:
@@ -78,11 +78,11 @@ def report(error: str) -> None:
 def _mount_folders() -> None:
     """Name folders in Cloud Storage as files see them, and have them there."""
     for name in FOLDER_VARIABLES:
-        told = os.environ.get(name, "")
-        if told.startswith(CLOUD_STORAGE) and os.path.isdir(MOUNTED):
-            os.environ[name] = told = MOUNTED + told[len(CLOUD_STORAGE) :]
-        if told.startswith("/"):
-            os.makedirs(told, exist_ok=True)
+        folder = os.environ.get(name, "")
+        if folder.startswith(CLOUD_STORAGE) and os.path.isdir(MOUNTED):
+            os.environ[name] = folder = MOUNTED + folder[len(CLOUD_STORAGE) :]
+        if folder.startswith("/"):
+            os.makedirs(folder, exist_ok=True)
 
 
 def _deliver(results: Path) -> None:

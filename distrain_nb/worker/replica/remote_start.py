@@ -47,18 +47,18 @@ def ask(host: str, command: str) -> int:
     with _connect(address) as connection, connection.makefile("rwb") as stream:
         connection.settimeout(ANSWER_WITHIN_S)
         challenge = stream.readline().strip()
-        told = json.dumps(command).encode()
-        stream.write(_proof(challenge, told) + b" " + told + b"\n")
+        message = json.dumps(command).encode()
+        stream.write(_proof(challenge, message) + b" " + message + b"\n")
         stream.flush()
         connection.settimeout(None)
         answer = stream.readline()
     if not answer:
         print(f"{host} does not start what mpirun asks it to", file=sys.stderr)
         return 1
-    told = json.loads(answer)
-    if told["failure"]:
-        _note(failure.Failure(**told["failure"]))
-    return int(told["status"])
+    outcome = json.loads(answer)
+    if outcome["failure"]:
+        _note(failure.Failure(**outcome["failure"]))
+    return int(outcome["status"])
 
 
 def wait(folder: Path) -> int:
@@ -147,11 +147,11 @@ def _proven(connection: socket.socket) -> str:
     challenge = secrets.token_hex(32).encode()
     connection.settimeout(HEARD_WITHIN_S)
     connection.sendall(challenge + b"\n")
-    proof, _, told = _line(connection, end).partition(b" ")
-    if not hmac.compare_digest(proof, _proof(challenge, told)):
+    proof, _, message = _line(connection, end).partition(b" ")
+    if not hmac.compare_digest(proof, _proof(challenge, message)):
         raise ValueError("it does not know the run")
     connection.settimeout(None)
-    return str(json.loads(told))
+    return str(json.loads(message))
 
 
 def _line(connection: socket.socket, end: float) -> bytes:
@@ -174,11 +174,11 @@ def _close(connection: socket.socket) -> None:
         pass
 
 
-def _proof(challenge: bytes, told: bytes) -> bytes:
+def _proof(challenge: bytes, message: bytes) -> bytes:
     program = Path(os.environ["DISTRAIN_PROGRAM"], MAIN).read_bytes()
     run = os.environ.get("DISTRAIN_RUN", "").encode("utf-8", "surrogateescape")
     key = hashlib.sha256(run + b"\n" + program).digest()
-    return hmac.new(key, challenge + b"\n" + told, hashlib.sha256).hexdigest().encode()
+    return hmac.new(key, challenge + b"\n" + message, hashlib.sha256).hexdigest().encode()
 
 
 def _connect(address: str) -> socket.socket:

@@ -1,4 +1,4 @@
-"""A replica's place in its cluster, and what its ranks are told of theirs."""
+"""A replica's place in its cluster, and the variables that its ranks get."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ class Replica:
         return cls("primary", 0, 0, ("127.0.0.1:${PORT_0}",))
 
     @classmethod
-    def _of_hosts(cls, told: Mapping[str, Any]) -> Replica:
+    def _of_hosts(cls, resources: Mapping[str, Any]) -> Replica:
         """Every host trains; the first by name is the primary."""
-        hosts = sorted(told["hosts"])
-        number = hosts.index(told["current_host"])
+        hosts = sorted(resources["hosts"])
+        number = hosts.index(resources["current_host"])
         role, index = ("workers", number - 1) if number else ("primary", 0)
         return cls(role, index, number, tuple(f"{h}:{SAGEMAKER_PORT}" for h in hosts))
 
@@ -76,13 +76,13 @@ class Replica:
         if self.group is None:
             name = label(self.role, self.index, None)
             return (ProcessSpec(name, self.role, self.index, None, {}),)
-        told = rendezvous(self.addresses[0], run_id)
+        meeting = rendezvous(self.addresses[0], run_id)
         ranks = []
         for local in range(per_replica):
             own = place(local, per_replica, self.group, len(self.addresses))
             rank = int(own["RANK"])
             name = label(self.role, self.index, rank)
-            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **told}))
+            ranks.append(ProcessSpec(name, self.role, self.index, rank, {**own, **meeting}))
         return tuple(ranks)
 
 

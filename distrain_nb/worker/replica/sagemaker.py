@@ -23,7 +23,7 @@ _ONE_GROUP = "homogeneousCluster"
 _INFO = 20
 
 
-def told(root: Path = ROOT) -> bool:
+def is_training_job(root: Path = ROOT) -> bool:
     """Whether this is a container of a training job of SageMaker's."""
     return (root / "input/config/resourceconfig.json").exists()
 

@@ -46,15 +46,15 @@ def _spec(environment: Mapping[str, str]) -> ProcessSpec:
     host = hosts.index(environment["SM_CURRENT_HOST"])
     role, replica = ("workers", host - 1) if host else ("primary", 0)
     rank: Optional[int] = host
-    told: Mapping[str, str] = {}
+    variables: Mapping[str, str] = {}
     if _MPI["RANK"] in environment:
-        told = {name: environment[variable] for name, variable in _MPI.items()}
-        rank = int(told["RANK"])
+        variables = {name: environment[variable] for name, variable in _MPI.items()}
+        rank = int(variables["RANK"])
     elif "RANK" in environment:
         rank = int(environment["RANK"])
     else:
-        told = place(0, 1, host, len(hosts))
-    return ProcessSpec(label(role, replica, rank), role, replica, rank, dict(told))
+        variables = place(0, 1, host, len(hosts))
+    return ProcessSpec(label(role, replica, rank), role, replica, rank, dict(variables))
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class SecretUnavailable(Exception):
 def fetch() -> None:
     """Put every secret that the job names into its variable. Raises SecretUnavailable."""
     named: Dict[str, str] = json.loads(os.environ.get(SECRETS_VARIABLE) or "{}")
-    read = _amazons if sagemaker.told() else _googles
+    read = _amazons if sagemaker.is_training_job() else _googles
     for variable, secret in named.items():
         try:
             os.environ[variable] = read(secret)

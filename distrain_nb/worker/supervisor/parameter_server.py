@@ -21,9 +21,9 @@ def serve() -> None:
     """Be the server that `TF_CONFIG` says, without a GPU, until the process is told to end."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # two processes on one GPU are in each other's way
     train = importlib.import_module("tensorflow.compat.v1").train
-    told = json.loads(os.environ["TF_CONFIG"])
-    cluster = train.ClusterSpec(told["cluster"])
-    train.Server(cluster, job_name="ps", task_index=told["task"]["index"]).join()
+    config = json.loads(os.environ["TF_CONFIG"])
+    cluster = train.ClusterSpec(config["cluster"])
+    train.Server(cluster, job_name="ps", task_index=config["task"]["index"]).join()
 
 
 def _version() -> Optional[str]:

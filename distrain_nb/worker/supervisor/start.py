@@ -88,8 +88,8 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
 
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
     """Start everything; what it prints goes to `output`."""
-    told = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
-    launch = replace(launch, processes=tuple(told))
+    filled = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
+    launch = replace(launch, processes=tuple(filled))
     if launch.mpirun:
         ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
         return [_start_launcher([*launch.mpirun, *ranks], folder, launch, output)]

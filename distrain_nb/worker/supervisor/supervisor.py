@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
@@ -16,7 +17,7 @@ from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.metrics.resources import Sampler, Watched
+from distrain_nb.worker.metrics.resources import SampledProcess, Sampler
 from distrain_nb.worker.rank import world
 from distrain_nb.worker.supervisor.charts import StrayCharts, stray_charts
 from distrain_nb.worker.supervisor.heartbeat import is_looked_at
@@ -109,7 +110,8 @@ class Supervisor:
             for index, spec in child.specs.items()
         )
         self._enter(State.RUNNING, "running", processes=processes)
-        Sampler(self._folder, [w for child in self._children for w in _watched(child)]).start()
+        sampled = chain.from_iterable(map(_sampled, self._children))
+        Sampler(self._folder, list(sampled)).start()
         self._charts = stray_charts(self._launch, self._children)
 
     def _watch(self, output: Output) -> None:
@@ -196,7 +198,7 @@ class Supervisor:
         return not any(child.alive for child in leading or self._children)
 
     def _let_others_finish(self) -> None:
-        """The primary has succeeded: workers get the grace period, servers are told at once."""
+        """The primary has succeeded: workers get the grace period, servers are stopped at once."""
         self._ending = (State.SUCCEEDED, "")
         living = [child for child in self._children if child.alive]
         if living:
@@ -279,11 +281,11 @@ class Supervisor:
             self._saved = self._status
 
 
-def _watched(child: Child) -> Iterator[Watched]:
+def _sampled(child: Child) -> Iterator[SampledProcess]:
     for spec in child.specs.values():
         environment = {**os.environ, **spec.environment}
         mpi_rank = spec.rank if isinstance(child, Launcher) else None
-        yield Watched(spec.label, child.pid, environment, mpi_rank)
+        yield SampledProcess(spec.label, child.pid, environment, mpi_rank)
 
 
 def exit_status(wait_status: int) -> int:

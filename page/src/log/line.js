@@ -4,7 +4,7 @@ import { element } from "../dom.js";
 import { clockTime } from "../words.js";
 import { appendText, plainText } from "./ansi.js";
 
-/** @import { Bar, Facts } from "../protocol.d.ts" */
+/** @import { Bar, RunSummary } from "../protocol.d.ts" */
 
 export const ROW = 18;  // pixels
 const COLOURS = 8;
@@ -18,18 +18,18 @@ export function colourOf(process) { return `dn-p${Number(process) % COLOURS}`; }
 export function isInCell(text) { return text.includes("Cell In["); }
 
 /**
- * @param {Partial<Facts>} facts
+ * @param {Partial<RunSummary>} summary
  * @param {number} process
  */
-function labelOf(facts, process) { return facts.labels?.[process] ?? String(process); }
+function labelOf(summary, process) { return summary.labels?.[process] ?? String(process); }
 
 /**
  * @param {Bar} line
- * @param {Partial<Facts>} facts
+ * @param {Partial<RunSummary>} summary
  * @param {{times: boolean, wanted: RegExp | null}} looks
  */
-export function lineElement(line, facts, { times, wanted }) {
-  const label = labelOf(facts, line.process);
+export function lineElement(line, summary, { times, wanted }) {
+  const label = labelOf(summary, line.process);
   const title = line.stream === "e" ? `${label}, stderr` : label;
   const text = element("span", { class: RAISED.test(line.text) ? "dn-raised" : "" });
   appendText(text, line.text, wanted);
@@ -45,8 +45,8 @@ export function lineElement(line, facts, { times, wanted }) {
 /**
  * The line as it is copied and saved.
  * @param {Bar} line
- * @param {Partial<Facts>} facts
+ * @param {Partial<RunSummary>} summary
  */
-export function lineText(line, facts) {
-  return `[${labelOf(facts, line.process)}] ${plainText(line.text)}\n`;
+export function lineText(line, summary) {
+  return `[${labelOf(summary, line.process)}] ${plainText(line.text)}\n`;
 }

@@ -68,10 +68,10 @@ export class Log {
 
   /** Show what the ranks are called now. */
   relabel() {
-    const labels = Object.values(this.source.facts.labels ?? {});
+    const labels = Object.values(this.source.summary.labels ?? {});
     const longest = Math.max(4, ...labels.map((label) => label.length));
     this.root.style.setProperty("--dn-tags", `${Math.min(24, longest + 1)}ch`);
-    this.rows.pools = this.source.facts.pools ?? {};
+    this.rows.pools = this.source.summary.pools ?? {};
     this.restyle({});
   }
 
@@ -251,7 +251,7 @@ export class Log {
     this.fetchSoon(this.rows.exact ? this.lacking : first);
     this.rows.tidy(first);
     const bars = this.rows.bars.filter((line) => this.rows.passes(line));
-    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.facts, this.looks)));
+    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.summary, this.looks)));
     this.latest.hidden = this.follow || !this.rows.count;
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;

@@ -55,7 +55,7 @@ export class Sheet {
     const look = [style, isCurrent, cell, fold?.open].join(" ");
     if (painted && painted.line === line && painted.looks === look) return painted;
     const node = line
-      ? lineElement(line, source.facts, looks)
+      ? lineElement(line, source.summary, looks)
       : element("div", { class: "dn-line dn-gap" }, "…");
     node.dataset.row = String(number);
     if (isCurrent) node.classList.add("dn-current");
@@ -100,7 +100,7 @@ export class Sheet {
   /** @param {HTMLElement[]} rows */
   textOf(rows) {
     const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
-    return lines.map((line) => (line ? lineText(line, this.log.source.facts) : "")).join("");
+    return lines.map((line) => (line ? lineText(line, this.log.source.summary) : "")).join("");
   }
 
   /** The lines in sight as text. */

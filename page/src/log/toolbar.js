@@ -69,7 +69,7 @@ export class Toolbar {
 
   /** Show what the ranks and pools are called now. */
   relabel() {
-    const { labels = {}, pools = {} } = this.source.facts;
+    const { labels = {}, pools = {} } = this.source.summary;
     const key = JSON.stringify([labels, pools]);
     if (key === this.shown) return;
     this.shown = key;
@@ -152,7 +152,7 @@ export class Toolbar {
   }
 
   async download() {
-    const name = `run-${this.source.facts.id}.log`;
+    const name = `run-${this.source.summary.id}.log`;
     if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
     else saveAs(name, await this.wholeLog(), "text/plain");
   }
@@ -163,7 +163,7 @@ export class Toolbar {
       /** @type {LogAnswer} */
       const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
       rows = answer.rows;
-      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.facts)).join(""));
+      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.summary)).join(""));
       this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
     }
     return parts;

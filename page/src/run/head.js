@@ -3,7 +3,7 @@
 import { element } from "../dom.js";
 import { duration, size } from "../words.js";
 
-/** @import { Facts, Progress } from "../protocol.d.ts" */
+/** @import { RunSummary, Progress } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
 
 /** @type {Record<string, string>} */
@@ -38,45 +38,45 @@ export class StateLine {
     root.append(this.spoken);
     source.listeners.push(() => this.change());
     this.change();
-    this.clock = setInterval(() => { if (!source.facts.final) this.tick(); }, TICK_MS);
+    this.clock = setInterval(() => { if (!source.summary.final) this.tick(); }, TICK_MS);
   }
 
   /** What is known of the run; null before anything is. */
-  get facts() {
-    return this.source.facts.state === undefined ? null : /** @type {Facts} */ (this.source.facts);
+  get summary() {
+    return this.source.summary.state === undefined ? null : /** @type {RunSummary} */ (this.source.summary);
   }
 
   tick() {
-    const { facts, steps } = this;
-    if (!facts) return;
+    const { summary, steps } = this;
+    if (!summary) return;
     const now = Date.now() / 1000 - this.skew;
-    this.time.textContent = duration((facts.end ?? now) - facts.begin);
-    facts.steps.forEach((step, place) => {
-      const last = place === facts.steps.length - 1;
+    this.time.textContent = duration((summary.end ?? now) - summary.begin);
+    summary.steps.forEach((step, place) => {
+      const last = place === summary.steps.length - 1;
       const span = steps.children[place] ?? steps.appendChild(element("span"));
       const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
       span.textContent = `${step.label}${seconds}`;
       span.className = last ? "dn-now" : "";
       if (last) span.setAttribute("aria-current", "step"); else span.removeAttribute("aria-current");
     });
-    while (steps.children.length > facts.steps.length) steps.lastChild?.remove();
+    while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
   }
 
   change() {
-    const { facts, root } = this;
-    if (!facts) return;
-    this.skew = Date.now() / 1000 - facts.now;
+    const { summary, root } = this;
+    if (!summary) return;
+    this.skew = Date.now() / 1000 - summary.now;
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
-    root.dataset.state = facts.state;
-    root.setAttribute("aria-label", `run ${facts.id}`);
-    root.toggleAttribute("data-live", !facts.final);
-    const phase = facts.phase && facts.phase !== facts.state ? ` · ${facts.phase}` : "";
-    const words = facts.state + phase;
-    this.sign.textContent = SIGNS[facts.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `run ${facts.id} is ${facts.state}`;
+    root.dataset.state = summary.state;
+    root.setAttribute("aria-label", `run ${summary.id}`);
+    root.toggleAttribute("data-live", !summary.final);
+    const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
+    const words = summary.state + phase;
+    this.sign.textContent = SIGNS[summary.state];
+    if (this.word.textContent !== words) this.spoken.textContent = `run ${summary.id} is ${summary.state}`;
     this.word.textContent = words;
-    this.name.textContent = `${facts.name} #${facts.id}`;
-    this.where.textContent = [facts.where, facts.size].filter(Boolean).join(" · ");
+    this.name.textContent = `${summary.name} #${summary.id}`;
+    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
     this.tick();
   }
 
@@ -94,7 +94,7 @@ export function progressBar(root, source) {
   const line = element("div", { class: "dn-progress" }, meter, words);
   root.append(line);
   const change = () => {
-    const { progress, now = 0 } = source.facts;
+    const { progress, now = 0 } = source.summary;
     line.hidden = !progress;
     if (!progress) return;
     if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });

@@ -17,9 +17,9 @@ export function report(root, source) {
   root.append(note, error);
   let shown = "";
   const change = () => {
-    note.textContent = source.facts.note ?? "";
+    note.textContent = source.summary.note ?? "";
     note.hidden = !note.textContent;
-    const text = (source.facts.error ?? "").trim();
+    const text = (source.summary.error ?? "").trim();
     if (text !== shown) error.replaceChildren(...(text ? [reportBox(text)] : []));
     shown = text;
   };

@@ -46,8 +46,8 @@ export function stopButton(root, source) {
   };
   const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
   const change = () => {
-    stop.hidden = source.facts.final !== false;
-    if (stop.hidden || source.facts.state === "stopping") { clearTimeout(wait); note.hidden = true; }
+    stop.hidden = source.summary.final !== false;
+    if (stop.hidden || source.summary.state === "stopping") { clearTimeout(wait); note.hidden = true; }
   };
   source.listeners.push(change);
   change();

@@ -12,7 +12,7 @@ import { stopButton } from "./stop.js";
 /** @import { Batch, Model, RunState, View } from "../protocol.d.ts" */
 
 const LOOK_EVERY_MS = 200;
-const FACTS_EVERY = 2;   // looks
+const SUMMARY_EVERY = 2;   // looks
 
 /**
  * Batches are numbered. One that is `whole` has all lines that the kernel keeps, so that a view that
@@ -54,8 +54,8 @@ function look(log, source) {
   let timer;
   async function once() {
     if (!source.served || document.hidden) return false;
-    const before = source.facts.final;
-    if (looks++ % FACTS_EVERY === 0) source.learn(await source.ask("facts", { watching: 1 }));
+    const before = source.summary.final;
+    if (looks++ % SUMMARY_EVERY === 0) source.learn(await source.ask("summary", { watching: 1 }));
     await log.refresh();
     return before;
   }
@@ -65,7 +65,7 @@ function look(log, source) {
   }
   source.probed.then(async () => {
     await log.refresh().catch(() => {});
-    if (!source.facts.final) again();
+    if (!source.summary.final) again();
   });
   return () => { clearTimeout(timer); closed = true; };
 }

@@ -21,7 +21,7 @@ export class Row {
     this.cells = COLUMNS.map((column) => element("td", { class: className(column) }));
     /** @type {HTMLButtonElement} Delete or Stop */
     this.last = button("", () => {});
-    this.actions = element("td", { class: "dn-deeds" });
+    this.actions = element("td", { class: "dn-row-actions" });
     const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
     this.node = element("tr", {
       tabindex: "-1",

@@ -54,7 +54,7 @@ export class Table {
     const unseen = (/** @type {string} */ text, className = "") => (
       element("th", { class: className, scope: "col" }, element("span", { class: "dn-unseen" }, text))
     );
-    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-deeds"));
+    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
     const label = "runs; arrow keys go from run to run, Enter shows a log";
     return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
   }

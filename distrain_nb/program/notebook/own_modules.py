@@ -22,7 +22,7 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, eq=False)
-class Home:
+class OwnModule:
     """Names, and the statements that made them."""
 
     namespace: Mapping[str, Any]
@@ -49,24 +49,24 @@ def _member(node: ast.AST | None, name: str) -> ast.AST | None:
 
 
 @dataclass
-class Homes:
-    """The homes of code by the name of its module; installed packages have none."""
+class OwnModules:
+    """The user's own modules by their names; installed packages are none."""
 
-    notebook: Home
-    _known: dict[str, Home | None] = field(default_factory=dict)
+    notebook: OwnModule
+    _known: dict[str, OwnModule | None] = field(default_factory=dict)
 
-    def of(self, module: str | None) -> Home | None:
-        """The home of a module's code."""
-        if module == self.notebook.namespace.get("__name__", "__main__"):
+    def of(self, name: str | None) -> OwnModule | None:
+        """The module of that name, if it is the user's own."""
+        if name == self.notebook.namespace.get("__name__", "__main__"):
             return self.notebook
-        if not module:
+        if not name:
             return None
-        if module not in self._known:
-            self._known[module] = _read(sys.modules.get(module))
-        return self._known[module]
+        if name not in self._known:
+            self._known[name] = _read(sys.modules.get(name))
+        return self._known[name]
 
 
-def _read(module: ModuleType | None) -> Home | None:
+def _read(module: ModuleType | None) -> OwnModule | None:
     file = getattr(module, "__file__", None)
     if module is None or not file or not str(file).endswith(".py"):
         return None
@@ -80,4 +80,4 @@ def _read(module: ModuleType | None) -> Home | None:
         source = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return None
-    return Home(vars(module), history([Cell(str(path), source)]))
+    return OwnModule(vars(module), history([Cell(str(path), source)]))
