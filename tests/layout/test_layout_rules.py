@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,9 @@ from layout_strategies import examples, layouts
 from distrain_nb.findings import Severity, errors
 from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import Catalog, current
-from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.rules import RULES, check
-from distrain_nb.layout.rules.engine import verdict
+from distrain_nb.layout.resolved import ResolvedLayout, resolve
+from distrain_nb.layout.rules import RULES, check, engine
+from distrain_nb.layout.rules.engine import Problem, rules_for, verdict
 
 CATALOG = current()
 ABOUT_ACCELERATORS = {
@@ -334,6 +335,22 @@ def test_version_2_of_model_parallelism_has_its_own_limits() -> None:
     assert [finding.code for finding in old] == ["distribution-framework"]
     first = job.edited({"launcher": "mpi", "workers.machine": "ml.p5.48xlarge"})
     assert {f.code for f in check(first)} == {"distribution-version", "distribution-instance"}
+
+
+def test_rules_that_a_backend_brings_late_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout = Layout("lab", primary=Pool(1))
+    assert check(layout) == ()
+    monkeypatch.setattr("distrain_nb.layout.rules.engine.RULES", dict(RULES))
+
+    @engine.rule("one-replica", "The lab has one machine.", "", on=("lab",))
+    def one_replica(job: ResolvedLayout) -> Iterator[Problem]:
+        if job.layout.size > 1:
+            yield Problem("workers.replicas", "the lab has one machine")
+
+    assert [finding.code for finding in check(layout)] == []
+    wrong = layout.edited({"workers.replicas": 2})
+    assert [finding.code for finding in check(wrong)] == ["one-replica"]
+    rules_for.cache_clear()
 
 
 def test_sources_of_rules_are_in_the_table_of_sources() -> None:

@@ -97,6 +97,7 @@ def rule(
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         RULES[code] = Rule(code, severity, on, says, source, look)
+        rules_for.cache_clear()  # a backend may bring its rules late
         return look
 
     return register
