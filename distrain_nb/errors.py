@@ -19,8 +19,10 @@ from __future__ import annotations
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Finding, Severity
+
 if TYPE_CHECKING:
-    from distrain_nb.findings import Finding
+    from distrain_nb.findings import Fix
 
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
@@ -33,11 +35,26 @@ def shown(value: object) -> str:
 
 
 class DistrainError(Exception):
-    """Whatever the package raises on purpose."""
+    """Whatever the package raises on purpose.
+
+    `where` is what of the cell it is about, as the user wrote it; `fixes` are repairs of the cell's
+    whole text, and `rendered` is what whoever has shown it wants IPython to print.
+    """
+
+    rendered = ""
+
+    def __init__(self, message: str, *, where: str = "", fixes: tuple[Fix[str], ...] = ()) -> None:
+        self._finding = Finding("", Severity.ERROR, where, message, fixes)
+        super().__init__(message)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All that is wrong, one by one."""
+        return (self._finding,)
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows of it: the message, as our own frames say nothing to a user."""
-        return [f"\x1b[31m{type(self).__name__}\x1b[39m: {self}"]
+        return [self.rendered or f"\x1b[31m{self}\x1b[39m"]
 
 
 class OptionError(DistrainError):
@@ -48,8 +65,12 @@ class CheckFailed(DistrainError):
     """A job that can't run as it stands. `findings` has everything that was found."""
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
-        self.findings = findings
-        super().__init__("\n".join(str(f) for f in findings))
+        super().__init__("\n".join(f.described for f in findings))
+        self._findings = findings
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return self._findings
 
 
 class CaptureError(CheckFailed):

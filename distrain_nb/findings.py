@@ -47,8 +47,13 @@ class Finding:
     fixes: tuple[Fix[Any], ...] = ()
 
     def __str__(self) -> str:
-        place = f" {self.where}:" if self.where else ""
-        return f"{self.severity} {self.code}:{place} {self.message}"
+        return f"{self.severity}: {self.described}"
+
+    @property
+    def described(self) -> str:
+        """The place, what is wrong there, and the code to search for."""
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}{f' [{self.code}]' if self.code else ''}"
 
 
 def errors(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -2,8 +2,8 @@
 
 import { build } from "esbuild";
 
-const WIDGETS = ["run", "runs", "charts", "media", "form"];
-const STYLES = ["run", "runs", "charts", "form"];
+const WIDGETS = ["run", "runs", "charts", "media", "form", "problem"];
+const STYLES = ["run", "runs", "charts", "form", "problem"];
 const here = import.meta.dirname;
 const folder = process.argv[2];
 

@@ -22,7 +22,8 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 # From the top down.
 ROOMS = (
     "magics", "ui", "health", "api", "options", "server", "run", "rehearsal", "backends", "image",
-    "cluster", "program", "secrets", "layout", "config", "errors", "findings", "worker",
+    "cluster", "program", "secrets", "layout", "config", "errors", "repairs", "findings",
+    "worker",
 )  # fmt: skip
 
 # A floor is a package inside a room; one this deep in names is the deepest that there is.

@@ -22,6 +22,7 @@ from distrain_nb.errors import (
     shown,
 )
 from distrain_nb.findings import errors
+from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import (
@@ -119,7 +120,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     advice = findings_in(program.main, program.segments, gpus=plan.gpus > 0) if several else ()
     findings = (
         *program.findings,
-        *check_layout(layout, framework=framework_of(program)),
+        *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
         *plan.findings,
         *advice,
     )
@@ -194,7 +195,8 @@ def plan(code: Code, **options: Unpack[Options]) -> Plan:
 
 @with_options
 def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
-    """Everything that is wrong or worth knowing, without submitting. Raises OptionError."""
+    """Everything that is wrong or worth knowing, without submitting. Repairs are of the cell's
+    text, from its `%%distrain` line on. Raises OptionError."""
     return prepare(code, **options).findings
 
 

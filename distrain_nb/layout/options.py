@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, shown
+from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
+from distrain_nb.repairs import with_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -159,6 +161,29 @@ def texts(layout: Layout) -> dict[str, str]:
         if option.field == "on"
         or getattr(layout, option.field) != getattr(type(layout), option.field)
     }
+
+
+def in_cell(finding: Finding, layout: Layout) -> Finding:
+    """A finding about a layout whose repairs are of the text of the cell that it is written in."""
+    before = texts(layout)
+    fixes = tuple(
+        Fix(fix.label, _retold(before, texts(fix.apply(layout)))) for fix in finding.fixes
+    )
+    return replace(finding, fixes=fixes)
+
+
+def _retold(before: dict[str, str], after: dict[str, str]) -> Callable[[str], str]:
+    """The repair of a cell's options that makes one layout of another."""
+
+    def apply(text: str) -> str:
+        for option in OPTIONS:
+            value = after.get(option.field, "")
+            if value != before.get(option.field, ""):
+                names = list(filter(None, (option.name, option.flag)))
+                text = with_option(text, names, f"{names[-1]} {_quoted(value)}" if value else "")
+        return text
+
+    return apply
 
 
 def _printed(layout: Layout) -> Iterator[str]:

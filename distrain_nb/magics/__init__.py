@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from distrain_nb.errors import OptionError
+from distrain_nb.magics.problems import problems_shown
 from distrain_nb.magics.warming import after_cell, before_cell
 
 if TYPE_CHECKING:
@@ -21,20 +22,25 @@ class DistrainMagics(Magics):  # type: ignore[misc]
     @line_cell_magic  # type: ignore[untyped-decorator]
     def distrain(self, line: str, cell: str | None = None) -> Any:
         """Run a cell as a distributed job, or look after runs: `%%distrain --help`."""
-        words = _words(line)
-        if cell is None:
-            from distrain_nb.magics.lines import run_line
+        with problems_shown(line, cell, self.shell):
+            return _done(line, cell, self.shell)
 
-            return run_line(words, self.shell)
-        if words[:1] != ["image"]:
-            before_cell(words, cell)
-        from distrain_nb.magics.cell import run_cell, source_of
 
-        if words[:1] == ["image"]:
-            from distrain_nb.magics.image import run_image
+def _done(line: str, cell: str | None, shell: InteractiveShell) -> Any:
+    words = _words(line)
+    if cell is None:
+        from distrain_nb.magics.lines import run_line
 
-            return run_image(words[1:], source_of(line, cell, self.shell))
-        return run_cell(words, line, cell, self.shell)
+        return run_line(words, shell)
+    if words[:1] != ["image"]:
+        before_cell(words, cell)
+    from distrain_nb.magics.cell import run_cell, source_of
+
+    if words[:1] == ["image"]:
+        from distrain_nb.magics.image import run_image
+
+        return run_image(words[1:], source_of(line, cell, shell))
+    return run_cell(words, line, cell, shell)
 
 
 def load(shell: InteractiveShell) -> None:

@@ -13,6 +13,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 from distrain_nb.options import words as split_words
+from distrain_nb.repairs import write_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,10 +77,14 @@ class Parser(argparse.ArgumentParser):
         if not word.startswith("-"):
             self.error(f"unexpected {word!r}: options are written --NAME VALUE")
         close = difflib.get_close_matches(_flag(word), self._option_string_actions, n=1)
-        self.error(f"no option {word}" + (f"; did you mean {close[0]}?" if close else ""))
+        hint = f"; did you mean {close[0]}?" if close else ""
+        self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *close))
 
-    def error(self, message: str) -> NoReturn:
-        raise OptionError(f"{message}\nsee {self.prog} --help")
+    def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
+        """`meant` is a word of the line, and those that may be meant instead."""
+        fixes = tuple(write_option(meant[0], each) for each in meant[1:])
+        where = meant[0] if meant else ""
+        raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:  # noqa: ARG002
         raise HelpShown

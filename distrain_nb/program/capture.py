@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,12 +29,14 @@ from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.values.data import data_of
 from distrain_nb.program.values.sharded import sharded
+from distrain_nb.repairs import add_option, write_in_option
 from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP
 from distrain_nb.worker.rank.wrapped import gather_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from distrain_nb.findings import Fix
     from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.cells import Cell, Notebook
     from distrain_nb.program.notebook.history import Executed
@@ -171,7 +174,9 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
             continue
         there = ", ".join(sorted(code.names.binds)) or "none"
         message = f"the cell does not set `{name}`; the names that it sets are: {there}"
-        gathering.say("unknown-result", Severity.ERROR, "--result", message)
+        close = get_close_matches(name, code.names.binds, 1)
+        fixes = tuple(write_in_option(name, each) for each in close)
+        gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
     for name, line in sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
@@ -231,7 +236,8 @@ def _files(
         path = folder / Path(given).expanduser()
         if not path.exists():
             message = f"{given} does not exist: paths are relative to {folder}"
-            findings.append(Finding("capture.missing-file", Severity.ERROR, "--include", message))
+            where, fixes = f"--include {given}", tuple(_other_paths(given, folder))
+            findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
             continue
         files.update(included(path))
     for own in (MAIN, SOURCE_MAP, ARGUMENTS):
@@ -242,6 +248,15 @@ def _files(
             )
             findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
     return files, findings
+
+
+def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
+    """Paths that there are, and may be meant."""
+    wanted = Path(given)
+    beside = folder / wanted.expanduser().parent
+    names = [path.name for path in beside.iterdir()] if beside.is_dir() else []
+    for name in get_close_matches(wanted.name, names, 2):
+        yield write_in_option(given, str(wanted.with_name(name)))
 
 
 def _unknown(
@@ -255,6 +270,7 @@ def _unknown(
             Severity.WARNING,
             f"{label}, line {lines[root]}" if lines.get(root) else label,
             f"`{root}` is not installed here: {way or '%pip install its package'}",
+            (add_option(f"--require {root}"),) if for_image else (),
         )
         for root in roots
     ]

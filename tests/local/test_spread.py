@@ -47,6 +47,6 @@ def test_a_model_that_trained_in_a_world_of_one_is_refused(nb: Kernel) -> None:
     assert not nb.run(PREPARED, 240).error
     assert not nb.run(TRAINED.partition("\n")[2].replace(".module", ""), 240).error
     outcome = nb.run(TRAINED, 240)
-    assert "error capture.process-bound" in outcome.traceback
+    assert "[capture.process-bound]" in outcome.traceback
     assert "`model` (Linear) was created in the notebook, a world of 1" in outcome.traceback
     assert "In[3], line 2 has changed it since" in outcome.traceback

@@ -40,7 +40,7 @@ def test_description(kernel: Kernel) -> None:
     assert re.search(r"X: ndarray, 7\.9\d* KiB, used at Cell In\[2\], line 2\n", text)
     assert "lr: float, = 0.1, used at Cell In[1], line 4" in text
     assert "numpy==" in text
-    assert "info capture.ipython-syntax: Cell In[2], line 3" in text
+    assert "info: Cell In[2], line 3: `%matplotlib inline`" in text
     assert 'X = carried("X")' in text
 
 

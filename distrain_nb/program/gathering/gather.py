@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.findings import Finding, Severity
+from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
@@ -23,6 +22,7 @@ from distrain_nb.program.gathering.resolve import (
     is_builtin,
     resolve,
 )
+from distrain_nb.program.gathering.undefined import undefined_name
 from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
@@ -94,9 +94,16 @@ class Gathering:
                 self._undefined(wanted)
         self._missing.clear()
 
-    def say(self, code: str, severity: Severity, where: str, message: str) -> None:
+    def say(
+        self,
+        code: str,
+        severity: Severity,
+        where: str,
+        message: str,
+        fixes: tuple[Fix[str], ...] = (),
+    ) -> None:
         """Record a finding."""
-        self.findings.append(Finding(f"capture.{code}", severity, where, message))
+        self.findings.append(Finding(f"capture.{code}", severity, where, message, fixes))
 
     def _settle(self, wanted: PendingName) -> None:
         name, namespace = wanted.name, self.notebook.namespace
@@ -272,15 +279,14 @@ class Gathering:
     # -- names that the notebook doesn't have -------------------------------------------------
 
     def _undefined(self, wanted: PendingName) -> None:
-        close = difflib.get_close_matches(
-            wanted.name, {*self.notebook.namespace, *dir(builtins)}, 1, 0.75
-        )
-        hint = f": did you mean `{close[0]}`?" if close else ": define it before, or in the cell"
+        known = {*self.notebook.namespace, *dir(builtins)}
+        hint, fixes = undefined_name(wanted.name, known)
         self.say(
             "undefined-name",
             Severity.ERROR if wanted.at_once else Severity.WARNING,
             wanted.where,
-            f"`{wanted.name}` is not defined in the notebook{hint}",
+            f"`{wanted.name}` is not defined in the notebook: {hint}",
+            fixes,
         )
 
     def _prompt(self, wanted: PendingName) -> None:

@@ -1,0 +1,100 @@
+"""Repairs of a cell's text, from its `%%distrain` line on, as a finding about the cell offers them.
+
+A repair finds its place by what stands there, so that it does for a cell that was edited since.
+Where there is nothing to repair any more it leaves the text as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Fix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MAGICS = ("%%distrain", "%distrain")
+CONTINUED = "\\"
+
+
+def add_line(line: str) -> Fix[str]:
+    """As the first of the cell's code."""
+
+    def apply(text: str) -> str:
+        lines = text.split("\n")
+        at = head_lines(text)
+        return text if line in lines else "\n".join([*lines[:at], line, *lines[at:]])
+
+    return Fix(f"Add `{line}`", apply)
+
+
+def add_option(option: str) -> Fix[str]:
+    """At the end of the magic's line, before the program's own arguments."""
+
+    def apply(text: str) -> str:
+        lines = text.split("\n")
+        last = max(head_lines(text) - 1, 0)
+        if option in lines[last]:
+            return text
+        words, separator, arguments = lines[last].partition(" -- ")
+        lines[last] = f"{words.rstrip()} {option}{separator}{arguments}"
+        return "\n".join(lines)
+
+    return Fix(f"Add `{option}`", apply)
+
+
+def write_option(word: str, instead: str) -> Fix[str]:
+    """One word of the magic's line in the place of another."""
+    return _in_head(re.compile(rf"(?<!\S){re.escape(word)}(?![^\s=])"), instead)
+
+
+def write_in_option(part: str, instead: str) -> Fix[str]:
+    """What an option is given in part, such as one of several names, in the place of another."""
+    return _in_head(re.compile(rf"(?<![\w./-]){re.escape(part)}(?![\w./-])"), instead)
+
+
+def with_option(text: str, names: Sequence[str], written: str) -> str:
+    """A cell's text with an option as it is `written`, in the place of what has one of the names;
+    without it where nothing is written."""
+    any_name = "|".join(map(re.escape, names))
+    given = re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
+    head, rest = _parted(text)
+    if given.search(head):
+        head = given.sub(lambda _: written, head, count=1)
+        return f"{head if written else head.replace('  ', ' ').rstrip()}{rest}"
+    return add_option(written).apply(text) if written else text
+
+
+def write_name(name: str, instead: str) -> Fix[str]:
+    """One name in the cell's code in the place of another, wherever it is no attribute."""
+
+    def apply(text: str) -> str:
+        head, body = _parted(text)
+        return head + re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", lambda _: instead, body)
+
+    return Fix(f"Write `{instead}`", apply)
+
+
+def head_lines(text: str) -> int:
+    """How many lines the magic's own is, with those that continue it; 0 where there is none."""
+    lines = text.split("\n")
+    at = next((n for n, line in enumerate(lines) if line.lstrip().startswith(MAGICS)), -1) + 1
+    while at and lines[at - 1].rstrip().endswith(CONTINUED) and at < len(lines):
+        at += 1
+    return at
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The magic's line, and the rest with the end of that line."""
+    lines, at = text.split("\n"), head_lines(text)
+    head = "\n".join(lines[:at])
+    return head, text[len(head) :]
+
+
+def _in_head(wanted: re.Pattern[str], instead: str) -> Fix[str]:
+    def apply(text: str) -> str:
+        head, rest = _parted(text)
+        return wanted.sub(lambda _: instead, head, count=1) + rest
+
+    return Fix(f"Write `{instead}`", apply)

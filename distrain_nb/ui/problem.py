@@ -1,0 +1,137 @@
+"""What keeps a cell from running: what it is, where, why and the ways out, made of an error."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from difflib import ndiff
+from typing import TYPE_CHECKING
+
+from distrain_nb.repairs import head_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from distrain_nb.errors import DistrainError
+    from distrain_nb.findings import Finding, Fix
+
+LINES_AROUND = 1
+_PLACE = re.compile(r"^(Cell In\[\d+\]|[^,]*), line (\d+)")
+_NAMED = re.compile(r"(?<![\w-])--?[a-z][\w-]*|(?<=')[^']+(?=')")
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a cell with their numbers (1-based), one of them marked, and there some columns."""
+
+    lines: tuple[tuple[int, str], ...]
+    marked: int
+    begin: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A way out: what it does, and the line of the cell that it leads to."""
+
+    label: str
+    line: str
+    fix: Fix[str] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One thing that is wrong; `more` is what the message has besides its first line."""
+
+    message: str
+    more: str
+    where: str
+    code: str
+    excerpt: Excerpt | None
+    repairs: tuple[Repair, ...]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The text of the cell that is running, from its magic's line on, and of others by label."""
+
+    text: str
+    label: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def source(self, label: str) -> str | None:
+        return self.text if label == self.label else self.others.get(label)
+
+
+def points_of(error: DistrainError, cells: Cells) -> tuple[Point, ...]:
+    """Everything that an error says is wrong, with the places and repairs in these cells."""
+    return tuple(_point(finding, cells) for finding in error.findings)
+
+
+def repaired(point: Point, number: int, text: str) -> str:
+    """A cell's text after one of the repairs."""
+    return point.repairs[number].fix.apply(text)
+
+
+def _point(finding: Finding, cells: Cells) -> Point:
+    message, _, more = finding.message.partition("\n")
+    excerpt = _excerpt(finding, cells)
+    where = finding.where if excerpt is None or _PLACE.match(finding.where) else ""
+    repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells.text)))
+    return Point(message, more, where, finding.code, excerpt, repairs)
+
+
+def _repair(fix: Fix[Any], text: str) -> Repair | None:
+    """None where it does not change anything."""
+    changed = [
+        line[2:] for line in ndiff(text.split("\n"), fix.apply(text).split("\n")) if line[0] == "+"
+    ]
+    return Repair(fix.label, changed[0], fix) if changed else None
+
+
+def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:
+    place = _PLACE.match(finding.where)
+    if place is None:
+        return _of_options(finding, cells.text)
+    source = cells.source(place[1])
+    lines = (source or "").split("\n")
+    number = int(place[2])
+    if source is None or number > len(lines):
+        return None
+    named = re.search(r"`([^`]+)`", finding.message)
+    begin, end = _span(lines[number - 1], named[1] if named else "")
+    return _around(lines, number, begin, end)
+
+
+def _of_options(finding: Finding, text: str) -> Excerpt | None:
+    """The word of the magic's line that a finding is about, with the value behind an option."""
+    lines = text.split("\n")
+    head = lines[: head_lines(text)]
+    named = [finding.where, *_as_option(finding.where), *_NAMED.findall(finding.message)]
+    for word in filter(None, named):
+        for number, line in enumerate(head, 1):
+            value = r"(?:[ =][^\s-]\S*)?" if word.startswith("-") else ""
+            found = re.search(rf"(?<!\S){re.escape(word)}(?![^\s=]){value}", line)
+            if found:
+                return Excerpt(((number, line),), number, found.start(), found.end())
+    return None
+
+
+def _as_option(where: str) -> list[str]:
+    """`primary.accelerator_count` is said with `--primary`."""
+    first = where.partition(".")[0].partition(" ")[0]
+    return [f"--{first.replace('_', '-')}"] if first.isidentifier() else []
+
+
+def _span(line: str, name: str) -> tuple[int, int]:
+    found = re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", line) if name else None
+    return found.span() if found else (0, 0)
+
+
+def _around(lines: list[str], number: int, begin: int, end: int) -> Excerpt:
+    first = max(1, number - LINES_AROUND)
+    shown = lines[first - 1 : number + LINES_AROUND]
+    while len(shown) > number - first + 1 and not shown[-1].strip():
+        del shown[-1]
+    return Excerpt(tuple(enumerate(shown, first)), number, begin, end)

@@ -1,0 +1,59 @@
+"""Shows what keeps a cell from running: a panel on a page, text elsewhere."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from distrain_nb.ui import outputs
+from distrain_nb.ui.frontend import frontend
+from distrain_nb.ui.problem import points_of, repaired
+from distrain_nb.ui.problem_text import as_html, as_text
+
+if TYPE_CHECKING:
+    from distrain_nb.errors import DistrainError
+    from distrain_nb.ui.problem import Cells, Point
+
+SHOWN = "Nothing was done; what to put right stands above."
+
+
+def show_problem(error: DistrainError, cells: Cells) -> None:
+    """Display it below the running cell, and leave to IPython what the display doesn't have."""
+    points = points_of(error, cells)
+    if not frontend().has_widgets:
+        error.rendered = as_text(points, colours=True)
+        return
+    key = f"problem-{uuid4().hex}"
+    outputs.show({"text/html": style() + as_html(points, key), "text/plain": as_text(points)})
+    if any(point.repairs for point in points):
+        _offer_repairs(points, key)
+    error.rendered = SHOWN
+
+
+def _offer_repairs(points: tuple[Point, ...], key: str) -> None:
+    """Let the page make buttons of the repairs: this process says what they make of a cell."""
+    import anywidget
+    import traitlets
+
+    from distrain_nb.ui.widgets import STATIC
+
+    class Repairs(anywidget.AnyWidget):
+        _esm = STATIC / "problem.js"
+
+        key = traitlets.Unicode().tag(sync=True)
+
+    def asked(widget: Any, message: dict[str, Any], _: Any) -> None:
+        point, number = points[int(message["point"])], int(message["repair"])
+        text = repaired(point, number, str(message["source"]))
+        widget.send({"kind": "repaired", "id": message["id"], "source": text})
+
+    Repairs(key=key).on_msg(asked)
+
+
+@lru_cache(maxsize=1)
+def style() -> str:
+    from distrain_nb.ui.widgets import STATIC
+
+    css = (STATIC / "problem.css").read_text(encoding="utf-8")
+    return f"<style>{' '.join(css.split())}</style>"
