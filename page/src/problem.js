@@ -74,7 +74,12 @@ function answer(model, wanted, source) {
     const hear = (/** @type {any} */ message) => { if (message.id === id) done(message.source); };
     const timer = setTimeout(() => done(undefined), ANSWER_WITHIN_MS);
     model.on("msg:custom", hear);
-    model.send({ kind: "repair", id, point: Number(wanted.point), repair: Number(wanted.repair), source });
+    const { point, repair: number } = wanted;
+    try {
+      model.send({ kind: "repair", id, point: Number(point), repair: Number(number), source });
+    } catch {  // the kernel is gone
+      done(undefined);
+    }
   });
 }
 

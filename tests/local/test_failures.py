@@ -66,7 +66,7 @@ def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> No
     sent = nb.send("%%distrain --name one\nraise ValueError('boom')", on_a_page=True)
     outcome = nb.outcome(sent)
     assert outcome.traceback == (
-        "RunFailed: run 1 (one) failed: rank 0 failed: ValueError: boom (Cell In[2], line 2)"
+        "run 1 (one) failed: rank 0 failed: ValueError: boom (Cell In[2], line 2)"
     )
     shown = [display.get("text/html", "") for display in outcome.displays]
     assert any("Cell In[2], line 2" in html for html in shown)
@@ -121,7 +121,8 @@ def test_failures_before_any_line_of_the_cell_has_run(nb: Kernel) -> None:
     assert "No module named 'torhc'" in outcome.traceback
     assert "line 2" in outcome.traceback
     outcome = nb.run("%%distrain\nx = 1\ndef broken(:\n    pass\n")
-    assert "Cell In[3], line 3: invalid syntax: def broken(" in outcome.traceback
+    assert "invalid syntax: def broken(" in outcome.traceback
+    assert "▶ 3 │ def broken(:" in outcome.traceback
 
 
 def test_a_program_that_removes_its_working_folder(nb: Kernel) -> None:

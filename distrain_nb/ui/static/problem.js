@@ -89,7 +89,12 @@ function answer(model, wanted, source) {
     };
     const timer = setTimeout(() => done(void 0), ANSWER_WITHIN_MS);
     model.on("msg:custom", hear);
-    model.send({ kind: "repair", id, point: Number(wanted.point), repair: Number(wanted.repair), source });
+    const { point, repair: number } = wanted;
+    try {
+      model.send({ kind: "repair", id, point: Number(point), repair: Number(number), source });
+    } catch {
+      done(void 0);
+    }
   });
 }
 function cellOf(model) {
