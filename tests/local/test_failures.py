@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,10 @@ import time
 print("asleep", flush=True)
 time.sleep(600)
 """
+
+# Whether the supervisor has looked at what ranks use.
+SAMPLED = "glob.glob(os.path.dirname(os.path.dirname(__file__)) + '/resources/*/*')"
+SAID = re.compile(r"it had taken (\d+) MB of memory; ([\d.]+) [MG]B were left [\d.]+ s before")
 
 
 def ranks_of(run: api.Run) -> list[psutil.Process]:
@@ -74,7 +79,7 @@ def test_on_a_page_the_report_stands_in_the_view_and_not_twice(nb: Kernel) -> No
 
 def test_a_rank_that_is_killed(nb: Kernel) -> None:
     outcome = nb.run(IN_A_COLLECTIVE.format(deed="os.kill(os.getpid(), 9)"))
-    assert "rank 1 failed first: was killed by SIGKILL" in outcome.traceback
+    assert "rank 1 failed first: was killed by SIGKILL (it had taken" in outcome.traceback
     assert waited_for_no_collective(api.attach())
     assert not ranks_of(api.attach())
 
@@ -113,7 +118,17 @@ def test_a_rank_that_the_machine_kills_for_memory(nb: Kernel, small_memory: Path
     join = f"open('{small_memory}/cgroup.procs', 'w').write(str(os.getpid()))"
     outcome = nb.run(IN_A_COLLECTIVE.format(deed=f"{join}; hog = bytearray(b'x') * (1 << 30)"))
     assert "rank 1 failed first: was killed by SIGKILL: the machine" in outcome.traceback
-    assert "ran out of memory" in outcome.traceback
+    assert "ran out of memory (it had taken" in outcome.traceback
+
+
+def test_a_killed_rank_says_what_memory_it_had_and_what_was_left(nb: Kernel) -> None:
+    hog = "hog = bytearray(b'x') * 400_000_000"
+    seen = f"while not {SAMPLED}: time.sleep(0.1)"
+    cell = f"%%distrain\nimport glob, os, time\n{hog}\n{seen}\nos.kill(os.getpid(), 9)"
+    said = SAID.search(nb.run(cell).traceback)
+    assert said, "the sentence with both numbers"
+    assert 400 <= int(said[1]) < 2000
+    assert float(said[2]) > 0
 
 
 def test_failures_before_any_line_of_the_cell_has_run(nb: Kernel) -> None:

@@ -85,7 +85,7 @@ def test_a_name_that_is_nearly_there_is_offered(tmp_path: Path) -> None:
 def test_options_are_marked_and_repaired(
     tmp_path: Path, text: str, marked: str, after: str
 ) -> None:
-    (tmp_path / "data").touch()
+    (tmp_path / "data.csv").touch()
     point = points(text, tmp_path)[0]
     assert point.excerpt is not None
     (row,) = point.excerpt.lines

@@ -7,7 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterable, Optional, Sequence
+from typing import Iterable, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import use_reserve
@@ -55,11 +55,31 @@ def read(folder: Path, process: int) -> Optional[Failure]:
         return None
 
 
-def of_exit(process: int, status: int, killed_for_memory: bool) -> Failure:
+class Memory(NamedTuple):
+    """Of a process that has died: the bytes that it held at most, and, if anybody had looked, how
+    many were left to it `ago` seconds before that was seen."""
+
+    peak: int
+    left: Optional[int] = None
+    ago: float = 0.0
+
+    def __str__(self) -> str:
+        had = f"it had taken {_size(self.peak)} of memory"
+        if self.left is None:
+            return had
+        return f"{had}; {_size(self.left)} were left {self.ago:.1f} s before"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) -> Failure:
     """The failure of a process that left no word, from its wait status."""
-    return Failure(
-        process, time.time() - DEATH_IS_SEEN_LATE_S, describe_exit(status, killed_for_memory)
-    )
+    summary = describe_exit(status, killed_for_memory)
+    if status == -signal.SIGKILL:
+        summary += f" ({memory})"
+    return Failure(process, time.time() - DEATH_IS_SEEN_LATE_S, summary)
 
 
 def of_launcher(status: int) -> Failure:

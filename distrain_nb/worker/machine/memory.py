@@ -1,4 +1,4 @@
-"""How much memory is left to this process."""
+"""How much memory is left to a process."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Dict, Iterator, Tuple
 _NO_LIMIT = 1 << 60
 
 
-def available(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Bytes that can still be had: the least of what the machine and each control group have.
+def available(
+    proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup"), process: str = "self"
+) -> int:
+    """Bytes that a process can still have: the least of what the machine and each of its control
+    groups have.
 
     Where nothing can be read, there is no limit known. What a group holds of files that were read
     can be had again, so it doesn't count.
     """
     machine = _numbers(proc / "meminfo").get("MemAvailable:")
     left = [_NO_LIMIT if machine is None else machine << 10]
-    left += [limit - used for limit, used in _groups(proc / "self" / "cgroup", cgroups)]
+    left += [limit - used for limit, used in _groups(proc / process / "cgroup", cgroups)]
     return max(0, min(left))
 
 
 def _groups(own: Path, cgroups: Path) -> Iterator[Tuple[int, int]]:
-    """(limit, used) of each control group that this process is in and that has a limit."""
+    """(limit, used) of each control group that a process is in and that has a limit."""
     for line in _text(own).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "":

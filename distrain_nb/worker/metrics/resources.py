@@ -13,10 +13,11 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from distrain_nb.worker.files.failure import Memory
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
-from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine import memory, system
 from distrain_nb.worker.machine.gpus import Gpus
 from distrain_nb.worker.metrics import writer
 
@@ -66,6 +67,7 @@ class Sampler:
         self._processes = sampled
         self._every = every
         self._before: Dict[str, Usage] = {}
+        self._left: Dict[int, Tuple[int, float]] = {}  # bytes and when, by process
         self._began = self._sampled = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="resources", daemon=True)
 
@@ -79,6 +81,11 @@ class Sampler:
             limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
             if limit - len(os.listdir("/proc/self/fd")) > len(self._processes) + SPARE_DESCRIPTORS:
                 self._thread.start()
+
+    def memory_of(self, pid: int, peak: int) -> Memory:
+        """Of a process that has died, and held `peak` bytes at most."""
+        left, at = self._left.get(pid, (None, 0.0))
+        return Memory(peak, left, time.monotonic() - at)
 
     def _run(self) -> None:
         gpus = Gpus.open()
@@ -98,6 +105,8 @@ class Sampler:
         passed, self._sampled = now - self._sampled, now
         for each in self._processes:
             usage = _tree(_pid(each, processes), processes)
+            if each.pid in processes.usage:
+                self._left[each.pid] = memory.available(process=str(each.pid)), now
             before, self._before[each.label] = self._before.get(each.label, NOTHING), usage
             if usage.memory and passed > 0:
                 used = 100 * max(0.0, usage.cpu - before.cpu) / passed

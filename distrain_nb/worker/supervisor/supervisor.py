@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
-from distrain_nb.worker.files.failure import Failure
+from distrain_nb.worker.files.failure import Failure, Memory
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
@@ -65,6 +65,7 @@ class Supervisor:
         self._gives_way = False
         self._look_at = 0.0
         self._ports: List[system.HeldPort] = []
+        self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
         self._primary = Primary(self._launch.follows) if self._launch.follows else None
         self._held = system.listen(self._launch.holds) if self._launch.holds else None
@@ -111,7 +112,8 @@ class Supervisor:
         )
         self._enter(State.RUNNING, "running", processes=processes)
         sampled = chain.from_iterable(map(_sampled, self._children))
-        Sampler(self._folder, list(sampled)).start()
+        self._sampler = Sampler(self._folder, list(sampled))
+        self._sampler.start()
         self._charts = stray_charts(self._launch, self._children)
 
     def _watch(self, output: Output) -> None:
@@ -134,7 +136,7 @@ class Supervisor:
     def _reap(self) -> None:
         while True:
             try:
-                pid, wait_status = os.waitpid(-1, os.WNOHANG)
+                pid, wait_status, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -142,9 +144,10 @@ class Supervisor:
             for child in self._children:
                 if child.pid == pid:
                     child.alive = False
-                    self._judge_exit(child, exit_status(wait_status))
+                    peak = used.ru_maxrss << 10  # in KiB, on Linux
+                    self._judge_exit(child, exit_status(wait_status), peak)
 
-    def _judge_exit(self, child: Child, status: int) -> None:
+    def _judge_exit(self, child: Child, status: int, peak: int) -> None:
         if status == 0:
             outcome = "succeeded"
         elif self._ending and child.signalled:
@@ -152,17 +155,19 @@ class Supervisor:
             if self._ending[0] is State.SUCCEEDED and not child.roles <= self._endless_roles():
                 self._cut += [spec.label for spec in child.specs.values()]
         else:
-            outcome = self._note_failure(child, status)
+            outcome = self._note_failure(child, status, peak)
         self._set_outcome(child, outcome)
         if not self._ending and not self._failures and self._primary_has_ended():
             self._let_others_finish()
 
-    def _note_failure(self, child: Child, status: int) -> str:
+    def _note_failure(self, child: Child, status: int, peak: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
         words = [w for w in (failure.read(self._folder, i) for i in child.specs) if w is not None]
         if not words and isinstance(child, Launcher):
             words = [child.failed(status)]
-        words = words or [failure.of_exit(min(child.specs), status, for_memory)]
+        if not words:
+            memory = self._sampler.memory_of(child.pid, peak) if self._sampler else Memory(peak)
+            words = [failure.of_exit(min(child.specs), status, for_memory, memory)]
         self._failures += words
         wait = PRIMARY_ENDS_WITHIN_S if self._primary else OTHERS_FAIL_WITHIN_S
         self._judge_at = min(self._judge_at, time.monotonic() + wait)
