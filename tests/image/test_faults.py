@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import httpx
 import pytest
 
+from distrain_nb.errors import ImageError
 from distrain_nb.image.builders.append import build
 from distrain_nb.image.image import Image, Recipe
 from distrain_nb.image.registry import retry
@@ -281,5 +282,18 @@ def test_a_login_that_is_never_good_enough(tmp_path: Path, tiny: BaseImage) -> N
 
 def test_a_registry_that_is_not_there() -> None:
     name = "127.0.0.1:9/team/job:1"
-    with pytest.raises(RegistryError, match=r"Reading 127.0.0.1:9/team/job:1 failed 6 times"):
+    with pytest.raises(ImageError) as raised:
         build(SimpleProgram(), Recipe(name, name))
+    assert str(raised.value) == (
+        "the base image 127.0.0.1:9/team/job:1 can't be read, as 127.0.0.1 can't be reached from "
+        "this machine (Connection refused): name one that can with --base IMAGE, or for all jobs "
+        "with %distrain config base_image=IMAGE"
+    )
+
+
+def test_a_registry_whose_name_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    base = "nowhere.invalid/team/job:1"
+    with pytest.raises(ImageError, match=r"as nowhere\.invalid can't be reached from this machine"):
+        build(SimpleProgram(), Recipe(base, "127.0.0.1:9/team/job:1"))

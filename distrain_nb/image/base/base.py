@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import ImageError
 from distrain_nb.image.base.cache import cached_blob
 from distrain_nb.image.registry.manifest import ImageConfig, Manifest, pick_platform
+from distrain_nb.image.registry.retry import Unreachable
 
 if TYPE_CHECKING:
     from distrain_nb.image.registry.client import Registry
@@ -20,6 +22,18 @@ class Base:
     reference: Reference
     manifest: Manifest
     config: ImageConfig
+
+
+def read_own_base(registry: Registry, where: Reference, platform: str) -> Base:
+    """Read the base that somebody has chosen for a build. Raises ImageError, with the ways to
+    choose another where its registry is out of reach."""
+    try:
+        return read_base(registry, where, platform)
+    except Unreachable as wrong:
+        raise ImageError(
+            f"the base image {where} can't be read, as {wrong.reason}: name one that can with "
+            "--base IMAGE, or for all jobs with %distrain config base_image=IMAGE"
+        ) from None
 
 
 def read_base(registry: Registry, where: Reference, platform: str) -> Base:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import distrain_nb
 from distrain_nb.errors import ImageError
-from distrain_nb.image.base.base import Base, read_base
+from distrain_nb.image.base.base import Base, read_own_base
 from distrain_nb.image.builders.dependencies import Packages, packages_for
 from distrain_nb.image.image import (
     ENTRYPOINT,
@@ -55,7 +55,7 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
         source, sink = stack.enter_context(open_registries(where, target))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-image-")))
         announce(progress, "reading the base")
-        base = read_base(source, where, recipe.platform)
+        base = read_own_base(source, where, recipe.platform)
         announce(progress, "packing")
         packages = packages_for(program.requirements, recipe, base, source, progress)
         layers = _layers(program, recipe, base, packages, folder)

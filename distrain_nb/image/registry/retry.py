@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,6 +19,7 @@ T = TypeVar("T")
 _ATTEMPTS = 6
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 30.0
+_ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
 _BUSY = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -27,6 +29,14 @@ class RegistryError(ImageError):
     def __init__(self, message: str, status: int = 0) -> None:
         self.status = status
         super().__init__(message)
+
+
+class Unreachable(RegistryError):
+    """Nobody answers at the registry's address, or there is no such address: `reason` says it."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"{what}: {reason}")
 
 
 class DigestMismatch(RegistryError):
@@ -45,7 +55,7 @@ def with_retries(what: str, action: Callable[[], T]) -> T:
     """Run `action` until it succeeds, a few times at most, with growing pauses.
 
     Dropped connections, DigestMismatch and TryAgain are tried again. The last failure is raised
-    as a RegistryError that begins with `what`.
+    as a RegistryError that begins with `what`: Unreachable where nobody has answered at all.
     """
     pause = _FIRST_PAUSE_S
     for left in reversed(range(_ATTEMPTS)):
@@ -80,6 +90,9 @@ def said_of(wrong: Exception) -> str:
 def _final(what: str, error: Exception) -> RegistryError:
     if isinstance(error, DigestMismatch):
         return error
+    if isinstance(error, httpx.ConnectError):
+        host, why = error.request.url.host, _ERROR_NUMBER.sub("", str(error))
+        return Unreachable(what, f"{host} can't be reached from this machine ({why})")
     status = error.status if isinstance(error, RegistryError) else 0
     why = str(error) or type(error).__name__
     return RegistryError(f"{what} failed {_ATTEMPTS} times; the last time: {why}", status)
