@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from distrain_nb.errors import OptionError, StoreError
+from distrain_nb.errors import OptionError, StoreError, did_you_mean
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 
 if TYPE_CHECKING:
@@ -124,8 +124,10 @@ class Config:
             changed: dict[str, Any] = {name: read(name, value)}
             return replace(self, **changed)
         if name not in of_backends:
-            allowed = ", ".join([*_own(), *of_backends])
-            raise OptionError(f"unknown setting {name!r}: expected one of {allowed}")
+            known = self.known(of_backends)
+            allowed = ", ".join(known)
+            hint = did_you_mean(name, known, ".")
+            raise OptionError(f"unknown setting {name!r}{hint} There are {allowed}")
         return replace(self, of_backends={**self.of_backends, name: _text(name, value)})
 
     def save(self) -> Path:
@@ -136,6 +138,11 @@ class Config:
         except OSError as wrong:
             raise StoreError(f"cannot write {path}: {_brief(wrong)}") from None
         return path
+
+    @classmethod
+    def known(cls, of_backends: Mapping[str, str]) -> dict[str, str]:
+        """All settings that there are, and what for."""
+        return {**_own(), **of_backends}
 
     def described(self, of_backends: Mapping[str, str]) -> str:
         """A line a setting, with what it is for; `of_backends` as in `changed`."""

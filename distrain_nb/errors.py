@@ -22,8 +22,12 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from distrain_nb.findings import Fix
 
+
+_BEGINS = 3  # letters from which on a name may be meant by its beginning
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 _SHORT.maxlevel = 2
@@ -32,6 +36,21 @@ _SHORT.maxlevel = 2
 def shown(value: object) -> str:
     """A value as messages name it: as Python writes it, cut where it is long or deep."""
     return _SHORT.repr(value)
+
+
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that begins with one that is not, or is most like it; empty if none is."""
+    from difflib import get_close_matches
+
+    names = sorted(known, key=len)
+    longer = [each for each in names if len(name.strip("-")) >= _BEGINS and each.startswith(name)]
+    return next(iter([*longer, *get_close_matches(name, names, 1, cutoff)]), "")
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """`; did you mean --workers?`, or `otherwise` where no known name is like that one."""
+    close = closest(name, known)
+    return f"; did you mean {close}?" if close else otherwise
 
 
 class DistrainError(Exception):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.backends.options import declared, flag, made, option
 from distrain_nb.backends.plugins import all_backends, find
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import OPTIONS, Layout, Option, load
 from distrain_nb.layout.options import changed
 
@@ -106,8 +105,7 @@ def _refused(name: str, backend: AnyBackend) -> OptionError:
     own = declared(backend.options)
     if not others:
         known = {*_LAYOUT, *declared(JobOptions), *own}
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean {close[0]}?" if close else "."
+        hint = did_you_mean(name, known, ".")
         return OptionError(f"no option {name!r}{hint} There are {', '.join(sorted(known))}")
     instead = [each.written for each in own.values() if name in each.like]
     instead = instead or list(filter(None, {each.elsewhere for each in others.values()}))

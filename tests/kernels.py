@@ -87,10 +87,18 @@ class Kernel:
             if message["parent_header"].get("msg_id") == sent and _take(message, outcome):
                 return outcome
 
-    def complete(self, code: str) -> list[str]:
-        """What Tab offers at the end of `code`."""
-        reply = self._client.complete(code, reply=True, timeout=30)
-        return list(reply["content"]["matches"])
+    def offered(self, code: str, position: int | None = None) -> dict[str, str]:
+        """What Tab offers at a position, in order, and what a front end shows beside each."""
+        content = self._client.complete(code, position, reply=True, timeout=30)["content"]
+        return {
+            each["text"]: each["type"]
+            for each in content["metadata"]["_jupyter_types_experimental"]
+        }
+
+    def completed(self, code: str) -> list[str]:
+        """`code` with each of what Tab offers at its end."""
+        content = self._client.complete(code, reply=True, timeout=30)["content"]
+        return [code[: content["cursor_start"]] + match for match in content["matches"]]
 
     def _connect(self) -> None:
         self._client: BlockingKernelClient = self.manager.blocking_client()

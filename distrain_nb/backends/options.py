@@ -32,6 +32,7 @@ class Declaration:
     like: tuple[str, ...] = ()
     elsewhere: str = ""
     bare: str | None = None
+    topic: str = ""
     read: Callable[[str], tuple[str, ...]] | None = None
 
     @property
@@ -65,6 +66,7 @@ def option(
     like: tuple[str, ...] = (),
     elsewhere: str = "",
     bare: str | None = None,
+    topic: str = "",
     read: Callable[[str], tuple[str, ...]] | None = None,
 ) -> Any:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
@@ -73,13 +75,13 @@ def option(
     makes it a switch, `()` one that may be given several times, None one that may be left open.
     `setting` is the name under which `%distrain config` keeps a value for all runs. `like` are
     options of other backends that do the same, `elsewhere` what does the same where there is no
-    such option. `bare` is the value of an option that is written without one. `read` makes texts
-    of what was written for one that may be given several times. What may hold secrets isn't
-    `shown`.
+    such option. `bare` is the value of an option that is written without one. `topic` is what
+    `--help` shows it under besides. `read` makes texts of what was written for one that may be
+    given several times. What may hold secrets isn't `shown`.
     """
     metadata = {
         "form": form, "help": what, "setting": setting, "like": like, "elsewhere": elsewhere,
-        "bare": bare, "read": read,
+        "bare": bare, "topic": topic, "read": read,
     }  # fmt: skip
     return field(default=default, repr=shown, metadata=metadata)
 

@@ -7,7 +7,7 @@ from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, e
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from distrain_nb.backends.options import declared
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +30,9 @@ def find(name: str) -> AnyBackend:
                 "--on ai-platform: AI Platform Training takes no jobs from here. Copy the command "
                 "that %distrain form shows for the layout, or write --on vertex, which succeeds it"
             )
+        hint = did_you_mean(name, names(), ".")
         allowed = ", ".join(names())
-        raise OptionError(f"--on {name}: no such backend is installed; there are {allowed}")
+        raise OptionError(f"--on {name}: no such backend is installed{hint} There are {allowed}")
     try:
         return _load(entry)
     except Exception as wrong:

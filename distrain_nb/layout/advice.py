@@ -6,13 +6,15 @@ of sources): scale up before out, then decide by how long the gradients take to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
 from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS
 from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.catalog.lookup import Grid
+from distrain_nb.layout.options import line
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.releases import older, releases
 from distrain_nb.layout.traffic import size
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.case import Case
+    from distrain_nb.layout.layout import Layout
 
 # From here on, all-to-all traffic with parameter servers is likely to fill the network.
 MANY_GPUS = 32
@@ -39,6 +42,7 @@ _LAUNCHERS = {
     DDP_ONE_INSTANCE: "torchrun",
     PARAMETER_SERVERS: "parameter-server",
 }
+_ON_ONE = (ONE_INSTANCE, DDP_ONE_INSTANCE)
 _DISTRIBUTIONS = {PARAMETER_SERVERS: "parameter_server", HOROVOD: "mpi", ONE_INSTANCE: "mpi"}
 _PYTORCH = ("pytorch", "huggingface")
 _LONG, _SHORT = "gradients take long to share", "gradients are shared fast"
@@ -167,8 +171,10 @@ def _oldest(case: Case, choice: str) -> str:
 
 def _remarks(case: Case, choice: str) -> Iterator[str]:
     gpus, instances = case.gpus_per_instance, case.instances
-    if instances and instances > 1 and gpus and choice not in (ONE_INSTANCE, DDP_ONE_INSTANCE):
+    if instances and instances > 1 and gpus and choice not in _ON_ONE:
         yield f"scale up before out: try one instance with {gpus * instances} or more GPUs first"
+    if choice in _LAUNCHERS and case.layout is None and instances and instances > 1:
+        yield "these options alone run on this machine: add --on, and --workers for the others"
     if not case.framework_version and _oldest(case, choice):
         yield f"it needs {case.framework} {_oldest(case, choice)} or newer"
     if choice == PARAMETER_SERVERS:
@@ -178,29 +184,69 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
 
 
 def _options(case: Case, choice: str) -> str:
+    """What to write; empty where no machine is known to do it."""
     if choice not in _LAUNCHERS:
         return ""
+    layout = case.layout
     if choice == PARAMETER_SERVERS:
         return _with_servers(case)
-    return f"--launcher {_LAUNCHERS[choice]} -n {_ranks(case, choice)}"
+    if layout is not None and choice in _ON_ONE and (case.instances or 1) > 1:
+        layout = _on_one(layout, _ranks(case, choice))
+        if layout is None:
+            return ""
+    start = f"--launcher {_LAUNCHERS[choice]} -n {_ranks(case, choice)}"
+    return f"{_machines(layout)}{start}"
+
+
+def _machines(layout: Layout | None) -> str:
+    """The options that a job needs to run there, and not here."""
+    return f"{line(replace(layout, launcher='auto', ranks_per_replica=None))} " if layout else ""
 
 
 def _with_servers(case: Case) -> str:
     """As each place takes them: SageMaker has a server on each host, elsewhere they are a pool."""
-    if case.on in (None, "sagemaker"):
-        return f"{'' if case.on else '--on sagemaker '}--launcher {_LAUNCHERS[PARAMETER_SERVERS]}"
-    servers = Pool(case.instances or 1, _SERVER if case.on == "vertex" else None)
-    return f"--launcher tensorflow --servers {servers}"
+    if case.layout is None or case.layout.on == "sagemaker":
+        place = _machines(case.layout) or "--on sagemaker "
+        return f"{place}--launcher {_LAUNCHERS[PARAMETER_SERVERS]}"
+    machine = _SERVER if case.layout.on == "vertex" else None
+    layout = replace(case.layout, servers=Pool(case.instances or 1, machine))
+    return f"{_machines(layout)}--launcher tensorflow"
 
 
 def _ranks(case: Case, choice: str) -> int:
     """Ranks of a machine: one for each GPU, on one instance for the GPUs of all, if it has them."""
     gpus = case.gpus_per_instance or 1
-    if choice not in (ONE_INSTANCE, DDP_ONE_INSTANCE):
+    if choice not in _ON_ONE:
         return gpus
     total = gpus * (case.instances or 1)
     largest = max(row.gpu_count or 0 for row in current().instances.values())
     return total if total <= largest else gpus
+
+
+def _on_one(layout: Layout, gpus: int) -> Layout | None:
+    """The layout with one machine that has so many of its GPUs; None if there is none."""
+    role = "workers" if layout.on == "sagemaker" else "primary"
+    found = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
+    return layout.edited({"workers": None, role: found}) if found else None
+
+
+def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
+    """One machine with so many of a pool's GPUs, or as few more as there are."""
+    if place == "sagemaker":
+        rows = current().instances
+        given = rows.get(pool.machine or "")
+        own = given.gpu_name if given else ""
+        fitting = [
+            (row.gpu_count, name)
+            for name, row in rows.items()
+            if own == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
+        ]
+        return replace(pool, replicas=1, machine=min(fitting)[1]) if fitting else None
+    takes = takers(current(), place).get(pool.accelerator or "", {}) if place == "vertex" else {}
+    names = sorted(name for name in takes if gpus in takes[name])
+    machine = pool.machine if pool.machine in names else next(iter(names), None)
+    more = replace(pool, replicas=1, machine=machine, accelerator_count=gpus)
+    return more if machine else None
 
 
 def _table(case: Case) -> Grid:

@@ -33,8 +33,8 @@ class Case:
 
     `model_bytes`: of the weights, and so of a gradient. `gpus_per_instance`: 0 on CPUs.
     `network_gbps`: Gbit/s that an instance sends. `framework`: its name, with `framework_version`.
-    `step_s`: seconds that a step takes without the exchange. `on`: the place that the options are
-    for, where that is known.
+    `step_s`: seconds that a step takes without the exchange. `layout`: the machines that the
+    options are for, where they are known.
     Raises OptionError for a figure out of range, or a framework that
     SageMaker has no containers for.
     """
@@ -46,7 +46,7 @@ class Case:
     framework: str | None = None
     framework_version: str | None = None
     step_s: float = TYPICAL_STEP_S
-    on: str | None = None
+    layout: Layout | None = None
 
     def __post_init__(self) -> None:
         for name, least in (("gpus_per_instance", 0), ("instances", 1)):
@@ -100,7 +100,7 @@ def case_of(
         layout.framework_name,
         layout.framework_version,
         step_s,
-        layout.on,
+        layout if pools else None,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, did_you_mean
 
 FOLDER = "layouts"
 
@@ -29,9 +29,10 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
     try:
         return path, path.read_text(encoding="utf-8")
     except OSError:
-        known = ", ".join(saved(folder)) or "none yet"
+        known = saved(folder)
         raise OptionError(
-            f"there is no layout {name!r} at {path}; saved layouts: {known}"
+            f"there is no layout {name!r} at {path}{did_you_mean(name, known, '.')} Saved layouts: "
+            f"{', '.join(known) or 'none yet'}"
         ) from None
 
 

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError, shown
+from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
@@ -139,7 +139,8 @@ def split(text: str) -> dict[str, object]:
             found["spot"] = True
             continue
         if name not in _BY_FLAG:
-            raise OptionError(f"unknown layout option {shown(word)}: expected one of {_names()}")
+            hint = did_you_mean(name, _BY_FLAG, ".")
+            raise OptionError(f"unknown layout option {shown(word)}{hint} There are {_names()}")
         option = _BY_FLAG[name]
         value = value if equals else next(words, "")
         if not value:
@@ -213,9 +214,9 @@ def _names() -> str:
 def _value(field: str, value: object) -> Any:
     option = _BY_FIELD.get(field)
     if option is None:
-        raise OptionError(
-            f"unknown layout option {shown(field)}: expected one of {', '.join(_BY_FIELD)}, spot"
-        )
+        hint = did_you_mean(field, _BY_FIELD, ".")
+        known = ", ".join(_BY_FIELD)
+        raise OptionError(f"unknown layout option {shown(field)}{hint} There are {known}, spot")
     if isinstance(value, Pool):
         return value
     try:
@@ -223,4 +224,6 @@ def _value(field: str, value: object) -> Any:
     except OptionError as wrong:
         raise OptionError(f"{option.name}: {wrong}") from None
     except ValueError:
-        raise OptionError(f"invalid {option.name} {shown(value)}: expected {option.form}") from None
+        hint = did_you_mean(str(value), option.choices)
+        expected = f"expected {option.form}{hint}"
+        raise OptionError(f"invalid {option.name} {shown(value)}: {expected}") from None

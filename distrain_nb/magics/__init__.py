@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from distrain_nb.magics.warming import after_cell, before_cell
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
+
+_HELP_ALONE = re.compile(r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b")
 
 
 @magics_class
@@ -49,7 +52,25 @@ def load(shell: InteractiveShell) -> None:
 
     shell.register_magics(DistrainMagics)
     add_matcher(shell)
+    transforms = shell.input_transformers_cleanup
+    if help_alone not in transforms:
+        transforms.append(help_alone)
     shell.events.register("post_run_cell", after_cell)
+    shell.events.register("post_run_cell", _may_be_loaded_again)
+
+
+def _may_be_loaded_again(_: object = None) -> None:
+    """IPython says something of a second `%load_ext` unless it has forgotten the first."""
+    from IPython import get_ipython
+
+    get_ipython().extension_manager.loaded.discard("distrain_nb")
+
+
+def help_alone(lines: list[str]) -> list[str]:
+    """`%%distrain --help` needs no cell below it, where IPython refuses every other magic."""
+    if lines and _HELP_ALONE.match(lines[0]) and not "".join(lines[1:]).strip():
+        return [lines[0], "\n"]
+    return lines
 
 
 def _words(line: str) -> list[str]:

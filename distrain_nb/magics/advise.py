@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.errors import OptionError
-from distrain_nb.layout import Layout
+from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.advice import Advice, advise
 from distrain_nb.layout.case import Case, case_of
+from distrain_nb.layout.catalog.active import current
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.program.notebook.shell import notebook_of
 
@@ -27,8 +28,8 @@ _FIELDS = ("model_bytes", "gpus_per_instance", "instances", "network_gbps", "fra
 
 
 @dataclass(frozen=True)
-class Told:
-    """The advice, where something was told of the case, and the findings about a cell or file."""
+class Answer:
+    """The advice, where a case was given, and the findings about a cell or file."""
 
     advice: Advice | None
     script: str
@@ -50,19 +51,36 @@ class Told:
         return f"{self.script}: {'look at' if self.findings else 'nothing is missing'}"
 
 
-def told(options: argparse.Namespace, shell: InteractiveShell) -> Told:
+def answer(options: argparse.Namespace, shell: InteractiveShell) -> Answer:
     """Raises OptionError for a figure that can't be, or a script that is not there."""
     given = {name: getattr(options, name) for name in _FIELDS if getattr(options, name) is not None}
     script, found = _looked_at(options.script, shell)
     about_case = given or options.workers or not script
-    return Told(advise(_case(options.workers, given)) if about_case else None, script, found)
+    return Answer(advise(_case(options.workers, given)) if about_case else None, script, found)
 
 
 def _case(workers: str | None, given: dict[str, Any]) -> Case:
-    named = given.pop("framework", None)
-    place = "sagemaker" if (workers or "").rpartition("*")[2].startswith("ml.") else "vertex"
-    layout = Layout.of(place, workers=workers, framework=named)
-    return replace(case_of(layout), on=place if workers else None, **given)
+    """Of a pool of instances on SageMaker, else of Vertex AI's primary replica and its workers."""
+    pool, framework = Pool.parse(workers) if workers else None, given.pop("framework", None)
+    machine = (pool and pool.machine) or ""
+    if machine.startswith("ml."):
+        layout = Layout.of("sagemaker", workers=pool, framework=framework)
+    else:
+        pool = pool and _equipped(pool)
+        primary = replace(pool, replicas=1) if pool else None
+        others = replace(pool, replicas=pool.replicas - 1) if pool and pool.replicas > 1 else None
+        layout = Layout.of("vertex", primary=primary, workers=others, framework=framework)
+    case = case_of(layout)
+    return replace(case, layout=case.layout if machine else None, **given)
+
+
+def _equipped(pool: Pool) -> Pool:
+    """With the GPUs that its machines come with, which Vertex AI wants written down."""
+    row = current().machines.get(pool.machine or "")
+    if pool.accelerator or row is None or not row.builtin_accelerator:
+        return pool
+    count = row.builtin_accelerator_count or 0
+    return replace(pool, accelerator=row.builtin_accelerator, accelerator_count=count)
 
 
 def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[Finding, ...]]:

@@ -12,6 +12,7 @@ from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import cell_options
+from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.shell import label, notebook_of
 from distrain_nb.program.progress import report_to
@@ -31,9 +32,9 @@ LONG_S = 1.0
 
 def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) -> None:
     """Raises what `api.start` and, for a cell that waits, `Run.wait` raise."""
-    options = cell_options(words)
-    if options is None:
+    if show_help(words):
         return
+    options = cell_options(words)
     source = source_of(line, cell, shell)
     with _long_work_shown():
         prepared = api.prepare(source, **options)

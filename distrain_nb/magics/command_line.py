@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, closest
 from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 from distrain_nb.options import words as split_words
@@ -21,16 +20,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.backends.options import Declaration
 
-EXAMPLES = """\
-examples:
-  %%distrain -n 2                             two ranks on this machine
-  %%distrain -n 2 --result model,history      … and bring two names of rank 0 back
-  %%distrain --workers 2 --servers 1          a cluster of four replicas on this machine
-  %%distrain -n 2 -- --epochs 3               the program's own arguments, its sys.argv[1:]
-  %%distrain --no-wait --name night           go on working while it runs
-  %%distrain image --base … --target …        build an image of the cell: %%distrain image --help
-"""
-
+HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")
 RUN = "its number or name, or last"
 RUN_VERBS = {
@@ -70,15 +60,32 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"no option {flag}; here it is {ELSEWHERE[flag]}")
         found, unknown = self.parse_known_args(words)
         if unknown:
-            self._refuse(unknown[0])
+            self.verbs.get(getattr(found, "verb", None), self).refuse(unknown[0])
         return found
 
-    def _refuse(self, word: str) -> NoReturn:
+    @property
+    def verbs(self) -> dict[str | None, Parser]:
+        """The parsers of the verbs, by name."""
+        parts = [each for each in self._actions if isinstance(each, argparse._SubParsersAction)]
+        return {name: parser for each in parts for name, parser in each.choices.items()}
+
+    def refuse(self, word: str) -> NoReturn:
+        """Raises OptionError for a word that is none of these options."""
         if not word.startswith("-"):
             self.error(f"unexpected {word!r}: options are written --NAME VALUE")
-        close = difflib.get_close_matches(_flag(word), self._option_string_actions, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
-        self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *close))
+        meant = self._option_string_actions.get(closest(_flag(word), self._option_string_actions))
+        names = meant.option_strings if meant else []
+        hint = f"; did you mean {' or '.join(names)}?" if meant else ""
+        self.error(f"no option {word}{hint}", meant=(word.partition("=")[0], *names))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """In the place of argparse's, whose message names no option that is like the value."""
+        if action.choices is not None and value not in action.choices:
+            close = closest(value, action.choices)
+            hint = f"; did you mean {close}?" if close else "."
+            what = "verb" if action.dest == "verb" else action.option_strings[0]
+            message = f"no {what} {value!r}{hint} There are {', '.join(action.choices)}"
+            self.error(message, meant=(value, close) if close else (value,))
 
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
         """`meant` is a word of the line, and those that may be meant instead."""
@@ -99,8 +106,7 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     parser = Parser(
         prog="%%distrain",
         description="Run this cell as a distributed training job. Without --on, on this machine.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
@@ -111,6 +117,7 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
         where.add_argument(*flags, dest=option.field, metavar=form, help=option.help)
     where.add_argument("--spot", action="store_true", help="short for --scheduling SPOT")
     job = parser.add_argument_group("the job")
+    job.add_argument(*HELP, nargs="?", metavar="TOPIC", help="a short help, or a topic's")
     common = declared(JobOptions)
     for each in common.values():
         job.add_argument(each.name, help=each.help, **_kind(each))
@@ -140,23 +147,20 @@ def _backends(words: list[str]) -> list[AnyBackend]:
     that has only the options of any job."""
     common = cell_parser(())._option_string_actions
     flags = [_flag(word) for word in words if word.startswith("-")]
-    if all(flag in common and flag not in ("-h", "--help") for flag in flags):
+    if all(flag in common for flag in flags):
         return []
     chosen = {after for word, after in pairwise(words) if word == "--on"}
     chosen |= {word.removeprefix("--on=") for word in words}
     return sorted(plugins.all_backends(), key=lambda backend: backend.name not in chosen)
 
 
-def cell_options(words: list[str]) -> dict[str, Any] | None:
-    """The options by name; None when help was asked for. Raises OptionError.
+def cell_options(words: list[str]) -> dict[str, Any]:
+    """The options by name. Raises OptionError.
 
     What stands behind `--` are arguments of the program.
     """
     end = words.index("--") if "--" in words else len(words)
-    try:
-        options: dict[str, Any] = vars(cell_parser(_backends(words[:end])).read(words[:end]))
-    except HelpShown:
-        return None
+    options: dict[str, Any] = vars(cell_parser(_backends(words[:end])).read(words[:end]))
     args = [word for text in options.pop("args", ()) for word in split_words(text)]
     args += words[end + 1 :]
     return {**options, "args": args} if args else options

@@ -1,18 +1,31 @@
-"""Tab completes the options of `%%distrain`, the verbs of `%distrain`, and the names of runs."""
+"""Tab completes what stands in a line of ours: options, verbs, and what each of them takes.
+
+What a completion is for stands where the front end shows its type: beside it, in JupyterLab and in
+the terminal.
+"""
 
 from __future__ import annotations
 
-import argparse
 import re
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.repairs import CONTINUED
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import argparse
+    from collections.abc import Iterable, Iterator
 
     from IPython.core.completer import CompletionContext, SimpleMatcherResult
     from IPython.core.interactiveshell import InteractiveShell
 
-_MAGIC = re.compile(r"^\s*(%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$")
+    from distrain_nb.magics.command_line import Parser
+    from distrain_nb.magics.values import Completion
+
+_MAGIC = re.compile(r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$")
+_FIRST = (
+    "-n", "--workers", "--result", "--on", "--layout", "--param", "--name", "--no-wait",
+    "--rehearse", "--dry-run",
+)  # fmt: skip
 
 
 def add_matcher(shell: InteractiveShell) -> None:
@@ -28,48 +41,105 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
     """What the word at the cursor can become."""
     from IPython.core.completer import SimpleCompletion
 
-    found = _MAGIC.match(context.line_with_cursor[: context.cursor_position])
-    words = _words(found) if found else []
-    fitting = [w for w in words if found and w.startswith(found["word"])]
-    completions = [SimpleCompletion(text=word, type="option") for word in fitting]
-    return {"completions": completions, "suppress": bool(completions)}
+    found = _MAGIC.match(_written(context))
+    if found is None:
+        return {"completions": [], "suppress": False}
+    fragment, offered = _offered(found, context.full_text)
+    completions = [
+        SimpleCompletion(text=each.text, type=each.about or "value")
+        for each in offered
+        if each.text.startswith(fragment)
+    ]
+    return {
+        "completions": completions,
+        "suppress": bool(completions),
+        "ordered": True,
+        "matched_fragment": fragment,
+    }
+
+
+def _written(context: CompletionContext) -> str:
+    """The magic's line up to the cursor, with those that continue it."""
+    *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
+    text = "\n".join([*above, line[: context.cursor_position]])
+    return text.replace(f"{CONTINUED}\n", " ").rpartition("\n")[2]
 
 
 def _is_ours(matcher: Any) -> bool:
     return getattr(matcher, "__module__", "") == __name__
 
 
-def _words(found: re.Match[str]) -> Iterable[str]:
-    from distrain_nb.backends.plugins import all_backends
-    from distrain_nb.magics.command_line import cell_parser, line_parser
+def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]]:
+    """The part of the word that is completed, and what it can become."""
+    from distrain_nb.magics.command_line import image_parser, line_parser
 
-    before = found["before"].split()
-    if found[1] == "%%":
-        return _options(cell_parser(all_backends()), before)
-    verbs = _verbs(line_parser())
+    before, word = found["before"].split(), found["word"]
+    if found["signs"] == "%%":
+        is_image = before[:1] == ["image"]
+        return _of_options(image_parser() if is_image else _cell_parser(before), before, word, cell)
+    parser = line_parser()
     if not before:
-        return verbs
-    if before[0] not in verbs:
-        return []
-    return [*_options(verbs[before[0]], before), *_runs()]
+        return word, [*_verbs(parser), *_options(parser)]
+    verb = parser.verbs.get(before[0])
+    if verb is None:
+        return _of_options(parser, before, word, cell)
+    fragment, options = _of_options(verb, before, word, cell)
+    return fragment, [*_operands(verb, before, word), *options]
 
 
-def _options(parser: argparse.ArgumentParser, before: list[str]) -> Iterable[str]:
+def _cell_parser(before: list[str]) -> argparse.ArgumentParser:
+    """With the options of the place that the line names, or of all."""
+    from distrain_nb.backends.plugins import all_backends
+    from distrain_nb.magics.command_line import cell_parser
+    from distrain_nb.magics.values import place_in
+
+    backends, place = all_backends(), place_in(before)
+    return cell_parser([each for each in backends if each.name == place] or backends)
+
+
+def _of_options(
+    parser: argparse.ArgumentParser, before: list[str], word: str, cell: str
+) -> tuple[str, Iterable[Completion]]:
     """The values of the option that has just been written, or the options there are."""
-    for action in parser._actions:
-        if before and before[-1] in action.option_strings and "|" in str(action.metavar):
-            return str(action.metavar).split("|")
-    return [flag for action in parser._actions for flag in action.option_strings]
+    from distrain_nb.magics.values import values
+
+    name, equals, begun = word.partition("=")
+    if equals and name.startswith("--"):
+        before, word = [*before, name], begun
+    action = parser._option_string_actions.get(before[-1]) if before else None
+    if action is not None and action.nargs != 0 and not word.startswith("-"):
+        return values(action, before, word, cell)
+    return word, _options(parser)
 
 
-def _verbs(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
+def _options(parser: argparse.ArgumentParser) -> list[Completion]:
+    """Those that people use come first."""
+    from distrain_nb.magics.values import Completion
+
+    found = [
+        Completion(name, (action.help or "").replace("%%", "%"))
+        for action in parser._actions
+        for name in action.option_strings
+    ]
+    rank = {name: number for number, name in enumerate(_FIRST)}
+    return sorted(found, key=lambda each: rank.get(each.text, len(_FIRST)))
 
 
-def _runs() -> list[str]:
-    from distrain_nb.run import Store
+def _verbs(parser: Parser) -> Iterator[Completion]:
+    from distrain_nb.magics.values import Completion
 
-    return [*sorted({record.name for record in Store().all()}), "last"]
+    for name, verb in parser.verbs.items():
+        if name:
+            yield Completion(name, verb.description or "")
+
+
+def _operands(verb: argparse.ArgumentParser, before: list[str], word: str) -> list[Completion]:
+    """What a verb is about: a run, a layout, a setting."""
+    from distrain_nb.magics import values
+
+    takes = [each for each in verb._actions if not each.option_strings]
+    for action in takes if not word.startswith("-") else ():
+        one = action.nargs == "?" and len(before) > 1
+        offer = values.OPERANDS.get(action.dest)
+        return [] if one or offer is None else list(offer())
+    return []

@@ -10,7 +10,8 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.cell import watch
-from distrain_nb.magics.command_line import line_options
+from distrain_nb.magics.command_line import HELP, line_options
+from distrain_nb.magics.help import show_help
 from distrain_nb.run import LogReader, Run, still
 
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ FOLLOW_EVERY_S = 0.1
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
     """What the line displays or gives. Raises OptionError, RunNotFound and what the verb raises."""
+    if words[:1] and words[0].partition("=")[0] in HELP:
+        show_help(words)
+        return None
     options = line_options(words)
     if options is None:
         return None
@@ -125,9 +129,9 @@ def _form(options: argparse.Namespace) -> Any:
 
 
 def _advise(options: argparse.Namespace) -> Any:
-    from distrain_nb.magics.advise import told
+    from distrain_nb.magics.advise import answer
 
-    return told(options, options.shell)
+    return answer(options, options.shell)
 
 
 def _doctor(_: argparse.Namespace) -> Any:
@@ -141,7 +145,7 @@ def _config(options: argparse.Namespace) -> None:
     for setting in options.settings:
         name, equals, value = setting.partition("=")
         if not equals:
-            raise OptionError(f"config can't be told {setting!r}: write {name}=VALUE")
+            raise OptionError(f"invalid setting {setting!r}: write {name}=VALUE")
         config = config.changed(name, value, of_backends)
     if options.settings:
         config.save()

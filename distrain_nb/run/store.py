@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
-from distrain_nb.errors import RunNotFound, StoreError
+from distrain_nb.errors import RunNotFound, StoreError, did_you_mean
 from distrain_nb.run.database import DATABASE_FILE, overwriting, reading, writing
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
@@ -117,7 +117,8 @@ class Store:
         condition, value = _which(run)
         found = self._rows(f"WHERE {condition} ORDER BY id DESC LIMIT 1", value)
         if not found:
-            raise RunNotFound(f"no run {run!r}; there {self._present()}")
+            hint = did_you_mean(run, {record.name for record in self.all()}, ".")
+            raise RunNotFound(f"no run {run!r}{hint} There {self._present()}")
         return found[0]
 
     def all(self) -> list[Record]:

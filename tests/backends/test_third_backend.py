@@ -17,11 +17,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "backends.md"
 MOST_LINES = 150
 
 USE = """
-import contextlib, io, json, sys
+import contextlib, json, sys
 import distrain_nb as d
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunCancelled
-from distrain_nb.magics.command_line import cell_options
+from distrain_nb.magics.help import help_text
 from distrain_nb.magics.completion import match
 from IPython.core.completer import CompletionContext
 from distrain_nb.config import Config
@@ -37,14 +37,9 @@ def refused(**options):
     except OptionError as wrong:
         return str(wrong)
 
-def printed(action):
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        action()
-    return out.getvalue()
-
 queue = sys.argv[1]
 found = {
-    "help": printed(lambda: cell_options(["--help"])),
+    "help": help_text("all"), "short": help_text(), "topic": help_text("lab"),
     "names": completed("%%distrain --on "), "options": completed("%%distrain --on lab --q"),
     "elsewhere": refused(on="vertex", primary="n1-standard-4", queue="q"),
     "other": refused(on="lab", nfs="a:/b:c"),
@@ -122,7 +117,8 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
     assert "FOUND" in done.stdout, done.stderr
     found = json.loads(done.stdout.partition("FOUND")[2])
     assert "--queue FOLDER" in found["help"] and "jobs on the lab's machine" in found["help"]
-    assert "local|sagemaker|vertex|lab" in found["help"]
+    assert "local|sagemaker|vertex|lab" in found["help"] and "--queue FOLDER" in found["topic"]
+    assert "%%distrain --on lab -n 1" in found["short"] and "on the lab's machine" in found["short"]
     assert "lab" in found["names"]
     assert found["options"] == ["--queue"]
     assert found["elsewhere"] == "--queue has no meaning on Vertex AI: it is for --on lab"

@@ -66,6 +66,28 @@ def test_the_options_are_those_of_a_layout() -> None:
         assert advise(case).options in str(Layout.from_line(advise(case).options))
 
 
+@pytest.mark.parametrize(
+    ("pools", "options"),
+    [
+        ({"on": "sagemaker", "workers": "2*ml.p3.8xlarge"},
+         "--on sagemaker --workers ml.p3.16xlarge --launcher mpi -n 8"),
+        ({"on": "vertex", "primary": "n1-standard-16+2*T4", "workers": "n1-standard-16+2*T4"},
+         "--on vertex --primary n1-standard-16+4*T4 --launcher mpi -n 4"),
+        ({"on": "vertex", "primary": "n1-standard-16+2*T4", "workers": "3*n1-standard-16+2*T4"},
+         ""),  # none has eight of them
+    ],
+)  # fmt: skip
+def test_one_machine_for_all_is_named_where_there_is_one(
+    pools: dict[str, str], options: str
+) -> None:
+    case = replace(case_of(Layout.of(**pools), LARGE), network_gbps=1, framework="tensorflow")
+    assert (advise(case).choice, advise(case).options) == (ONE_INSTANCE, options)
+
+
+def test_figures_alone_name_no_machine_and_say_so() -> None:
+    assert any("run on this machine: add --on" in reason for reason in advise(GPUS).reasons)
+
+
 def test_the_exchange_is_that_of_a_ring() -> None:
     case = replace(GPUS, model_bytes=LARGE, instances=4, network_gbps=25)
     assert case.exchange_s == pytest.approx(2 * 3 / 4 * 1.34e9 * 8 / 25e9)
@@ -122,7 +144,7 @@ def test_the_page_shows_what_is_printed() -> None:
 def test_a_layout_tells_machines_and_network() -> None:
     layout = Layout.of("sagemaker", workers="2*ml.p3.8xlarge", framework="tensorflow-1.13")
     case = case_of(layout, SMALL)
-    assert case == Case(SMALL, 4, 2, 10, "tensorflow", "1.13", on="sagemaker")
+    assert case == Case(SMALL, 4, 2, 10, "tensorflow", "1.13", layout=layout)
     assert case_of(Layout.of("vertex")).missing == (
         "model_bytes",
         "gpus_per_instance",
@@ -178,7 +200,8 @@ def test_what_is_advised_is_taken(place: str, pools: dict[str, object], choice: 
     case = replace(case, network_gbps=case.network_gbps or 10)
     options = advise(case).options
     assert options
-    advised = Layout.from_line(f"{layout} {options}")
+    advised = Layout.from_line(options)
+    assert (advised.on, advised.workers) == (layout.on, layout.workers)
     assert [str(finding) for finding in errors(check(advised))] == []
     backend = find(place)
     job = Job(program("import tensorflow"), advised, Path(), backend.options())

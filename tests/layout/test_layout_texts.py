@@ -100,7 +100,7 @@ def test_named_layouts(tmp_path) -> None:
     assert path.read_text() == "on: vertex\nprimary: n1-standard-4+1*T4\n"
     assert load("small", tmp_path / "layouts") == load(str(path)) == layout
     assert saved(tmp_path / "layouts") == ("small",)
-    with pytest.raises(OptionError, match=r"no layout 'big' .* saved layouts: small"):
+    with pytest.raises(OptionError, match=r"no layout 'big' .* Saved layouts: small"):
         load("big", tmp_path / "layouts")
     with pytest.raises(OptionError, match="invalid name"):
         save(layout, "../small", tmp_path)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from distrain_nb import api
+from distrain_nb.backends.options import declared
+from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunCancelled
 from distrain_nb.magics.command_line import cell_options
+from distrain_nb.magics.help import help_text
+from distrain_nb.options import read
 from tests.kernels import Kernel, kernel
 
 pytestmark = pytest.mark.slow
@@ -89,6 +94,7 @@ def test_spawned_children_have_the_arguments_too(home: Path) -> None:
         ("--nproc_per_node=2", "here it is -n N"),
         ("--nnodes 2", "here it is --workers N"),
         ("--resutl x", "did you mean --result?"),
+        ("--ranks 2", "did you mean -n or --ranks-per-replica?"),
         ("train.py", "unexpected 'train.py'"),
         ("--args 'a", "No closing quotation"),
     ],
@@ -118,10 +124,40 @@ def test_dry_run_shows_and_starts_nothing(nb: Kernel) -> None:
 def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
     shown = nb.run("%%distrain --help\nprint(1)")
     assert not shown.error
-    for part in ("usage: %%distrain", "--workers", "--result", "examples:"):
-        assert part in shown.text
+    for other in ("%%distrain --help", "%%distrain -h\n\n", "%distrain --help"):
+        assert nb.run(other).text == shown.text
     assert "usage: %distrain logs" in nb.run("%distrain logs --help").text
+    assert "usage: %%distrain image" in nb.run("%%distrain image --help").text
     assert api.runs() == []
+
+
+def test_the_short_help_is_lines_that_can_be_written() -> None:
+    lines = [line.strip() for line in help_text().splitlines() if "%%distrain -" in line]
+    examples = [re.split("  +", line)[0].removeprefix("%%distrain ") for line in lines]
+    given = [cell_options(shlex.split(each)) for each in examples if "…" not in each]
+    assert len({name for options in given for name in options}) >= 9
+    assert len(help_text().splitlines()) < 20
+    for options in given:
+        if "layout" not in options:
+            read(options)
+
+
+def test_help_has_every_option_by_topic() -> None:
+    everything = help_text("all")
+    for backend in all_backends():
+        for each in declared(backend.options).values():
+            assert each.name in help_text(backend.name) and each.name in everything
+    assert "--base IMAGE" in help_text("images") and "--nfs" not in help_text("images")
+    assert "--primary" in help_text("machines") and "--result" not in help_text("machines")
+    assert "usage: %distrain logs" in help_text("logs")
+    with pytest.raises(OptionError, match="no help on 'machine'; did you mean machines"):
+        help_text("machine")
+
+
+def test_loading_again_says_nothing(patient: Kernel) -> None:
+    for _ in range(3):
+        outcome = patient.run("%load_ext distrain_nb")
+        assert (outcome.text, outcome.error) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +166,7 @@ def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
         ("%%distrain --wrokers 2\n1", "--wrokers"),
         ("%%distrain -n two\n1", "'two'"),
         ("%%distrain --name 12\n1", "invalid --name '12'"),
-        ("%%distrain --on mars\n1", "there are local, sagemaker, vertex"),
+        ("%%distrain --on mars\n1", "There are local, sagemaker, vertex"),
         ("%%distrain --launcher bash\n1", "torchrun"),
         ("%%distrain --workers 2*\n1", "[REPLICAS*]MACHINE"),
         ("%%distrain --param lr\n1", "NAME=VALUE"),
@@ -139,9 +175,14 @@ def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
         ("%%distrain --name 'open\n1", "No closing quotation"),
         ("%%distrain --layout nowhere\n1", "nowhere"),
         ("%%distrain --result nothing\nx = 1", "nothing"),
-        ("%distrain show nobody", "no run 'nobody'; there are none yet"),
-        ("%distrain lgos", "lgos"),
-        ("%distrain config idel=3", "carry_limit, grace, idle"),
+        ("%distrain show nobody", "no run 'nobody'. There are none yet"),
+        ("%distrain doctr", "no verb 'doctr'; did you mean doctor?"),
+        ("%distrain logs --folow", "no option --folow; did you mean --follow?"),
+        ("%distrain config idel=3", "did you mean idle? There are carry_limit, grace, idle"),
+        ("%distrain image", "no verb 'image'"),
+        ("%%distrain --on vertx\n1", "did you mean vertex?"),
+        ("%%distrain --launcher torchrn\n1", "did you mean torchrun?"),
+        ("%%distrain image --base a --target b --builder dokcer\n1", "did you mean docker?"),
         ("%distrain config idle=soon", "'soon'"),
         ("%distrain config idle 3", "write idle=VALUE"),
     ],
@@ -196,16 +237,6 @@ def test_settings_are_kept(nb: Kernel, home: Path) -> None:
 def test_the_catalog_is_looked_up(nb: Kernel) -> None:
     shown = nb.run("%distrain catalog v100 us-central1").displays[0]
     assert "NVIDIA_TESLA_V100" in shown["text/plain"] and "<table>" in shown["text/html"]
-
-
-def test_tab_completes_options_verbs_and_runs(nb: Kernel) -> None:
-    nb.run("%%distrain --name quick\n1")
-    assert "--workers" in nb.complete("%%distrain --wo")
-    assert "torchrun" in nb.complete("%%distrain --launcher to")
-    assert "cancel" in nb.complete("%distrain ca")
-    assert "quick" in nb.complete("%distrain logs qu")
-    assert "--rank" in nb.complete("%distrain logs --r")
-    assert "torch" not in nb.complete("%distrain logs --r")
 
 
 def test_options_have_one_spelling_in_magic_and_python() -> None:

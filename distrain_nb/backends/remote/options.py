@@ -16,15 +16,21 @@ class RemoteOptions:
     """What a service's backend declares more is added in a dataclass derived from this one."""
 
     rehearse: str | None = option("EVENT,…", "send the request to this machine", None, bare="")
-    builder: str = option("append|docker|cloudbuild", "what builds the image", "append")
+    builder: str = option(
+        "append|docker|cloudbuild", "what builds the image", "append", topic="images"
+    )
     bucket: str = option("NAME", "bucket for what the job writes", "", setting="bucket")
     repository: str = option(
-        "HOST/PATH", "container repository that the image goes to", "", setting="repository"
-    )
+        "HOST/PATH", "container repository that the image goes to", "",
+        setting="repository", topic="images",
+    )  # fmt: skip
     base: str = option(
-        "IMAGE", "image that the program's image is built on", "", setting="base_image"
+        "IMAGE", "image that the program's image is built on", "",
+        setting="base_image", topic="images",
+    )  # fmt: skip
+    python_package: bool = option(
+        "", "no image: a prebuilt container and staged code", False, topic="images"
     )
-    python_package: bool = option("", "no image: a prebuilt container and staged code", False)
     label: tuple[str, ...] = option("NAME=VALUE", "a label of the job", ())
     env: tuple[str, ...] = option("NAME=VALUE", "a variable, or NAME=secret://…", (), shown=False)
 

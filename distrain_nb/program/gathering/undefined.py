@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import closest
 from distrain_nb.repairs import add_line, write_name
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ _BY_CUSTOM = {
 
 def undefined_name(name: str, known: Collection[str]) -> tuple[str, tuple[Fix[str], ...]]:
     """A hint, and repairs of the cell: the import that is missing, or the name that is meant."""
-    close = [] if name in _BY_CUSTOM else get_close_matches(name, known, 1, 0.75)
+    close = "" if name in _BY_CUSTOM else closest(name, known, cutoff=0.75)
     line = _BY_CUSTOM.get(name, f"import {name}")
     there = _is_installed(line.split()[1].partition(".")[0])
-    fixes = (*(write_name(name, each) for each in close), *([add_line(line)] if there else ()))
+    fixes = (*([write_name(name, close)] if close else ()), *([add_line(line)] if there else ()))
     if close:
-        return f"did you mean `{close[0]}`?", fixes
+        return f"did you mean `{close}`?", fixes
     return "import it in the cell" if there else "define it before, or in the cell", fixes
 
 

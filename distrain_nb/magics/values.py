@@ -1,0 +1,173 @@
+"""What options and verbs take, as far as it can be known: what completion offers after them."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.backends import plugins
+from distrain_nb.config import Config
+from distrain_nb.errors import DistrainError
+from distrain_nb.layout import Layout, Pool, load
+from distrain_nb.layout.choices import choices
+from distrain_nb.layout.files import saved
+from distrain_nb.layout.options import PLACES
+from distrain_nb.magics.help import topics
+from distrain_nb.program.python.names import names_of
+from distrain_nb.repairs import head_lines
+from distrain_nb.run import Run, Store
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from distrain_nb.layout.choices import Choice
+    from distrain_nb.program.python.names import Names
+
+_POOLS = ("primary", "workers", "servers", "reducers", "evaluators")
+_FIELDS = ("region", "framework", "distribution", "tier")
+_MOST_RUNS = 50  # whose states are asked for
+
+
+class Completion(NamedTuple):
+    """A word, and what it is for."""
+
+    text: str
+    about: str = ""
+
+
+def place_in(words: Sequence[str]) -> str:
+    """What `--on` names on a line; empty without it."""
+    chosen = [after for word, after in pairwise(words) if word == "--on"]
+    chosen += [word.partition("=")[2] for word in words if word.startswith("--on=")]
+    return chosen[-1] if chosen else ""
+
+
+def values(
+    action: argparse.Action, before: Sequence[str], word: str, cell: str
+) -> tuple[str, Iterable[Completion]]:
+    """The part of a word that is completed, and what an option of a line can have there.
+
+    `before` are the line's words, `cell` is the text of the whole cell.
+    """
+    place, name = place_in(before), action.dest
+    if name in _POOLS:
+        return _machines(name, place, word)
+    if name in _FIELDS:
+        return word, list(_chosen(name, place))
+    if name in _FROM_CELL:
+        return word.rpartition(",")[2], list(_FROM_CELL[name](cell))
+    if name in _OFFERED:
+        return word, list(_OFFERED[name]())
+    allowed = list(action.choices or str(action.metavar).split("|"))
+    return word, [Completion(each) for each in allowed if len(allowed) > 1]
+
+
+def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completion]]:
+    """Machines, or behind a machine's `+` the accelerators that it takes."""
+    machine, plus, accelerators = word.rpartition("+")
+    if plus:
+        pool = Pool(machine=machine.rpartition("*")[2])
+        return accelerators, list(_accelerators(role, place, pool))
+    return word.rpartition("*")[2], list(_chosen(f"{role}.machine", place, {role: Pool()}))
+
+
+def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
+    path = f"{role}.accelerator"
+    for each in _fitting(path, place or "vertex", {role: pool}):
+        with_it = {role: replace(pool, accelerator=str(each.value))}
+        for count in _fitting(f"{path}_count", place or "vertex", with_it):
+            yield Completion(f"{count.value}*{each.label}", f"accelerators for {pool.machine}")
+
+
+def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> Iterator[Completion]:
+    """What a field can take at a place, or at all of them."""
+    for on in [place] if place else plugins.names():
+        title = "" if place else plugins.title_of(on)
+        for each in _fitting(path, on, pools or {}):
+            about = each.label.partition(" · ")[2]
+            yield Completion(str(each.value), ", ".join(filter(None, (about, title))))
+
+
+def _fitting(path: str, place: str, pools: Mapping[str, Pool]) -> Iterator[Choice]:
+    known = place in PLACES
+    for each in choices(Layout(on=place, **pools), path) if known else ():  # type: ignore[arg-type]
+        if each.fits and each.value is not None:
+            yield each
+
+
+def _layouts() -> Iterator[Completion]:
+    for name in saved():
+        try:
+            yield Completion(name, str(load(name)))
+        except DistrainError as wrong:
+            yield Completion(name, str(wrong))
+
+
+def _places() -> Iterator[Completion]:
+    for each in plugins.all_backends():
+        yield Completion(each.name, each.title)
+
+
+def _settings() -> Iterator[Completion]:
+    for name, about in Config.known(plugins.settings()).items():
+        yield Completion(f"{name}=", about)
+
+
+def _runs() -> Iterator[Completion]:
+    yield Completion("last", "the newest run")
+    names: set[str] = set()
+    for number, record in enumerate(Store().all()):
+        if record.name not in names:
+            names.add(record.name)
+            yield Completion(record.name, _state(Run(record)) if number < _MOST_RUNS else "")
+
+
+def _state(run: Run) -> str:
+    try:
+        return f"run {run.id}, {run.state}"
+    except DistrainError:
+        return f"run {run.id}, unreadable"
+
+
+def _made(cell: str) -> Iterator[Completion]:
+    """Names that the cell gives values: what rank 0 can bring back."""
+    for name in sorted(_body(cell).binds):
+        yield Completion(name, "set in the cell")
+
+
+def _needed(cell: str) -> Iterator[Completion]:
+    """Values that the cell takes from the notebook, with what they are, and what it lacks."""
+    namespace = {**vars(builtins), **getattr(sys.modules.get("__main__"), "__dict__", {})}
+    for name in _body(cell).needs:
+        value = namespace.get(name)
+        if not callable(value) and not isinstance(value, ModuleType):
+            now = repr(value) if isinstance(value, (bool, int, float)) else type(value).__name__
+            yield Completion(f"{name}=", f"now {now}" if name in namespace else "not defined")
+
+
+def _body(cell: str) -> Names:
+    """Below the line with our magic; of what can't be read, nothing."""
+    try:
+        return names_of(ast.parse("\n".join(cell.split("\n")[head_lines(cell) :])).body)
+    except (SyntaxError, ValueError):
+        return names_of([])
+
+
+_FROM_CELL: dict[str, Callable[[str], Iterable[Completion]]] = {
+    "result": _made, "param": _needed, "data": _needed,
+}  # fmt: skip
+_OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
+    "layout": _layouts,
+    "on": _places,
+    "help": lambda: [Completion(each) for each in topics()],
+}
+# What verbs are about, by their arguments.
+OPERANDS: dict[str, Callable[[], Iterable[Completion]]] = {
+    "run": _runs, "runs": _runs, "layout": _layouts, "settings": _settings,
+}  # fmt: skip
