@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import botocore.session
+import regex
 from botocore.model import Shape
 from botocore.validate import ParamValidator
-
-# Java's classes of characters in Python's words.
-_CLASSES = {r"\p{L}\p{Z}\p{N}": r"\w\s"}
 
 
 @cache
@@ -38,9 +35,8 @@ def _refused(value: Any, shape: Shape, place: str) -> Iterator[str]:
     if (least is not None and size < least) or (most is not None and size > most):
         yield place
     pattern = shape.metadata.get("pattern", r"[\S\s]*")
-    for theirs, ours in _CLASSES.items():
-        pattern = pattern.replace(theirs, ours)
-    if isinstance(value, str) and not re.fullmatch(pattern, value):
+    flags = 0 if r"\p" in pattern else regex.ASCII
+    if isinstance(value, str) and not regex.fullmatch(pattern, value, flags):
         yield place
     if shape.type_name == "structure":
         for key, member in value.items():
@@ -63,17 +59,3 @@ def _not_listed(value: Any, shape: Shape, place: str) -> Iterator[str]:
             yield from _not_listed(member, shape.member, f"{place}[]")
     elif "enum" in shape.metadata and value not in shape.metadata["enum"]:
         yield f"{place}: {value!r} is not one of {shape.metadata['enum']}"
-
-
-def limits(shape: Shape | None = None, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Sizes and patterns by place, spelled as `LIMITS` spells it."""
-    shape = shape or request_shape()
-    yield place, {k: v for k, v in shape.metadata.items() if k in ("min", "max", "pattern")}
-    if shape.type_name == "structure":
-        for key, member in shape.members.items():
-            yield from limits(member, f"{place}.{key}" if place else key)
-    elif shape.type_name == "list":
-        yield from limits(shape.member, f"{place}[]")
-    elif shape.type_name == "map":
-        yield from limits(shape.key, f"{place}{{}}")
-        yield from limits(shape.value, f"{place}{{}}=")

@@ -308,23 +308,30 @@ def test_data_are_a_channel_and_a_name_in_the_cell() -> None:
         prepare("print(train)\n", on="sagemaker", data=("train=gs://my-bucket",))
 
 
-def test_a_plan_needs_no_sdk() -> None:
+def test_a_plan_has_botocore_s_model_and_makes_no_client() -> None:
     code = "import sys; from tests.sagemaker.jobs import planned; planned(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"boto3", "botocore"} & set(done.stdout.split())
+    modules = set(done.stdout.split())
+    assert "boto3" not in modules
+    assert "botocore.model" in modules
 
 
 def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None:
     for entry in Path(boto3.__file__).parents[1].iterdir():
         if entry.name not in ("boto3", "botocore"):
             (tmp_path / entry.name).symlink_to(entry)
-    code = "from tests.sagemaker.jobs import planned; print(*planned(code='').findings)"
+    code = (
+        "from tests.sagemaker.jobs import planned; plan = planned(code='', keep_alive='7h'); "
+        "print(plan, *plan.findings)"
+    )
     path = os.pathsep.join((str(Path(__file__).parents[2]), str(tmp_path)))
     done = subprocess.run(
         [sys.executable, "-S", "-c", code], env={**os.environ, "PYTHONPATH": path},
         capture_output=True, text=True, check=True,
     )  # fmt: skip
+    assert "aws sagemaker create-training-job" in done.stdout
     assert "pip install 'distrain-nb[sagemaker]'" in done.stdout
+    assert "out of range" not in done.stdout  # which the model says
 
 
 def test_every_spec_is_of_another_run() -> None:

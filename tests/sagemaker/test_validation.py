@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from botocore.exceptions import ParamValidationError
+from botocore.loaders import Loader
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.backends.sagemaker import SageMakerBackend
-from distrain_nb.backends.sagemaker.limits import LIMITS, parts
+from distrain_nb.backends.sagemaker.model import request_shape
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from tests.sagemaker.jobs import EVERYTHING, P4, ROLE, SCRIPT, codes, job, laid, planned
-from tests.sagemaker.model import limits, refused
+from tests.sagemaker.jobs import P4, PLAN, ROLE, SCRIPT, codes, job, laid, planned
+from tests.sagemaker.model import refused
 
 JOB = job()
-
-
-def test_limits_are_those_of_the_api() -> None:
-    known = dict(limits())
-    for place, limit in LIMITS.items():
-        told = known[place]
-        assert (limit.least, limit.most) == (told.get("min"), told.get("max")), place
-        if "\\p{" not in told.get("pattern", "") and place != "Environment{}":
-            assert limit.form == told.get("pattern", ""), place
-
-
-def test_no_part_of_a_request_is_without_the_limit_that_the_api_has_for_it() -> None:
-    known = dict(limits())
-    listed = {"InstanceType", "S3DataType", "S3DataDistributionType", "InstanceCount"}
-    for options in (EVERYTHING, {**EVERYTHING, **SCRIPT}):
-        for place, _ in parts(planned(laid(spot=True, max_wait="2d"), options=options).request):
-            if known[place] and place.rpartition(".")[2] not in {*listed, "VolumeSizeInGB"}:
-                assert place in LIMITS, place
 
 
 NAMES = st.one_of(st.text("ab-_. ", min_size=1, max_size=70), st.text(min_size=1, max_size=8))
@@ -107,6 +95,34 @@ def test_what_the_service_would_refuse_is_an_error_here(
     found = [f for f in planned(options=options).findings if f.code == "sagemaker.limit"]
     assert [f.where for f in found] == [where]
     assert said in found[0].message
+
+
+@pytest.fixture
+def old_boto3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """boto3 with a model of the API from before there were training plans."""
+    old = Loader().load_service_model("sagemaker", "service-2")
+    del old["shapes"]["ResourceConfig"]["members"]["TrainingPlanArn"]
+    file = tmp_path / "sagemaker" / "2017-07-24" / "service-2.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(old))
+    monkeypatch.setenv("AWS_DATA_PATH", str(tmp_path))
+    request_shape.cache_clear()
+    yield
+    request_shape.cache_clear()
+
+
+@pytest.mark.usefixtures("old_boto3")
+def test_what_boto3_is_too_old_to_send_is_an_error_before_anything_is_built() -> None:
+    plan = planned(options={"reservation": PLAN})
+    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    sagemaker = boto3.Session().client(
+        "sagemaker", "us-west-2", aws_access_key_id="nobody", aws_secret_access_key="none"
+    )
+    with pytest.raises(ParamValidationError, match="Unknown parameter in ResourceConfig"):
+        sagemaker.create_training_job(**request)
+    (found,) = errors(plan.findings)
+    assert (found.code, found.where) == ("sagemaker.old-boto3", "reservation")
+    assert "can't send ResourceConfig.TrainingPlanArn: pip install -U boto3" in found.message
 
 
 TOGETHER: dict[str, tuple[Layout, dict[str, Any], list[str]]] = {

@@ -1,80 +1,18 @@
-"""The API's limits, which boto3 leaves to the service to find."""
+"""Parts of a request that the service would refuse, or boto3 can't send, by botocore's model."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
-
-@dataclass(frozen=True)
-class Limit:
-    """The least and the most of a number, of a text's characters, or of a list's members; and the
-    form that a text has to have."""
-
-    least: int | None = None
-    most: int | None = None
-    form: str = ""
-
-
-_S3 = Limit(0, 1024, r"(https|s3)://([^/]+)/?(.*)")
-_KMS = Limit(0, 2048, r"[a-zA-Z0-9:/_-]*")
-_VPC_ID = Limit(0, 32, r"[-0-9a-zA-Z]+")
-_CHANNEL = "InputDataConfig[]"
-_SOURCE = f"{_CHANNEL}.DataSource"
-
-# By place: `[]` is a member of a list, `{}` a key and `{}=` a value of a mapping.
-LIMITS: Mapping[str, Limit] = {
-    "TrainingJobName": Limit(1, 63, r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"),
-    "HyperParameters": Limit(0, 100),
-    "HyperParameters{}": Limit(0, 256, r".*"),
-    "HyperParameters{}=": Limit(0, 2500, r".*"),
-    "AlgorithmSpecification.TrainingImage": Limit(0, 255, r".*"),
-    "AlgorithmSpecification.MetricDefinitions": Limit(0, 40),
-    "AlgorithmSpecification.MetricDefinitions[].Name": Limit(1, 255, r".+"),
-    "AlgorithmSpecification.MetricDefinitions[].Regex": Limit(1, 500, r".+"),
-    "AlgorithmSpecification.ContainerEntrypoint": Limit(1, 100),
-    "AlgorithmSpecification.ContainerEntrypoint[]": Limit(0, 256, r".*"),
-    "RoleArn": Limit(20, 2048, r"arn:aws[a-z\-]*:iam::\d{12}:role/?[a-zA-Z_0-9+=,.@\-_/]+"),
-    "InputDataConfig": Limit(1, 20),
-    f"{_CHANNEL}.ChannelName": Limit(1, 64, r"[A-Za-z0-9\.\-_]+"),
-    f"{_CHANNEL}.ContentType": Limit(0, 256, r".*"),
-    f"{_SOURCE}.S3DataSource.S3Uri": _S3,
-    f"{_SOURCE}.S3DataSource.AttributeNames": Limit(0, 16),
-    f"{_SOURCE}.S3DataSource.AttributeNames[]": Limit(1, 256, r".+"),
-    f"{_SOURCE}.FileSystemDataSource.FileSystemId": Limit(11, 21, r"(fs-[0-9a-f]{8,})"),
-    f"{_SOURCE}.FileSystemDataSource.DirectoryPath": Limit(0, 4096, r".*"),
-    "OutputDataConfig.KmsKeyId": _KMS,
-    "OutputDataConfig.S3OutputPath": _S3,
-    "ResourceConfig.VolumeKmsKeyId": _KMS,
-    "ResourceConfig.KeepAlivePeriodInSeconds": Limit(0, 21600),
-    "ResourceConfig.TrainingPlanArn": Limit(
-        50, 2048, r"arn:aws[a-z\-]*:sagemaker:[a-z0-9\-]*:[0-9]{12}:training-plan/.*"
-    ),
-    "VpcConfig.SecurityGroupIds": Limit(1, 5),
-    "VpcConfig.SecurityGroupIds[]": _VPC_ID,
-    "VpcConfig.Subnets": Limit(1, 16),
-    "VpcConfig.Subnets[]": _VPC_ID,
-    "StoppingCondition.MaxRuntimeInSeconds": Limit(1),
-    "StoppingCondition.MaxWaitTimeInSeconds": Limit(1),
-    "Tags": Limit(0, 50),
-    "Tags[].Key": Limit(1, 128, r"[\w\s.:/=+\-@]*"),
-    "Tags[].Value": Limit(0, 256, r"[\w\s.:/=+\-@]*"),
-    "CheckpointConfig.S3Uri": _S3,
-    "CheckpointConfig.LocalPath": Limit(0, 4096, r".*"),
-    "TensorBoardOutputConfig.LocalPath": Limit(0, 4096, r".*"),
-    "TensorBoardOutputConfig.S3OutputPath": _S3,
-    "Environment": Limit(0, 100),
-    "Environment{}": Limit(0, 512, r"[a-zA-Z_][a-zA-Z0-9_]*"),
-    "Environment{}=": Limit(0, 512, r"[\S\s]*"),
-    "RetryStrategy.MaximumRetryAttempts": Limit(1, 30),
-}
+    from distrain_nb.backends.sagemaker.model import Constraint, Step
 
 # The options that fill a place, for those who look for what to change.
 _OPTIONS = {
@@ -86,6 +24,7 @@ _OPTIONS = {
     "InputDataConfig": "channel",
     "OutputDataConfig.KmsKeyId": "kms_key",
     "OutputDataConfig.S3OutputPath": "bucket",
+    "ResourceConfig.VolumeKmsKeyId": "kms_key",
     "ResourceConfig.KeepAlivePeriodInSeconds": "keep_alive",
     "ResourceConfig.TrainingPlanArn": "reservation",
     "VpcConfig.SecurityGroupIds": "security_group",
@@ -93,6 +32,7 @@ _OPTIONS = {
     "StoppingCondition": "timeout",
     "Tags": "label",
     "CheckpointConfig": "checkpoint",
+    "RemoteDebugConfig": "web_access",
     "Environment": "env",
     "RetryStrategy": "attempts",
 }
@@ -103,51 +43,60 @@ _SHOWN = 60
 
 
 def beyond(request: Mapping[str, Any]) -> Iterator[Finding]:
-    """An error for each part of a request that the service would refuse for its size or form."""
+    """An error for each part of a request that has a wrong size or form, or that boto3 is too old
+    to send.
+
+    None where boto3 isn't installed, without which nothing can be sent anyway. What the model
+    enumerates, such as machines, is the catalog's to know: the service may have more by now.
+    """
+    if find_spec("botocore") is None:
+        return
+    from distrain_nb.backends.sagemaker import model
+
     seen = set()
-    for place, value in parts(filled(request, _LIKELY)):
-        limit = LIMITS.get(place)
-        problem = limit and _problem(limit, value)
-        option = _option(place)
-        if problem and (option, problem) not in seen:
-            seen.add((option, problem))
-            yield Finding("sagemaker.limit", Severity.ERROR, option, f"{problem} ({place})")
+    for part in model.parts(filled(request, _LIKELY), model.request_shape()):
+        place = _place(part.path)
+        problems = (_problem(each, part.value) for each in model.failed(part.value, part.shape))
+        problem = next(filter(None, problems), "")
+        if problem and (place, problem) not in seen:
+            seen.add((place, problem))
+            yield _error("limit", place, f"{problem} ({place})")
+        for name in model.unknown(part):
+            yield _too_old(".".join(filter(None, (place, name))))
 
 
-def parts(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """Every part of a request with its place, as `LIMITS` has them."""
-    yield place, value
-    if isinstance(value, list):
-        for member in value:
-            yield from parts(member, f"{place}[]")
-    elif place in ("HyperParameters", "Environment"):
-        for key, member in value.items():
-            yield f"{place}{{}}", key
-            yield f"{place}{{}}=", member
-    elif isinstance(value, dict):
-        for key, member in value.items():
-            yield from parts(member, f"{place}.{key}" if place else key)
+def _too_old(place: str) -> Finding:
+    message = f"boto3 {version('boto3')} can't send {place}: pip install -U boto3"
+    return _error("old-boto3", place, message)
 
 
-def _problem(limit: Limit, value: Any) -> str:
+def _error(code: str, place: str, message: str) -> Finding:
+    option = next((name for start, name in _OPTIONS.items() if place.startswith(start)), "")
+    return Finding(f"sagemaker.{code}", Severity.ERROR, option, message)
+
+
+def _place(path: Iterable[Step]) -> str:
+    """`[]` is a member of a list, `{}` a key and `{}=` a value of a map."""
+    written = {"item": "[]", "key": "{}", "value": "{}="}
+    return "".join(written.get(step.kind, f".{step.name}") for step in path).lstrip(".")
+
+
+def _problem(failed: Constraint, value: Any) -> str:
+    """Empty for a value that the model doesn't list."""
     if isinstance(value, str):
-        size, what = len(value), f"{_short(value)} has {len(value)} characters"
+        what = f"{_short(value)} has {len(value)} characters"
     elif isinstance(value, int):
-        size, what = value, f"{value} is out of range"
+        what = f"{value} is out of range"
     else:
-        size, what = len(value), f"there are {len(value)}"
-    if limit.least is not None and size < limit.least:
-        return f"{what}; at least {limit.least} are needed"
-    if limit.most is not None and size > limit.most:
-        return f"{what}; at most {limit.most} are allowed"
-    if limit.form and not re.fullmatch(limit.form, value):
-        return f"{_short(value)} does not have the form {limit.form}"
-    return ""
+        what = f"there are {len(value)}"
+    problems = {
+        "min": f"{what}; at least {failed.bound} are needed",
+        "max": f"{what}; at most {failed.bound} are allowed",
+        "pattern": f"{_short(value)} does not have the form {failed.bound}",
+    }
+    return problems.get(failed.kind, "")
 
 
-def _short(text: str) -> str:
+def _short(value: Any) -> str:
+    text = str(value)
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-
-
-def _option(place: str) -> str:
-    return next((name for start, name in _OPTIONS.items() if place.startswith(start)), "")

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from botocore.loaders import Loader
-from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
+from botocore.model import MapShape, StructureShape
 
+from distrain_nb.backends.sagemaker.model import Part, Step, failed, parts, request_shape
 from distrain_nb.rehearsal.errors import ApiError
 from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from botocore.model import Shape
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -27,87 +27,69 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "map": (dict,),
     "list": (list,),
 }
-# The model writes Java's classes of characters.
-_CLASSES = {r"\p{L}": r"\w", r"\p{N}": r"\d", r"\p{Z}": r"\s"}
-
-
-@cache
-def model() -> ServiceModel:
-    """The model of SageMaker that boto3 itself works by."""
-    return ServiceModel(Loader().load_service_model("sagemaker", "service-2"), "sagemaker")
 
 
 def check(operation: str, request: Mapping[str, Any]) -> None:
     """Raises ApiError, naming every value that the model doesn't allow."""
-    shape = model().operation_model(operation).input_shape
-    found = list(_violations(request, shape, "")) if shape else []
+    shape = request_shape(operation)
+    there = [_typed(part) for part in parts(request, shape)] if shape else []
+    found = [text for part in there for text in _violations(part)]
     if found:
         errors = "errors" if len(found) > 1 else "error"
         raise invalid(f"{len(found)} validation {errors} detected: " + "; ".join(found))
 
 
-def _violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    if not _is(value, _TYPES[shape.type_name]):
+def _typed(part: Part) -> Part:
+    types = _TYPES[part.shape.type_name]
+    if not isinstance(part.value, types) or (isinstance(part.value, bool) and bool not in types):
         raise ApiError(
             "SerializationException",
-            f"{path or 'The request'}: {type(value).__name__} can not be converted to "
-            f"{shape.type_name}",
+            f"{_written(part.path) or 'The request'}: {type(part.value).__name__} can not be "
+            f"converted to {part.shape.type_name}",
         )
-    for constraint in _constraints(value, shape):
-        yield f"Value '{value}' at '{path}' failed to satisfy constraint: Member must {constraint}"
+    return part
+
+
+def _violations(part: Part) -> Iterator[str]:
+    """In the service's words. Keys and values are told of with their map, as a whole."""
+    path, value, shape = part
+    if path and path[-1].kind in ("key", "value"):
+        return
+    for needed in _needed(value, shape):
+        yield _said(path, f"'{value}'", needed)
     if isinstance(shape, StructureShape):
-        yield from _of_structure(value, shape, path)
-    elif isinstance(shape, ListShape):
-        for number, one in enumerate(value, 1):
-            yield from _violations(one, shape.member, f"{path}.{number}.member")
+        for name in shape.required_members:
+            if value.get(name) is None:
+                yield _said((*path, Step("member", name)), "null", "Member must not be null")
     elif isinstance(shape, MapShape):
-        yield from _of_map(value, shape, path)
+        inner = (("keys", shape.key, value), ("value", shape.value, value.values()))
+        for what, member, found in inner:
+            wrong = sorted({needed for one in found for needed in _needed(one, member)})
+            if wrong:
+                needed = f"Map {what} must satisfy constraint: [{', '.join(wrong)}]"
+                yield _said(path, f"'{value}'", needed)
 
 
-def _is(value: Any, types: tuple[type, ...]) -> bool:
-    return isinstance(value, types) and (bool in types or not isinstance(value, bool))
+def _said(path: Iterable[Step], value: str, needed: str) -> str:
+    return f"Value {value} at '{_written(path)}' failed to satisfy constraint: {needed}"
 
 
-def _of_structure(value: Mapping[str, Any], shape: StructureShape, path: str) -> Iterator[str]:
-    for name, member in shape.members.items():
-        there = ".".join(filter(None, (path, name[0].lower() + name[1:])))
-        if value.get(name) is not None:
-            yield from _violations(value[name], member, there)
-        elif name in shape.required_members:
-            yield (f"Value null at '{there}' failed to satisfy constraint: Member must not be null")
+def _written(path: Iterable[Step]) -> str:
+    """`inputDataConfig.1.member.channelName`: lists count from 1."""
+    steps = (
+        f"{step.name + 1}.member" if step.kind == "item" else step.name[:1].lower() + step.name[1:]
+        for step in path
+    )
+    return ".".join(steps)
 
 
-def _of_map(value: Mapping[str, Any], shape: MapShape, path: str) -> Iterator[str]:
-    parts = (("keys", shape.key, value), ("value", shape.value, value.values()))
-    for what, member, found in parts:
-        wrong = {text for one in found for text in _constraints(one, member)}
-        if wrong:
-            needed = ", ".join(f"Member must {text}" for text in sorted(wrong))
-            yield (
-                f"Value '{dict(value)}' at '{path}' failed to satisfy constraint: "
-                f"Map {what} must satisfy constraint: [{needed}]"
-            )
-
-
-def _constraints(value: Any, shape: Shape) -> Iterator[str]:
-    """The constraints that a value fails, as the service words them after `Member must`."""
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+def _needed(value: Any, shape: Shape) -> Iterator[str]:
+    """What a value fails to be."""
     what = "value" if isinstance(value, int | float) else "length"
-    size = value if what == "value" else len(value)
-    if least is not None and size < least:
-        yield f"have {what} greater than or equal to {least}"
-    if most is not None and size > most:
-        yield f"have {what} less than or equal to {most}"
-    if isinstance(shape, StringShape) and isinstance(value, str):
-        pattern = shape.metadata.get("pattern")
-        if pattern and not _pattern(pattern).fullmatch(value):
-            yield f"satisfy regular expression pattern: {pattern}"
-        if shape.enum and value not in shape.enum:
-            yield f"satisfy enum value set: [{', '.join(shape.enum)}]"
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    for java, python in _CLASSES.items():
-        text = text.replace(java, python)
-    return re.compile(text)
+    for kind, bound in failed(value, shape):
+        yield {
+            "min": f"Member must have {what} greater than or equal to {bound}",
+            "max": f"Member must have {what} less than or equal to {bound}",
+            "pattern": f"Member must satisfy regular expression pattern: {bound}",
+            "enum": f"Member must satisfy enum value set: {bound}",
+        }[kind]

@@ -1,0 +1,111 @@
+"""botocore's model of the API: the sizes and forms in it that boto3 leaves to the service to find.
+
+Needs botocore, which comes with boto3.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from botocore.model import ListShape, MapShape, ServiceModel, Shape, StringShape, StructureShape
+from botocore.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The model writes Java's classes of characters, which `re` does not have.
+_CLASSES = {
+    r"\p{Alnum}": "a-zA-Z0-9",
+    r"\p{L}": r"\w",
+    r"\p{N}": r"\w",
+    r"\p{Z}": " \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
+}
+
+
+class Step(NamedTuple):
+    """From a value to one inside it: the `member` of a structure or the `item` of a list with that
+    name or index, or the `key` of a map, or its `value` there."""
+
+    kind: str
+    name: Any
+
+
+class Part(NamedTuple):
+    """A value in a request, where it stands, and what the model says of it."""
+
+    path: tuple[Step, ...]
+    value: Any
+    shape: Shape
+
+
+class Constraint(NamedTuple):
+    """What a value fails: `min` or `max` (of a number, a text's characters, the members of a list
+    or map), `pattern` or `enum`, and what the model has for it."""
+
+    kind: str
+    bound: Any
+
+
+@cache
+def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
+    """What a request of that operation may have, by the model that boto3 itself works by; None for
+    an operation without any."""
+    service: ServiceModel = Session().get_service_model("sagemaker")
+    return service.operation_model(operation).input_shape
+
+
+def parts(value: Any, shape: Shape, path: tuple[Step, ...] = ()) -> Iterator[Part]:
+    """The value and all inside it that the model knows, a part before what is inside it."""
+    yield Part(path, value, shape)
+    for step, inner, its_shape in _inside(value, shape):
+        yield from parts(inner, its_shape, (*path, step))
+
+
+def _inside(value: Any, shape: Shape) -> Iterator[tuple[Step, Any, Shape]]:
+    if isinstance(shape, StructureShape):
+        for name, member in shape.members.items():
+            if value.get(name) is not None:
+                yield Step("member", name), value[name], member
+    elif isinstance(shape, ListShape):
+        for index, one in enumerate(value):
+            yield Step("item", index), one, shape.member
+    elif isinstance(shape, MapShape):
+        for key, one in value.items():
+            yield Step("key", key), key, shape.key
+            yield Step("value", key), one, shape.value
+
+
+def unknown(part: Part) -> list[str]:
+    """The members of a structure that the model doesn't have."""
+    return (
+        []
+        if not isinstance(part.shape, StructureShape)
+        else [name for name in part.value if name not in part.shape.members]
+    )
+
+
+def failed(value: Any, shape: Shape) -> Iterator[Constraint]:
+    """The constraints that a value itself fails, which has the shape's type."""
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    size = value if isinstance(value, int | float) else len(value)
+    if least is not None and size < least:
+        yield Constraint("min", least)
+    if most is not None and size > most:
+        yield Constraint("max", most)
+    if isinstance(shape, StringShape):
+        pattern = shape.metadata.get("pattern")
+        if pattern and not _pattern(pattern).fullmatch(value):
+            yield Constraint("pattern", pattern)
+        if shape.enum and value not in shape.enum:
+            yield Constraint("enum", f"[{', '.join(shape.enum)}]")
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    """As Java reads it, where `\\w` and `\\d` are ASCII's."""
+    flags = 0 if r"\p" in text else re.ASCII
+    for java, python in _CLASSES.items():
+        text = text.replace(java, python)
+    return re.compile(text, flags)
