@@ -216,6 +216,8 @@ def line_parser() -> Parser:
     logs, result = verbs.choices["logs"], verbs.choices["result"]
     logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
     logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
+    carrier = "what the process has done and met that carries the run to its cloud"
+    logs.add_argument("--carrier", action="store_true", help=carrier)
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
     trust = "read what is more than plain data, which runs code that its file names"
     result.add_argument("--trust", action="store_true", help=trust)

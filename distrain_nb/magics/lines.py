@@ -53,7 +53,11 @@ def _show(options: argparse.Namespace) -> None:
 
 def _logs(options: argparse.Namespace) -> None:
     run = api.attach(options.run)
-    if options.follow:
+    if options.carrier:
+        if options.follow or options.rank is not None:
+            raise OptionError("--carrier stands alone: a carrier has no ranks, and is not followed")
+        print(run.carrier_log(), end="")
+    elif options.follow:
         _follow(run, options.rank)
     else:
         print(run.logs(options.rank))

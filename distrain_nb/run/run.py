@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import find
+from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.submission import read_links
 from distrain_nb.errors import (
     OptionError,
@@ -194,6 +195,19 @@ class Run:
             f"[{labels.get(line.process, line.process)}] {line.text}"
             for line in still(self.lines(rank))
         )
+
+    def carrier_log(self) -> str:
+        """What the process on this machine that carries it to its cloud has done and met, such as
+        why a call of the service failed: a record a line, as `TIME LEVEL PROCESS LOGGER: MESSAGE`
+        in UTC, with tracebacks. Of a long one the end.
+
+        Raises OptionError for a run that no such process carries.
+        """
+        with self._readable():
+            found = carrier_log.read(self.folder)
+        if not found:
+            raise OptionError(f"run {self.id} has no carrier: it runs on {self.backend}")
+        return found
 
     @property
     def links(self) -> dict[str, str]:

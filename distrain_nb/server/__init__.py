@@ -6,6 +6,7 @@ Jupyter finds it by the file that the wheel puts into `etc/jupyter/jupyter_serve
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 def _load_jupyter_server_extension(server: ServerApp) -> None:
     from distrain_nb.server.handlers import routes
 
+    log = logging.getLogger("distrain_nb")  # what we log is Jupyter's to show
+    log.setLevel(server.log.level)
+    for handler in server.log.handlers:
+        log.addHandler(handler)
     web = server.web_app
     web.add_handlers(".*$", routes(web.settings["base_url"]))  # type: ignore[no-untyped-call]
 

@@ -6,6 +6,7 @@ Whatever touches the disk does so in a thread: the server's loop never waits for
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_log = logging.getLogger(__name__)
+
+
 class _Handler(APIHandler):
     """What all addresses share."""
 
@@ -40,6 +44,7 @@ class _Handler(APIHandler):
         except (RunNotFound, RunUnreadable, FileNotFoundError) as wrong:
             raise web.HTTPError(404, str(wrong)) from None
         except StoreError as wrong:
+            _log.warning("%s", wrong)
             raise web.HTTPError(503, str(wrong)) from None
         except OptionError as wrong:
             raise web.HTTPError(400, str(wrong)) from None
@@ -100,6 +105,7 @@ class RunHandler(_Handler):
         """409 while it is alive."""
         if not await self.in_thread(table.delete, Store(), await self.run(number)):
             raise web.HTTPError(409, f"run {number} has not ended: cancel it first")
+        _log.info("run %s is deleted", number)
         self.set_status(204)
         self.finish()
 
@@ -111,6 +117,7 @@ class CancelHandler(_Handler):
         """202, with the state at that time: it ends a little later."""
         run = await self.run(number)
         await self.in_thread(run.cancel)
+        _log.info("run %s is to stop", number)
         self.set_status(202)
         self.answer_json({"state": str(await self.in_thread(lambda: run.state))})
 

@@ -5,20 +5,25 @@ To its service, or where the submission says so to a stand-in on this machine, s
 
 from __future__ import annotations
 
+import logging
 import re
 import signal
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.plugins import rehearsal_of
-from distrain_nb.backends.remote.carrier import carry
+from distrain_nb.backends.remote import carrier_log
+from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carrier import carry, give_up
 from distrain_nb.backends.remote.submission import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import FrameType
 
+_log = logging.getLogger("distrain_nb.backends.remote")
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
 
 
@@ -35,7 +40,14 @@ def _rehearse(folder: Path, submission: Submission) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
     stand_in = rehearsal_of(submission.backend)
-    with stand_in(submission.rehearse or "", _buckets(submission.spec)) as endpoints:
+    with ExitStack() as stack:
+        try:
+            services = stand_in(submission.rehearse or "", _buckets(submission.spec))
+            endpoints = stack.enter_context(services)
+        except Exception as wrong:
+            give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
+            return
+        _log.info("the services of the rehearsal: %s", endpoints)
         carry(folder, endpoints)
 
 
@@ -58,8 +70,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _end(number: int, _: FrameType | None) -> None:
+    _log.warning("ended by %s", signal.Signals(number).name)
     sys.exit(128 + number)
 
 
 if __name__ == "__main__":
+    carrier_log.start(Path(sys.argv[1]))
     main(Path(sys.argv[1]))

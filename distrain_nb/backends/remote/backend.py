@@ -19,6 +19,7 @@ from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secrets
 from distrain_nb.worker.files.folder import (
     CARRIER_LOG,
+    LOCK_FILE,
     PROGRAM_FOLDER,
     STATUS_FILE,
     SUBMISSION_FILE,
@@ -125,7 +126,7 @@ def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    os.utime(folder / CARRIER_LOG)
+    (folder / LOCK_FILE).touch(0o600)
     _started[:] = [each for each in _started if each.poll() is None]
     _started.append(process)
     return process
@@ -133,7 +134,7 @@ def start_carrier(folder: Path) -> subprocess.Popen[bytes]:
 
 def _may_start(folder: Path) -> bool:
     try:
-        last = (folder / CARRIER_LOG).stat().st_mtime
+        last = (folder / LOCK_FILE).stat().st_mtime
     except FileNotFoundError:
         return True
     return time.time() - last > START_AGAIN_AFTER_S

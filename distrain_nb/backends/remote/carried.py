@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from distrain_nb.image import Progress
 
 LONGEST_PAUSE_S = 30.0
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,14 @@ class Carried:
     def put(self, status: Status) -> None:
         if status != self.status:
             status.write(self.folder)
-        self.status = status
+        before, self.status = self.status, status
+        if (status.state, status.phase) != (before.state, before.phase):
+            _log.info("%s: %s", status.state, status.phase)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, wrong: Exception | None = None) -> None:
+        """Show what goes on with the run, empty for nothing of note; `wrong` is behind it."""
+        if text and text != self.status.note:
+            _log.warning("%s", text, exc_info=wrong)
         self.put(replace(self.status, note=text))
 
     def show(self, progress: Progress) -> None:

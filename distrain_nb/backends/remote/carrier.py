@@ -7,12 +7,13 @@ the service's own word ends the run.
 
 from __future__ import annotations
 
+import logging
 import time
-import traceback
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
+from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, Pace, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
     from distrain_nb.backends.remote.service import Service
 
+_log = logging.getLogger(__name__)
+
 
 def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
     """Carry the run of that folder to its end, or fetch what was missing when it had ended;
@@ -45,7 +48,7 @@ def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
             if mine:
                 _carry(Carried(folder, pace), endpoints or {})
     except NoLock as wrong:
-        _give_up(Carried(folder, pace), wrong, ends_with_us=False)
+        give_up(Carried(folder, pace), wrong, ends_with_us=False)
 
 
 def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
@@ -54,6 +57,9 @@ def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
     ends_with_us = False
     try:
         submission = Submission.read(run.folder)
+        _log.info(
+            "distrain-nb %s carries run %s to %s", __version__, run.folder.name, submission.backend
+        )
         ends_with_us = submission.rehearse is not None
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
@@ -63,20 +69,21 @@ def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
     except Cancelled:
         run.end(State.CANCELLED)
     except Exception as wrong:
-        if not isinstance(wrong, DistrainError):
-            traceback.print_exc()
-        _give_up(run, wrong, ends_with_us)
+        give_up(run, wrong, ends_with_us)
 
 
-def _give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
+def give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
     """The run fails, unless a job may go on without us: then somebody else is to look for it."""
+    _log.error("can't go on", exc_info=wrong)
     if run.over:
         return
     if run.may_be_there and not ends_with_us:
         run.note(f"can't go on, will be tried again; the job is not touched: {brief(wrong)}")
         return
     known = isinstance(wrong, DistrainError)
-    run.end(State.FAILED, str(wrong) if known else f"{type(wrong).__name__}: {wrong}")
+    where = f"`%distrain logs {run.folder.name} --carrier` shows where"
+    said = str(wrong) if known else f"{type(wrong).__name__}: {wrong}\n{where}"
+    run.end(State.FAILED, said)
 
 
 class Carrier:
@@ -135,13 +142,13 @@ class Carrier:
                 observed = self._observe()
             except Exception as wrong:
                 trouble = f"can't reach the service, trying again: {brief(wrong)}"
+                run.note(trouble, wrong)
             else:
                 if observed.state.final:
                     return observed
                 trouble = self._do_what_can_be_done(collector)
-                self._see(observed, trouble)
+                self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
-            run.note(trouble)
             time.sleep(pause)
 
     def _observe(self) -> Observed:
@@ -154,8 +161,8 @@ class Carrier:
             return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
 
     def _do_what_can_be_done(self, collector: Collector) -> str:
-        """Each step by itself; what went wrong in the first that did."""
-        trouble = ""
+        """Each step by itself; notes what went wrong in the first that did."""
+        trouble, behind = "", None
         for doing, step in (
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
@@ -165,12 +172,15 @@ class Carrier:
             try:
                 step()
             except Exception as wrong:
-                trouble = trouble or f"can't {doing}, trying again: {brief(wrong)}"
+                if not trouble:
+                    trouble, behind = f"can't {doing}, trying again: {brief(wrong)}", wrong
+        self._run.note(trouble, behind)
         return trouble
 
     def _stop_if_wanted(self) -> None:
         if not self._asked and self._run.stop_wanted():
             self._service.cancel(self._run.journal.job)
+            _log.info("asked for the job to be stopped")
             self._asked = True
 
     def _link(self) -> None:
@@ -178,10 +188,10 @@ class Carrier:
             write_links(self._service.links(self._run.journal.job), self._run.folder)
             self._linked = True
 
-    def _see(self, observed: Observed, trouble: str) -> None:
+    def _see(self, observed: Observed) -> None:
         state = State.STOPPING if self._asked else observed.state
         status = self._run.status
         if state is not status.state:
             status = status.enter(state)
         phase = observed.phase or str(state)
-        self._run.put(replace(status, phase=phase, progress=None, note=trouble))
+        self._run.put(replace(status, phase=phase, progress=None))

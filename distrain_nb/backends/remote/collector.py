@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 # What may be missing when a job has ended, in words for people.
 LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
 TELL_EVERY_S = 0.3
+
+_log = logging.getLogger(__name__)
 
 
 class Collector:
@@ -74,9 +77,11 @@ class Collector:
                 return str(wrong)
             except Exception as wrong:
                 if time.monotonic() + pause > until:
+                    _log.warning("can't fetch %s", kind, exc_info=True)
                     return brief(wrong)
-                self._run.note(f"can't fetch {kind}, trying again: {brief(wrong)}")
+                self._run.note(f"can't fetch {kind}, trying again: {brief(wrong)}", wrong)
             else:
+                _log.info("fetched %s", kind)
                 return ""
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
@@ -97,6 +102,7 @@ class Collector:
 
     def _tell_once(self, text: str) -> None:
         if text not in self._run.journal.denied:
+            _log.warning("%s", text)
             denied = [*self._run.journal.denied, text]
             self._keep([Entry(time.time(), "service", 0, text, "e")], denied=denied)
 

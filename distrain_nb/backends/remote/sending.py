@@ -7,6 +7,7 @@ ends as cancelled, and another request is sent, only if there is none.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Service
 
 TELL_EVERY_S = 0.3
+_log = logging.getLogger(__name__)
+
 ATTEMPTS = 6  # to send a request of which the service then has no job
 
 
@@ -48,6 +51,7 @@ def send(run: Carried, service: Service) -> None:
         else:
             left -= 1
             trouble = _create(run, service)
+    _log.info("the service has the job: %s", run.journal.job)
 
 
 def _stage(run: Carried, service: Service) -> None:
@@ -68,12 +72,13 @@ def _create(run: Carried, service: Service) -> Exception | None:
     try:
         run.keep(job=service.create(request))
     except Unanswered as wrong:
-        run.note(f"no answer; asking whether the service has the job: {brief(wrong)}")
+        run.note(f"no answer; asking whether the service has the job: {brief(wrong)}", wrong)
         return wrong
     except DistrainError:
         run.keep(sent=0.0)
         raise
     except Exception as wrong:
+        _log.warning("can't send the request", exc_info=True)
         return wrong
     return None
 
@@ -87,7 +92,8 @@ def _look_for(run: Carried, service: Service) -> str:
             job = service.find(run.journal.request or {})
         except Exception as wrong:
             pause = min(2 * pause, LONGEST_PAUSE_S)
-            run.note(f"can't ask whether the service has the job, trying again: {brief(wrong)}")
+            doing = "can't ask whether the service has the job, trying again"
+            run.note(f"{doing}: {brief(wrong)}", wrong)
         else:
             if job or late:
                 run.note("")

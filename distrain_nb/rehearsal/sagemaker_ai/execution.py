@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
-import traceback
 from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING
@@ -21,6 +21,8 @@ from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
 
 if TYPE_CHECKING:
     from distrain_nb.rehearsal.sagemaker_ai.attempt import JobContext, TrainingJob
+
+_log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.2
 _SAVE_EVERY_S = 1.0
@@ -67,7 +69,7 @@ class TrainingJobExecution:
         except JobFailed as wrong:
             reason = str(wrong)
         except Exception as wrong:  # whatever it was, the job must not seem to run for ever
-            traceback.print_exc()
+            _log.exception("the job %s can't go on", self._job.name)
             reason = f"InternalServerError: {wrong!r}"
         else:
             self._context.streams.send()

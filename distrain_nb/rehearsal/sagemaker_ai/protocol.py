@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     # a region and a request make an answer
     Operation = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
+_log = logging.getLogger(__name__)
+
 _TARGET = "SageMaker."
 _SCOPE = re.compile(r"Credential=[^/]+/\d{8}/([a-z0-9-]+)/sagemaker/aws4_request")
 
@@ -30,6 +33,7 @@ def serve(operations: Mapping[str, Operation]) -> Iterator[str]:
         try:
             return 200, _answer(operations, headers, body)
         except ApiError as error:
+            _log.info("refused %s: %s: %s", headers.get("X-Amz-Target"), error.code, error.text)
             return error.status, {"__type": error.code, "message": error.text}
 
     with serve_json(answer, "application/x-amz-json-1.1") as port:

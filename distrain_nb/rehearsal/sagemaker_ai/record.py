@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import re
 import threading
 import time
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+_log = logging.getLogger(__name__)
 
 # The ends of a job, by their secondary status.
 ENDS = {
@@ -79,6 +82,7 @@ class JobRecord:
     def enter(self, secondary: str, message: str = "") -> None:
         """Enter the next phase, with the service's usual words if there is no `message`."""
         now = time.time()
+        _log.info("%s: %s", self._description["TrainingJobArn"], message or _MESSAGES[secondary])
         with self._lock:
             for before in self._description["SecondaryStatusTransitions"][-1:]:
                 before.setdefault("EndTime", now)
@@ -111,6 +115,7 @@ class JobRecord:
         """End the job with a failure."""
         with self._lock:
             self._description["FailureReason"] = reason[:_MAX_REASON]
+        _log.info("%s: %s", self._description["TrainingJobArn"], reason)
         self.enter("Failed")
 
     def keep_model(self, uri: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults, Preemption
     from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
+
+_log = logging.getLogger(__name__)
 
 States = types.JobState
 _LOOK_EVERY_S = 0.2
@@ -92,6 +95,7 @@ class CustomJobExecution:
         except JobFailed as wrong:
             state, error = States.JOB_STATE_FAILED, str(wrong)
         except Exception as wrong:  # whatever it was, the job must not seem to run for ever
+            _log.exception("the job %s can't go on", self._job)
             state, error = States.JOB_STATE_FAILED, f"Internal error: {wrong!r}"
         if self._cancelled.is_set():
             state, error = States.JOB_STATE_CANCELLED, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import logging
 import re
 import threading
 import time
@@ -38,6 +39,8 @@ ENDED = (
     States.JOB_STATE_FAILED,
     States.JOB_STATE_CANCELLED,
 )
+
+_log = logging.getLogger(__name__)
 
 _PARENT = re.compile(r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)")
 _PAGE = 100
@@ -139,6 +142,7 @@ class JobService:
             if job.state == States.JOB_STATE_CANCELLING and state not in ENDED:
                 return
             job.state, job.update_time = state, now()
+            _log.info("%s: %s %s", name, States(state).name, error)
             if state == States.JOB_STATE_RUNNING and not job.start_time:
                 job.start_time = job.update_time
             if state in ENDED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
+
+_log = logging.getLogger(__name__)
 
 _THREADS = 16
 _MAX_MESSAGE = 64 << 20
@@ -101,6 +104,7 @@ def _method(
         try:
             return answer(request)
         except ApiError as no:
+            _log.info("refused %s: %s: %s", asked.__name__, no.code, no.text)
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)

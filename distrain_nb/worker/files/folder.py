@@ -38,8 +38,9 @@ SUBMISSION_FILE = "submission.json"  # `submission.Submission`: what its carrier
 VARIABLES_FILE = "variables.json"  # values of `--env`, until the job has been sent; mode 0600
 JOURNAL_FILE = "carrier.json"  # `submission.Journal`: how far its carrier has come
 LINKS_FILE = "links.json"  # title to URL
-CARRIER_LOG = "carrier.log"  # text: what its carriers print
-LOCK_FILE = "carrier.lock"  # locked by the process that carries it
+CARRIER_LOG = "carrier.log"  # text: what its carriers do and meet (`carrier_log.py`)
+OLD_CARRIER_LOG = "carrier.log.1"  # the same, before that
+LOCK_FILE = "carrier.lock"  # locked by the process that carries it; its time: the last one's start
 
 # Empty files: that one is there, or when it was last touched, is all that it says.
 CANCEL_FILE = "cancel"  # by anybody: stop the run

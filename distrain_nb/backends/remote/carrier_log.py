@@ -1,0 +1,85 @@
+"""What the processes that carry a run do and meet, in the run's folder: bounded, without secrets.
+
+It has what is logged below `distrain_nb`, what libraries warn of, and what is printed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from logging.handlers import RotatingFileHandler
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.remote import variables
+from distrain_nb.secrets import redacted
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.folder import CARRIER_LOG, OLD_CARRIER_LOG
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+    from types import TracebackType
+
+LOGGER = "distrain_nb"
+MOST_BYTES = 512 << 10  # of each of the two files
+
+
+def start(folder: Path) -> None:
+    """Have this process, whose output goes to the log already, write there what it logs, and what
+    ends it."""
+    handler = _File(folder / CARRIER_LOG, maxBytes=MOST_BYTES, backupCount=1, encoding="utf-8",
+                    errors="backslashreplace")  # fmt: skip
+    handler.setFormatter(_Formatter(_secrets(folder)))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger(LOGGER).setLevel(logging.INFO)
+    sys.excepthook = _ended_by
+    threading.excepthook = lambda args: _ended_by(
+        args.exc_type, args.exc_value or args.exc_type(), args.exc_traceback
+    )
+
+
+def read(folder: Path) -> str:
+    """The log of the run of that folder, as far back as it is kept; empty where there is none."""
+    files = (folder / name for name in (OLD_CARRIER_LOG, CARRIER_LOG))
+    return "".join(
+        file.read_text(encoding="utf-8", errors="replace") for file in files if file.exists()
+    )
+
+
+class _File(RotatingFileHandler):
+    """Takes along what the process prints when it begins the next file."""
+
+    def doRollover(self) -> None:  # noqa: N802
+        super().doRollover()
+        for descriptor in (1, 2):
+            os.dup2(self.stream.fileno(), descriptor)
+
+
+class _Formatter(logging.Formatter):
+    """`TIME LEVEL PROCESS LOGGER: MESSAGE`, in UTC, and a traceback on lines of its own."""
+
+    converter = time.gmtime
+    default_time_format, default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
+
+    def __init__(self, secrets: Collection[str]) -> None:
+        super().__init__("%(message)s")
+        self._secrets = secrets
+
+    def format(self, record: logging.LogRecord) -> str:
+        head = f"{self.formatTime(record)} {record.levelname} {record.process} {record.name}:"
+        return f"{head} {redacted(super().format(record), self._secrets)}"
+
+
+def _secrets(folder: Path) -> Collection[str]:
+    """The values of `--env`, for as long as the run's folder has them."""
+    try:
+        return variables.kept(folder).values()
+    except (OSError, fields.Damaged):
+        return ()
+
+
+def _ended_by(kind: type[BaseException], wrong: BaseException, where: TracebackType | None) -> None:
+    logging.getLogger(LOGGER).critical("ended by an error", exc_info=(kind, wrong, where))
