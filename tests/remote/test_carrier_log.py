@@ -14,6 +14,7 @@ import pytest
 from distrain_nb import __version__
 from distrain_nb.backends.remote import carrier, carrier_log, variables
 from distrain_nb.backends.remote.backend import start_carrier
+from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.folder import CARRIER_LOG, OLD_CARRIER_LOG, SUBMISSION_FILE
@@ -129,6 +130,16 @@ def test_a_carrier_that_ended_badly_says_why(store: Store) -> None:
     said = run.carrier_log()
     assert re.match(RECORD, said)
     assert "Traceback (most recent call last)" in said
+
+
+def test_a_rehearsal_whose_services_do_not_start_fails_and_says_why(store: Store) -> None:
+    run = Run(store.add("odd", "vertex", "", "", handle={"rehearsal": True}))
+    Submission("vertex", {"bucket": "mine"}, (), rehearse="nonsense").write(run.folder)
+    Status(State.STARTING).enter(State.STARTING).write(run.folder)
+    start_carrier(run.folder).wait()
+    assert run.state is State.FAILED
+    assert "nonsense" in run.status.error
+    assert "Traceback (most recent call last)" in run.carrier_log()
 
 
 def test_a_run_of_this_machine_has_no_carrier(store: Store) -> None:

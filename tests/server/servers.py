@@ -24,10 +24,11 @@ SHIPPED = Path(__file__).parents[2] / "jupyter-config" / "distrain_nb.json"
 
 @dataclass(frozen=True)
 class Server:
-    """Where it listens: `url` ends with the base URL."""
+    """Where it listens: `url` ends with the base URL; `log` is what it prints."""
 
     url: str
     pid: int
+    log: Path
 
     def client(self, token: str = TOKEN) -> httpx.Client:
         """A client that sends the token with each request."""
@@ -69,7 +70,7 @@ def jupyter_server(folder: Path, base_url: str = "/", enabled: bool = True) -> I
             about = runtime / f"jpserver-{process.pid}.json"
             said = (folder / "server.log").read_text
             assert eventually(lambda: about.exists() and _answers(about), within=60), said()
-            yield Server(json.loads(about.read_text())["url"], process.pid)
+            yield Server(json.loads(about.read_text())["url"], process.pid, folder / "server.log")
         finally:
             process.terminate()
             process.wait(20)

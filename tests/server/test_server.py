@@ -245,7 +245,9 @@ def test_a_wrong_query_is_told(store: Store, client: httpx.Client) -> None:
         assert word in answer.json()["message"]
 
 
-def test_a_run_is_stopped_and_deleted_through_it(store: Store, client: httpx.Client) -> None:
+def test_a_run_is_stopped_and_deleted_through_it(
+    store: Store, server: Server, client: httpx.Client
+) -> None:
     code = "import time\nprint('here', flush=True)\ntime.sleep(600)"
     run = api.submit(code, on="local", ranks_per_replica=2)
     path = f"distrain/runs/{run.id}"
@@ -260,6 +262,11 @@ def test_a_run_is_stopped_and_deleted_through_it(store: Store, client: httpx.Cli
     assert client.delete(path).status_code == 204
     assert not run.folder.exists()
     assert client.get(f"{path}/summary").status_code == 404
+    said = [line for line in server.log.read_text().splitlines() if f"run {run.id} is" in line]
+    assert [line.rpartition("] ")[2] for line in said] == [
+        f"run {run.id} is to stop", f"run {run.id} is deleted",
+    ]  # fmt: skip
+    assert all(line.startswith("[I ") and "distrain_nb.server" in line for line in said)
 
 
 def test_a_large_log_is_downloaded_as_it_is_read(

@@ -54,14 +54,15 @@ class _File(RotatingFileHandler):
 
     def doRollover(self) -> None:  # noqa: N802
         super().doRollover()
-        for descriptor in (1, 2):
-            os.dup2(self.stream.fileno(), descriptor)
+        if self.stream:
+            for descriptor in (1, 2):
+                os.dup2(self.stream.fileno(), descriptor)
 
 
 class _Formatter(logging.Formatter):
     """`TIME LEVEL PROCESS LOGGER: MESSAGE`, in UTC, and a traceback on lines of its own."""
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format, default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
 
     def __init__(self, secrets: Collection[str]) -> None:
