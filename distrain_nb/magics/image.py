@@ -28,6 +28,7 @@ def run_image(words: list[str], source: api.Source) -> Image | None:
     recipe = Recipe(
         base=options.base,
         target=options.target,
+        requirements=program.required,
         python=options.python,
         platform=options.platform,
         allowed_secrets=tuple(options.allow_secret),

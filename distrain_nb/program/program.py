@@ -66,9 +66,9 @@ class Program:
 
     `main` is the text of main.py, `segments` say which of its lines are which lines of which
     cell. `files` go beside it, by their path. `requirements` are `name==version` of what is
-    imported and installed; `imports` the top-level names of all imported modules, those of the
-    standard library and local ones included; `arguments` are its `sys.argv[1:]`. Errors among
-    `findings` mean that it can't run.
+    imported and installed, `required` those that were asked for; `imports` the top-level names of
+    all imported modules, those of the standard library and local ones included; `arguments` are its
+    `sys.argv[1:]`. Errors among `findings` mean that it can't run.
     """
 
     label: str
@@ -82,6 +82,7 @@ class Program:
     findings: tuple[Finding, ...]
     data: Data | None = field(default=None, repr=False)
     arguments: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write main.py, its source map, the values and the files to a folder."""
@@ -110,7 +111,7 @@ class Program:
             *_section("Values from the notebook", map(_value_line, self.values)),
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Files", sorted(self.files)),
-            *_section("Requirements", self.requirements),
+            *_section("Requirements", (*self.requirements, *self.required)),
             f"{MAIN}:",
             self._shown_main(),
         ]

@@ -7,6 +7,8 @@ from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from packaging.version import InvalidVersion, Version
+
 from distrain_nb.program.notebook.local_modules import locate
 
 if TYPE_CHECKING:
@@ -34,9 +36,17 @@ def requirements_of(imports: Iterable[ImportedModule], folder: Path) -> tuple[st
     return tuple(sorted(f"{n}=={_version(n)}" for n in names if n != _OWN))
 
 
+def public_version(version: str) -> str:
+    """`2.3.0` of `2.3.0+cpu`; text that is not a version stays as it is."""
+    try:
+        return Version(version).public
+    except InvalidVersion:
+        return version
+
+
 @lru_cache(maxsize=4096)
 def _version(name: str) -> str:
-    return metadata.version(name).partition("+")[0]
+    return public_version(metadata.version(name))
 
 
 @lru_cache(maxsize=4096)

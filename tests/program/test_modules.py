@@ -156,6 +156,6 @@ def test_only_what_is_imported_is_required(kernel: Kernel) -> None:
         "frame = pd.DataFrame({'a': [1.0]})"
     )
     assert [r.partition("==")[0] for r in kernel.capture("X").requirements] == ["numpy"]
-    assert kernel.capture("1", require=["rich"]).requirements == ("rich",)
+    assert kernel.capture("1", require=["rich"]).required == ("rich",)
     both = kernel.capture("frame").requirements
     assert [r.partition("==")[0] for r in both] == ["numpy", "pandas"]

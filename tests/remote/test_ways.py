@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.remote import backend
+from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import CheckFailed
 from distrain_nb.magics.command_line import cell_options
 
@@ -70,6 +72,14 @@ def test_a_local_package_with_secrets_stays_here(way: str, started: list[Path]) 
     assert TOKEN not in str(caught.value)
     assert not started
     assert not list(api.runs())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_was_asked_for_goes_as_it_was_asked_for(way: str, started: list[Path]) -> None:
+    api.submit("import numpy", rehearse="", require=("numpy==1.26.4", "rich"), **WAYS[way])
+    spec = Submission.read(started[0]).spec
+    assert spec["required"] == ["numpy==1.26.4", "rich"]
+    assert spec["requirements"] == [f"numpy=={version('numpy')}"]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -43,9 +43,15 @@ def test_the_archive_has_what_a_rank_needs(tmp_path: Path) -> None:
 
 
 def test_what_the_container_has_is_left_as_it_is() -> None:
-    asked = ("torch==2.13.0", "numpy==2.3.1", "webdataset>=0.2,<1")
-    assert list(needed(asked, "pytorch")) == ["numpy", "webdataset>=0.2,<1"]
-    assert list(needed(asked, None)) == ["torch", "numpy", "webdataset>=0.2,<1"]
+    program = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1"))
+    assert list(needed(program, "pytorch")) == ["numpy"]
+    assert list(needed(program, None)) == ["torch", "numpy"]
+
+
+def test_what_was_asked_for_is_installed_as_it_was_asked_for() -> None:
+    asked = ("numpy==1.26.4", 'typing-extensions==4.9; python_version=="3.8"', "torch[opt]==2.6.0")
+    laid = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1", "PyYAML==6.0.3"), asked)
+    assert list(needed(laid, "pytorch")) == ["PyYAML", *asked]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ def test_pip_installs_it_and_the_module_runs_the_program(tmp_path: Path) -> None
 
 
 def test_what_the_container_has_is_left_as_it_is() -> None:
-    asked = ("torch==2.13.0", "numpy==2.3.1", "webdataset>=0.2,<1")
-    assert list(needed(asked, PYTORCH)) == ["numpy", "webdataset>=0.2,<1"]
-    assert list(needed(("tensorflow-cpu==2.21.0", "numpy==2.3.1"), TENSORFLOW)) == ["numpy"]
-    assert list(needed(asked, "mine:1")) == ["torch", "numpy", "webdataset>=0.2,<1"]
+    program = Laid(Path(), ("torch==2.13.0", "numpy==2.3.1"), ("webdataset>=0.2,<1",))
+    assert list(needed(program, PYTORCH)) == ["numpy", "webdataset>=0.2,<1"]
+    on_cpus = Laid(Path(), ("tensorflow-cpu==2.21.0", "numpy==2.3.1"))
+    assert list(needed(on_cpus, TENSORFLOW)) == ["numpy"]
+    assert list(needed(program, "mine:1")) == ["torch", "numpy", "webdataset>=0.2,<1"]

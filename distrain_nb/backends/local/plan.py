@@ -79,7 +79,7 @@ def plan(job: LocalJob) -> LocalPlan:
     per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     findings = [
         *_findings(job, launcher, per_replica),
-        *_about_packages(job.program.requirements),
+        *_about_packages(job.program.required),
         *about_processes(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":

@@ -38,7 +38,7 @@ class CloudService(ABC, Generic[SpecT]):
 
         Raises ImageError, or DistrainError for what the cloud refuses.
         """
-        laid, image = Laid(program, self.spec.requirements), ""
+        laid, image = Laid(program, self.spec.requirements, self.spec.required), ""
         if not self.spec.deliveries:
             raise DistrainError("another version of distrain-nb planned this run: submit it again")
         self._prepare()

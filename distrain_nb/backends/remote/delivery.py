@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-import re
 import shutil
 import tarfile
 from dataclasses import dataclass
 from enum import Enum
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
+
+from packaging.requirements import Requirement
 
 from distrain_nb.image.base.names import builds, requirement_name
 from distrain_nb.image.image import worker_files
@@ -26,12 +27,24 @@ class Delivery(str, Enum):
     ARCHIVE = "archive"  # for a container of the cloud's own, which installs it
 
 
+class Requiring(Protocol):
+    """What needs packages: `requirements` are `name==version` of what the notebook has of them,
+    `required` those that somebody asked for."""
+
+    @property
+    def requirements(self) -> tuple[str, ...]: ...
+
+    @property
+    def required(self) -> tuple[str, ...]: ...
+
+
 @dataclass(frozen=True)
 class Laid:
     """A program that lies in a folder, as builders of images take it."""
 
     folder: Path
     requirements: tuple[str, ...]
+    required: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Copy it."""
@@ -60,14 +73,19 @@ def pack(texts: Mapping[str, str], files: Iterable[tuple[str, Path]], archive: I
             tar.add(path, name, recursive=False)
 
 
-def unpinned(requirements: Iterable[str], there: Sequence[str]) -> Iterator[str]:
-    """Requirements but for what is `there`, without the notebook's exact versions.
+def to_install(program: Requiring, there: Sequence[str]) -> Iterator[str]:
+    """What a container of the cloud's own is to install: what was asked for, as it was, and what
+    else is imported, without the notebook's exact versions, which its Python may not have.
 
-    What is there in a build for other hardware stays as it is.
+    What is `there`, be it built for other hardware, stays as it is unless it was asked for.
     """
-    for line in requirements:
-        if set(builds(requirement_name(line))).isdisjoint(there):
-            yield re.sub(r"==[^,;\s]+$", "", line)
+    taken = {*there, *map(requirement_name, program.required)}
+    for line in program.requirements:
+        if taken.isdisjoint(builds(requirement_name(line))):
+            wanted = Requirement(line)
+            pinned = [each.operator for each in wanted.specifier] == ["=="]
+            yield wanted.name if pinned else line
+    yield from program.required
 
 
 def files_of_worker() -> Iterator[tuple[str, Path]]:

@@ -28,7 +28,8 @@ class Spec:
 
     `deliveries` are the ways in which the pools get the code; `base` is the image that it is put
     on; `request` is what is sent, with stand-ins for what staging finds out and for the values of
-    `variables`, which have a file of their own. A backend adds what its service needs besides.
+    `variables`, which have a file of their own. `requirements` are what the program imports,
+    `required` what was asked for. A backend adds what its service needs besides.
 
     `job` is the name of a job that was there before its run, which is only followed; all else that
     is known then is where it is.
@@ -42,6 +43,7 @@ class Spec:
     builder: str = ""
     base: str = ""
     requirements: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
     request: dict[str, Any] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
     variables: dict[str, str] = field(default_factory=dict, repr=False)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, unpinned
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
 from distrain_nb.backends.sagemaker.containers import IMPORTED_AS
 from distrain_nb.backends.sagemaker.script import ENTRY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.delivery import Laid, Requiring
 
 _ENTRY_SCRIPT = """\
 import os
@@ -31,13 +31,12 @@ def write_archive(program: Laid, framework: str | None, file: IO[bytes]) -> None
     """Write the archive: the entry script, the program, the worker and what pip is to install, if
     there is anything."""
     texts = {ENTRY: _ENTRY_SCRIPT}
-    lines = "".join(f"{line}\n" for line in needed(program.requirements, framework))
+    lines = "".join(f"{line}\n" for line in needed(program, framework))
     if lines:
         texts["requirements.txt"] = lines
     pack(texts, (*program.files(), *files_of_worker()), file)
 
 
-def needed(requirements: Iterable[str], framework: str | None) -> Iterator[str]:
-    """What a framework container is to install: its own framework, and the versions of all that it
-    has, stay; a notebook's exact versions may not be there for its Python."""
-    return unpinned(requirements, IMPORTED_AS.get(framework or "", ())[:1])
+def needed(program: Requiring, framework: str | None) -> Iterator[str]:
+    """What a framework container is to install; its own framework stays."""
+    return to_install(program, IMPORTED_AS.get(framework or "", ())[:1])

@@ -82,6 +82,7 @@ class SageMakerPlan:
             base=self.base,
             framework=self.job.layout.framework_name or framework_of(self.job),
             requirements=self._requirements(),
+            required=self.job.program.required,
             deliveries=(self.start.delivery,),
             request=filled(self._without_values(), {RUN: run}),
             variables=self._values(),
@@ -89,9 +90,10 @@ class SageMakerPlan:
 
     def _requirements(self) -> tuple[str, ...]:
         """With what fetches secrets, where the job names some."""
-        needed = self.job.program.requirements
+        program = self.job.program
+        needed = program.requirements
         fetches = SECRETS_VARIABLE in self.request["Environment"]
-        has = any(requirement_name(each) == "boto3" for each in needed)
+        has = any(requirement_name(each) == "boto3" for each in (*needed, *program.required))
         return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:

@@ -119,7 +119,7 @@ def _of_script(job: SageMakerJob, start: Start) -> Iterator[Finding]:
         )
         yield _error("python", "framework", message)
     framework = job.layout.framework_name or framework_of(job)
-    lacking = ", ".join(needed(job.program.requirements, framework))
+    lacking = ", ".join(needed(job.program, framework))
     if job.options.isolate and lacking:
         message = f"an isolated job can't install what its container lacks: {lacking}"
         yield _warning("isolate-packages", "isolate", message)

@@ -6,6 +6,8 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from distrain_nb.layout import Role
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.sizing import multi_region
@@ -32,7 +34,7 @@ def base_of(job: VertexJob) -> str:
     chosen = job.options.base
     if chosen:
         return str(chosen)
-    fitting = max(_prebuilt(job), key=lambda row: _numbers(row.framework_version), default=None)
+    fitting = max(_prebuilt(job), key=lambda row: Version(row.framework_version), default=None)
     if fitting is None:
         return f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
     return _nearest(fitting, job.layout.region)
@@ -64,7 +66,3 @@ def _nearest(row: Container, region: str | None) -> str:
     if near not in row.multi_regions:
         return row.image_uri
     return re.sub(r"^us-", f"{near}-", row.image_uri)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version))

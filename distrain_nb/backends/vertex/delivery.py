@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING
 
-from distrain_nb.backends.remote.delivery import files_of_worker, pack, unpinned
+from distrain_nb.backends.remote.delivery import files_of_worker, pack, to_install
 from distrain_nb.backends.vertex.containers import IMPORTED_AS
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from distrain_nb.backends.remote.delivery import Laid
+    from distrain_nb.backends.remote.delivery import Laid, Requiring
 
 PACKAGE_NAME = "distrain_program"
 PACKAGE_FILE = f"{PACKAGE_NAME}-0.tar.gz"
@@ -45,7 +45,7 @@ setup(
 def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
     """Write a source distribution whose module `distrain_program.task` runs the program; `base` is
     the container that installs it."""
-    requirements = list(needed(program.requirements, base))
+    requirements = list(needed(program, base))
     texts = {
         "setup.py": _SETUP.format(name=PACKAGE_NAME, requirements=requirements),
         "PKG-INFO": f"Metadata-Version: 2.1\nName: {PACKAGE_NAME}\nVersion: 0\n",
@@ -61,8 +61,7 @@ def write_archive(program: Laid, base: str, file: IO[bytes]) -> None:
     )
 
 
-def needed(requirements: Iterable[str], base: str) -> Iterator[str]:
-    """What a prebuilt container is to install: its own framework, and the versions of all that it
-    has, stay; a notebook's exact versions may not be there for its Python."""
+def needed(program: Requiring, base: str) -> Iterator[str]:
+    """What a prebuilt container is to install; its own framework stays."""
     row = prebuilt(current(), base)
-    return unpinned(requirements, IMPORTED_AS.get(row.framework, ())[:1] if row else ())
+    return to_install(program, IMPORTED_AS.get(row.framework, ())[:1] if row else ())

@@ -79,6 +79,7 @@ class VertexPlan:
             builder=self.job.options.builder,
             base=self.base,
             requirements=self.job.program.requirements,
+            required=self.job.program.required,
             deliveries=self.deliveries,
             request=request.with_run(sent, run),
             variables=self._values(),

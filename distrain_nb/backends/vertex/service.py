@@ -105,6 +105,7 @@ class VertexService(CloudService[VertexSpec]):
         recipe = Recipe(
             base=base,
             target=f"{home}/{run.rpartition('-')[0]}:{run}",
+            requirements=program.required,
             look_inside=prebuilt(current(), base) is None,
             guarded=True,
         )

@@ -11,6 +11,7 @@ from packaging.utils import canonicalize_name
 from distrain_nb.errors import ImageError
 from distrain_nb.image.base.layer_scan import LayerScan, scan_layers
 from distrain_nb.layout.catalog import current
+from distrain_nb.layout.releases import release
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from distrain_nb.image.progress import Listener
     from distrain_nb.image.registry.client import Registry
 
-_VERSION = re.compile(r"(\d+\.\d+)(?:\..*)?")
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 # glibc 2.28 is in every base from Debian 10 and RHEL 8 on; wheels for it run on later ones.
 _USUAL_GLIBC = (2, 28)
@@ -61,8 +61,8 @@ def find_installed(
 
 
 def _short(version: str | None) -> str | None:
-    match = _VERSION.fullmatch(version or "")
-    return match[1] if match else None
+    found = release(version)
+    return f"{found.major}.{found.minor}" if found and len(found.release) > 1 else None
 
 
 def _from_catalog(base: Base) -> tuple[str, str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import NormalizedName, canonicalize_name
-from packaging.version import InvalidVersion, Version
 
 from distrain_nb.errors import ImageError
+from distrain_nb.program.requirements import public_version
 
 # Packages that are the same modules for other hardware, or of other days: each would replace what
 # another has installed. The first has the plain name.
@@ -35,14 +35,6 @@ def without_local_version(requirement: str) -> str:
     """`torch==2.3.0+cpu` is `torch==2.3.0`: local versions are on no public index."""
     name, equals, version = requirement.partition("==")
     return f"{name}{equals}{public_version(version)}"
-
-
-def public_version(version: str) -> str:
-    """`2.3.0` of `2.3.0+cpu`; text that is not a version stays as it is."""
-    try:
-        return Version(version).public
-    except InvalidVersion:
-        return version
 
 
 def requirement_name(line: str) -> NormalizedName:
