@@ -2,8 +2,9 @@
 
 The bytes of NumPy arrays and tensors go to one file, each aligned to 64 bytes, and are mapped
 copy-on-write when read: ranks on one machine share their pages, and the files survive a change of
-NumPy's or torch's version. NumPy and torch are touched only where a value is theirs. This module
-keeps its dotted name, which stands in pickles on disk.
+NumPy's or torch's version. NumPy and torch are touched only where a value is theirs. By hand, as
+joblib maps no tensors, and where ranks run there need not be any. This module keeps its dotted
+name, which stands in pickles on disk.
 """
 
 from __future__ import annotations

@@ -252,9 +252,12 @@ def test_amazons_token(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.password
 
 
-def test_amazon_without_credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("domain", ["amazonaws.com", "amazonaws.com.cn", "amazonaws.eu"])
+def test_amazon_without_credentials(
+    domain: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     with pytest.raises(ImageError, match="AWS gave no token for its registry in eu-west-1"):
-        credentials.find("123456789012.dkr.ecr.eu-west-1.amazonaws.com")
+        credentials.find(f"123456789012.dkr.ecr.eu-west-1.{domain}")

@@ -12,6 +12,7 @@ import pytest
 from distrain_nb.backends.options import made
 from distrain_nb.backends.sagemaker import settings
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
+from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.backends.sagemaker.settings import VARIABLES, settings_of, wrong
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
@@ -84,12 +85,32 @@ def test_the_active_profile_of_aws_is_read(files: Path, monkeypatch: pytest.Monk
     assert settings_of(asked).role == ""
 
 
-def test_other_partitions_have_other_names() -> None:
-    china = settings_of(replace(job(replace(NOWHERE, region="cn-north-1"), options={"role": "r"})))
-    assert china.role.startswith("arn:aws-cn:iam::")
-    assert china.repository.endswith(".dkr.ecr.cn-north-1.amazonaws.com.cn/distrain")
-    gov = settings_of(replace(job(replace(NOWHERE, region="us-gov-west-1"), options={"role": "r"})))
-    assert gov.role.startswith("arn:aws-us-gov:iam::")
+PARTITIONS = {
+    "cn-north-1": ("aws-cn", "amazonaws.com.cn", "console.amazonaws.cn"),
+    "eusc-de-east-1": ("aws-eusc", "amazonaws.eu", "console.amazonaws-eusc.eu"),
+    "us-gov-west-1": ("aws-us-gov", "amazonaws.com", "console.amazonaws-us-gov.com"),
+    "eu-isoe-west-1": ("aws-iso-e", "cloud.adc-e.uk", ""),
+}
+
+
+@pytest.mark.parametrize("region", PARTITIONS)
+def test_other_partitions_have_other_names(region: str) -> None:
+    name, domain, console = PARTITIONS[region]
+    plan = planned(replace(NOWHERE, region=region), options={"role": "r"})
+    assert plan.settings.role == f"arn:{name}:iam::${{ACCOUNT}}:role/r"
+    assert plan.settings.repository == f"${{ACCOUNT}}.dkr.ecr.{region}.{domain}/distrain"
+    assert codes(plan) == []
+    links = SageMakerService(plan.spec(), {}).links("job")
+    assert bool(links) == bool(console)
+    assert all(link.startswith(f"https://{region}.{console}/") for link in links.values())
+
+
+def test_a_region_that_botocore_does_not_know_may_be_new() -> None:
+    typo = planned(replace(NOWHERE, region="us-est-1"))
+    (found,) = typo.findings
+    assert (found.code, str(found.severity)) == ("sagemaker.unknown-region", "warning")
+    assert found.message.endswith("; did you mean us-west-1 or us-east-1?")
+    assert codes(planned(replace(NOWHERE, region="us-west-2"))) == []
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:

@@ -17,6 +17,7 @@ from distrain_nb.backends.sagemaker.metrics import Metrics
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, SOURCE, filled
 from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.plan import SageMakerSpec
+from distrain_nb.backends.sagemaker.regions import partition_of
 from distrain_nb.image import Recipe, build
 
 if TYPE_CHECKING:
@@ -69,10 +70,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
         self._jobs.stop(job)
 
     def links(self, job: str) -> Mapping[str, str]:
-        """The job, its log and its folders in the console."""
+        """The job, its log and its folders in the console; none where it isn't public."""
         region = self.spec.region
-        domain = "amazonaws.cn" if region.startswith("cn-") else "aws.amazon.com"
-        console = f"https://{region}.console.{domain}"
+        domain = partition_of(region).console
+        if not domain:
+            return {}
+        console = f"https://{region}.{domain}"
         folder = f"{console}/s3/buckets/{self._bucket}?region={region}&prefix={self._folder}"
         group = GROUP.replace("/", "$252F")
         streams = f"$3FlogStreamNameFilter$3D{job}$252F"

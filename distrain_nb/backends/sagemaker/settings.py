@@ -10,10 +10,13 @@ import configparser
 import json
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker.names import ACCOUNT
+from distrain_nb.backends.sagemaker.regions import partition_of, partitions, regions
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -31,8 +34,8 @@ REHEARSED = {
     "role": "arn:aws:iam::123456789012:role/rehearsal",
 }
 
-REGION_FORM = re.compile(r"[a-z]{2,3}(?:-[a-z]+)+-\d+")
-REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.amazonaws\.com[\w.]*/.+")
+REGION_FORM = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
+REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.(?P<domain>[\w.-]+)/.+")
 
 
 @dataclass(frozen=True)
@@ -58,14 +61,15 @@ def settings_of(job: SageMakerJob) -> Settings:
     """The settings that hold for a job. Reads the environment, and AWS's and Studio's files."""
     studio = _studio()
     region = _region(job, studio)
-    partition, domain = _partition(region)
-    home = f"{ACCOUNT}.dkr.ecr.{region}.{domain}/distrain" if region else ""
+    partition = partition_of(region)
+    home = f"{ACCOUNT}.dkr.ecr.{region}.{partition.domain}/distrain" if region else ""
+    arn = f"arn:{partition.name}:iam::{ACCOUNT}:role"
     bucket = _setting(job, "bucket") or (f"sagemaker-{region}-{ACCOUNT}" if region else "")
     role = _setting(job, "role", studio.get("ExecutionRoleArn", ""))
     return Settings(
         region=region,
         bucket=bucket.removeprefix("s3://").strip("/"),
-        role=f"arn:{partition}:iam::{ACCOUNT}:role/{role}" if role and ":" not in role else role,
+        role=f"{arn}/{role}" if role and ":" not in role else role,
         repository=_setting(job, "repository") or home,
     )
 
@@ -78,17 +82,32 @@ def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     elif not REGION_FORM.fullmatch(settings.region):
         message = f"{settings.region!r} is no region of AWS; write one such as --region us-east-1"
         yield _error("region", "region", message)
+    elif regions() and settings.region not in regions():
+        yield _unknown(settings.region)
     if not settings.role:
         yield _error("no-role", "role", "no role is set: " + _ways("role", "my-training-role"))
     if "/" in settings.bucket:
         message = f"{settings.bucket!r} is no bucket of S3: write its name alone, without a path"
         yield _error("bucket", "bucket", message)
-    if settings.repository and not rehearsed and not REPOSITORY_FORM.match(settings.repository):
+    if settings.repository and not rehearsed and not _is_amazon(settings.repository):
         message = (
             f"SageMaker takes images from Amazon ECR only, and {settings.repository} is elsewhere: "
             "write --repository ACCOUNT.dkr.ecr.REGION.amazonaws.com/NAME, or leave it out"
         )
         yield _error("repository", "repository", message)
+
+
+def _unknown(region: str) -> Finding:
+    """It may be new: boto3 would find its way there."""
+    close = " or ".join(get_close_matches(region, sorted(regions()), 2))
+    asking = f"; did you mean {close}?" if close else ""
+    message = f"botocore {version('botocore')} knows of no SageMaker in {region!r}{asking}"
+    return Finding("sagemaker.unknown-region", Severity.WARNING, "region", message)
+
+
+def _is_amazon(repository: str) -> bool:
+    found = REPOSITORY_FORM.match(repository)
+    return found is not None and found["domain"] in {each.domain for each in partitions()}
 
 
 def _error(code: str, where: str, message: str) -> Finding:
@@ -146,13 +165,6 @@ def _studio() -> dict[str, str]:
 def _of_arn(arn: str) -> str:
     parts = arn.split(":")
     return parts[3] if len(parts) > 3 else ""
-
-
-def _partition(region: str) -> tuple[str, str]:
-    """The first part of ARNs in a region, and the domain of its registries."""
-    if region.startswith("cn-"):
-        return "aws-cn", "amazonaws.com.cn"
-    return ("aws-us-gov" if region.startswith("us-gov-") else "aws"), "amazonaws.com"
 
 
 def login_of(environ: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _GOOGLE = re.compile(r".+-docker\.pkg\.dev|(?:.+\.)?gcr\.io")
-_AMAZON = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+_AMAZON = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.(?:com|com\.cn|eu)")
 _HUB_KEYS = ("index.docker.io", "docker.io")
 _IDENTITY_TOKEN = "<token>"  # the user name by which helpers say so
 

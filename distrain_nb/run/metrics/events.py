@@ -1,4 +1,7 @@
-"""The metrics of a run: what a folder of TensorBoard event files has, read as it grows."""
+"""The metrics of a run: what a folder of TensorBoard event files has, read as it grows.
+
+By hand, as TensorBoard's own reader takes sixteen times as long (`benchmarks/README.md`).
+"""
 
 from __future__ import annotations
 

@@ -1,0 +1,69 @@
+"""AWS's regions, and the partitions that they are in, by botocore's own data.
+
+Without botocore, which nothing can be sent without, every region is taken for one of `aws`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.util import find_spec
+from typing import NamedTuple
+
+# The consoles of partitions that have a public one, behind `REGION.`
+_CONSOLES = {
+    "aws": "console.aws.amazon.com",
+    "aws-cn": "console.amazonaws.cn",
+    "aws-eusc": "console.amazonaws-eusc.eu",
+    "aws-us-gov": "console.amazonaws-us-gov.com",
+}
+
+
+class Partition(NamedTuple):
+    """A part of AWS with accounts of its own: its name in ARNs, the domain of its services, the
+    form of its regions' names, and the domain of its console, empty where none is public."""
+
+    name: str
+    domain: str
+    form: str
+    console: str
+
+
+@cache
+def partitions() -> tuple[Partition, ...]:
+    """All that there are, the usual one first."""
+    if find_spec("botocore") is None:
+        return (Partition("aws", "amazonaws.com", ".*", _CONSOLES["aws"]),)
+    from botocore.session import Session
+
+    found = (
+        Partition(
+            each["id"],
+            each["outputs"]["dnsSuffix"],
+            each["regionRegex"],
+            _CONSOLES.get(each["id"], ""),
+        )
+        for each in Session().get_data("partitions")["partitions"]
+    )
+    return tuple(found)
+
+
+def partition_of(region: str) -> Partition:
+    """The one that a region is in; as for botocore, the usual one for what no other claims."""
+    fitting = (each for each in partitions() if re.fullmatch(each.form, region))
+    return next(fitting, partitions()[0])
+
+
+@cache
+def regions() -> frozenset[str]:
+    """Those with SageMaker, as far as the installed botocore knows."""
+    if find_spec("botocore") is None:
+        return frozenset()
+    from botocore.session import Session
+
+    found = Session()
+    return frozenset(
+        name
+        for each in partitions()
+        for name in found.get_available_regions("sagemaker", each.name)
+    )
