@@ -27,7 +27,10 @@ def vertex(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping[st
     from the start. Raises OptionError for faults that can't happen, DistrainError naming what this
     machine lacks.
     """
+    from distrain_nb.program.progress import report
     from distrain_nb.rehearsal.faults import Faults
+
+    report("loading Google's libraries")
     from distrain_nb.rehearsal.vertex_ai.stand_in import stand_in
 
     with stand_in(Faults.parse(faults), buckets) as running:
@@ -43,8 +46,10 @@ def sagemaker(faults: str = "", buckets: Iterable[str] = ()) -> Iterator[Mapping
     start, with the files below `rehearsal/s3/BUCKET` of `DISTRAIN_HOME` as objects. Raises
     OptionError for faults that can't happen, DistrainError naming what this machine lacks.
     """
+    from distrain_nb.program.progress import report
     from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 
+    report("loading AWS's libraries")
     chosen = Faults.parse(faults, SAGEMAKER)
     try:
         from distrain_nb.rehearsal.sagemaker_ai.stand_in import stand_in

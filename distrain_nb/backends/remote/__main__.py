@@ -17,7 +17,9 @@ from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.carrier import carry, give_up
+from distrain_nb.backends.remote.doing import Doing
 from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.program.progress import report, report_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,16 +41,20 @@ def _rehearse(folder: Path, submission: Submission) -> None:
     """Start the services that the submission is for, carry its run, stop them."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _end)
-    stand_in = rehearsal_of(submission.backend)
+    doing = Doing(folder)
     with ExitStack() as stack:
+        stack.enter_context(report_to(doing.hear))
+        report("loading the rehearsal")
         try:
+            stand_in = rehearsal_of(submission.backend)
             services = stand_in(submission.rehearse or "", _buckets(submission.spec))
             endpoints = stack.enter_context(services)
         except Exception as wrong:
             give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
-        carry(folder, endpoints)
+        doing.hand_over()
+        carry(folder, endpoints, doing)
 
 
 def _buckets(request: Mapping[str, Any]) -> set[str]:

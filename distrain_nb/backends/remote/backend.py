@@ -24,7 +24,7 @@ from distrain_nb.worker.files.folder import (
     STATUS_FILE,
     SUBMISSION_FILE,
 )
-from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
+from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status, request_cancel
 from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
@@ -81,7 +81,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         spec = asdict(plan.spec())
         Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
-        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+        phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
+        progress = Progress(phase, since=time.time())
+        Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
         start_carrier(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:

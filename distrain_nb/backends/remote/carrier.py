@@ -31,27 +31,30 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
+    from distrain_nb.backends.remote.doing import Doing
     from distrain_nb.backends.remote.service import Service
 
 _log = logging.getLogger(__name__)
 
 
-def carry(folder: Path, endpoints: Mapping[str, str] | None = None) -> None:
+def carry(
+    folder: Path, endpoints: Mapping[str, str] | None = None, doing: Doing | None = None
+) -> None:
     """Carry the run of that folder to its end, or fetch what was missing when it had ended;
     returns at once if another process does so.
 
-    `endpoints` are those of a rehearsal's services.
+    `endpoints` are those of a rehearsal's services, `doing` is what it says of itself.
     """
     pace = Pace.of(endpoints or {})
     try:
         with alone(folder) as mine:
             if mine:
-                _carry(Carried(folder, pace), endpoints or {})
+                _carry(Carried(folder, pace), endpoints or {}, doing)
     except NoLock as wrong:
         give_up(Carried(folder, pace), wrong, ends_with_us=False)
 
 
-def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
+def _carry(run: Carried, endpoints: Mapping[str, str], doing: Doing | None) -> None:
     if run.over and not run.journal.missing:
         return
     ends_with_us = False
@@ -64,7 +67,7 @@ def _carry(run: Carried, endpoints: Mapping[str, str]) -> None:
         if ends_with_us and not endpoints:
             return  # it went with its stand-in, and is not for the service itself
         backend = cast("AnyRemoteBackend", find(submission.backend))
-        carrier = Carrier(run, submission, backend.service(submission.spec, endpoints))
+        carrier = Carrier(run, submission, backend.service(submission.spec, endpoints), doing)
         carrier.fetch_again() if run.over else carrier.run()
     except Cancelled:
         run.end(State.CANCELLED)
@@ -89,10 +92,13 @@ def give_up(run: Carried, wrong: Exception, ends_with_us: bool) -> None:
 class Carrier:
     """One run on its way, from its code to the service's last word."""
 
-    def __init__(self, run: Carried, submission: Submission, service: Service) -> None:
+    def __init__(
+        self, run: Carried, submission: Submission, service: Service, doing: Doing | None = None
+    ) -> None:
         self._run = run
         self._submission = submission
         self._service = service
+        self._doing = doing
         self._asked = self._linked = False
 
     def run(self) -> None:
@@ -193,5 +199,6 @@ class Carrier:
         status = self._run.status
         if state is not status.state:
             status = status.enter(state)
-        phase = observed.phase or str(state)
-        self._run.put(replace(status, phase=phase, progress=None))
+        step = self._doing.before(state) if self._doing else None
+        phase = step.phase if step else observed.phase or str(state)
+        self._run.put(replace(status, phase=phase, progress=step))

@@ -24,6 +24,7 @@ from distrain_nb.image.base.base import Base, read_base
 from distrain_nb.image.base.entries import BadEntry, name_of, open_layer
 from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.program.progress import ByteCounter, report
 from distrain_nb.rehearsal.engine.tree import extract, make_file, make_folder, white_out
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ class UnpackedImage:
 
 def unpack(image: str) -> UnpackedImage:
     """The image as a folder. Raises ImageError if it can't be read."""
+    report("reading the image")
     where = Reference.parse(image)
     with closing(Registry(where.registry, [f"repository:{where.repository}:pull"])) as registry:
         base = read_base(registry, where, _PLATFORM)
@@ -72,14 +74,18 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
     try:
         if top and len(layers) > 1:
             below = _root(registry, image, layers[:-1], top=0)
+            report("laying out the image")
             shutil.copytree(below, draft, symlinks=True, copy_function=os.link, dirs_exist_ok=True)
             layers = layers[-1:]
         for layer in layers:
-            _apply(registry, image.reference.repository, layer, draft)
+            number = image.manifest.layers.index(layer) + 1
+            phase = f"unpacking layer {number} of {len(image.manifest.layers)}"
+            _apply(registry, image.reference.repository, layer, draft, phase)
         for name in MOUNT_POINTS:
             make_folder(draft, name)
         for name in MOUNTED_FILES:
             make_file(draft, name)
+        report("writing the image to disk")
         draft.chmod(0o755)
         os.sync()  # a root that is there is whole, after a power cut too
         draft.rename(root)
@@ -92,12 +98,18 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
     return root
 
 
-def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path) -> None:
+def _apply(registry: Registry, repository: str, layer: Descriptor, root: Path, phase: str) -> None:
     if layer.media_type.endswith("zstd"):
         raise ImageError(f"{layer.digest} is compressed with zstd, which only Docker reads here.")
     blob = RegistryBlob(registry, repository, layer.digest, layer.size)
-    pieces = blob.chunks()
+    pieces = _counted(blob.chunks(), ByteCounter(phase, layer.size))
     lay(gunzipped(pieces) if layer.media_type.endswith("gzip") else pieces, root)
+
+
+def _counted(pieces: Iterable[bytes], counter: ByteCounter) -> Iterator[bytes]:
+    for piece in pieces:
+        counter.add(len(piece))
+        yield piece
 
 
 def lay(archive: Iterator[bytes], root: Path) -> None:

@@ -7,9 +7,11 @@ import tarfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.sagemaker_ai.channels import FILE_MODES, channels, download
 from distrain_nb.rehearsal.sagemaker_ai.hosts import HostDisk, hosts, place_of
 from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 class JobContext:
     """What jobs run on and reach; `s3_port` is where S3 listens.
 
-    A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL.
+    A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL. Steps of jobs are
+    reported in the context `steps`.
     """
 
     engine: Engine
@@ -41,6 +44,7 @@ class JobContext:
     s3_port: int
     folder: Path
     grace: float = 120.0
+    steps: Context = field(default_factory=copy_context)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,7 @@ class Attempt:
         store = f"http://127.0.0.1:{self._context.s3_port}"
         create_secrets(self._job.request, store, self._job.region)
         for machine in self._machines:
+            report(f"bringing the data of {machine.host.name}")
             machine.lay_out(self._job.request, self._network.interface)
             self._download_data(machine)
             checkpoints = self._synced_folder(machine, "CheckpointConfig", "S3Uri", "")
@@ -127,6 +132,7 @@ class Attempt:
         s3 = self._network.reach(self._context.s3_port)
         for machine in self._machines:
             name = machine.host.name
+            report(f"starting {name}")
             stream = self._context.streams.open(
                 self._job.region, f"{self._job.name}/{name}-{time.time_ns() // 1_000_000}"
             )

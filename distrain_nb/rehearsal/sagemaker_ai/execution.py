@@ -43,7 +43,10 @@ class TrainingJobExecution:
         self._created = time.monotonic()
         self._trained = 0.0
         self._interruptions = list(context.faults.preemptions)
-        self._thread = threading.Thread(target=self._run, name=job.name, daemon=True)
+        steps = context.steps.copy()
+        self._thread = threading.Thread(
+            target=steps.run, args=(self._run,), name=job.name, daemon=True
+        )
 
     def start(self) -> None:
         """Begin."""

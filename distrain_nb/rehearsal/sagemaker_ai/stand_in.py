@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.sagemaker_ai.attempt import JobContext
@@ -47,8 +48,11 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
                 )
             )
         )
+        report("looking for what can run images here")
         chosen = engine.choose()
+        report("starting the rehearsal's registry")
         images = stack.enter_context(registry(private_home() / "rehearsal" / "registry"))
+        report("starting the rehearsal's S3")
         kept = stack.enter_context(aws(folder, faults))
         store = ObjectStore(client("s3", kept))
         for name in buckets:
@@ -56,6 +60,7 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
             store.fill(name, private_home() / DATA / name)
         streams = LogStreams(kept, faults.late)
         stack.callback(streams.close)
+        report("starting the rehearsal's SageMaker")
         context = JobContext(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
         jobs = TrainingJobService(context)
         stack.callback(jobs.close)

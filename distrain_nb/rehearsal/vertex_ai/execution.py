@@ -13,6 +13,7 @@ from google.cloud.aiplatform_v1 import types
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Role
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.errors import NO_ACCELERATORS, JobFailed
 from distrain_nb.rehearsal.vertex_ai.entries import SERVICE
 from distrain_nb.rehearsal.vertex_ai.replicas import (
@@ -30,6 +31,7 @@ from distrain_nb.rehearsal.vertex_ai.secret_manager import secret_manager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextvars import Context
 
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults, Preemption
@@ -43,7 +45,8 @@ _LOOK_EVERY_S = 0.2
 
 
 class CustomJobExecution:
-    """`enter` gets each state with the job's name, and what went wrong."""
+    """`enter` gets each state with the job's name, and what went wrong; steps are reported in
+    `context`."""
 
     def __init__(
         self,
@@ -54,8 +57,11 @@ class CustomJobExecution:
         entries: Entries,
         faults: Faults,
         enter: Callable[..., None],
+        context: Context,
     ) -> None:
-        self._thread = threading.Thread(target=self._run, name=job, daemon=True)
+        self._thread = threading.Thread(
+            target=context.run, args=(self._run,), name=job, daemon=True
+        )
         self._job = job
         self._spec = spec
         self._engine = engine
@@ -159,7 +165,9 @@ class CustomJobExecution:
     def _start(self, network: Network, which: Iterable[Member]) -> None:
         cluster = job_cluster(self._job, self._spec, network.addresses)
         folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
-        for member in which:
+        which = list(which)
+        for number, member in enumerate(which, 1):
+            report(f"starting replica {number} of {len(which)}")
             container = replica(self._job, self._spec, member, cluster, folders, self._services)
             running = network.start(container)
             self._running[member.task] = running

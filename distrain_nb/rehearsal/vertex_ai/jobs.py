@@ -8,6 +8,7 @@ import logging
 import re
 import threading
 import time
+from contextvars import copy_context
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ class JobService:
         self._buckets = buckets
         self._entries = entries
         self._faults = faults
+        self._context = copy_context()  # in which the steps of jobs are reported
         self._lost = itertools.count()
         self._jobs: dict[str, types.CustomJob] = {}
         self._executions: dict[str, CustomJobExecution] = {}
@@ -99,6 +101,7 @@ class JobService:
                 self._entries,
                 self._faults,
                 self._enter,
+                self._context.copy(),
             )
             self._executions[job.name] = execution
         execution.start()

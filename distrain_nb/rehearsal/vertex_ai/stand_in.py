@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.vertex_ai.buckets import buckets
@@ -46,11 +47,15 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
         folder = Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-rehearsal-"))
         )
+        report("looking for what can run images here")
         chosen = engine.choose(bare=True)
+        report("starting the rehearsal's registry")
         images = stack.enter_context(registry(kept / "registry"))
+        report("starting the rehearsal's Cloud Storage")
         stored = stack.enter_context(buckets(folder))
         for name in names:
             stored.create(name)
+        report("starting the rehearsal's Vertex AI")
         entries = Entries(faults)
         jobs = JobService(chosen, stored, entries, faults)
         services = (job_service(jobs), pipeline_service(PipelineService(jobs)))
