@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 MAGICS = ("%%distrain", "%distrain")
 CONTINUED = "\\"
+_CONTINUED = re.compile(r"\\[ \t]*(?:\n[ \t]*|\Z)")
+# None of them begins a line of Python, save for a name with signs before it.
+_OPTION = re.compile(r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)")
 
 
 def add_line(line: str) -> Fix[str]:
@@ -77,12 +80,28 @@ def write_name(name: str, instead: str) -> Fix[str]:
 
 
 def head_lines(text: str) -> int:
-    """How many lines the magic's own is, with those that continue it; 0 where there is none."""
+    """How many lines the magic's own is, with those that it goes on in: after a backslash at a
+    line's end, and lines that begin with an option; 0 where there is none."""
     lines = text.split("\n")
     at = next((n for n, line in enumerate(lines) if line.lstrip().startswith(MAGICS)), -1) + 1
-    while at and lines[at - 1].rstrip().endswith(CONTINUED) and at < len(lines):
+    while 0 < at < len(lines) and _goes_on(lines[at - 1], lines[at]):
         at += 1
     return at
+
+
+def _goes_on(line: str, below: str) -> bool:
+    return line.rstrip().endswith(CONTINUED) or _OPTION.match(below) is not None
+
+
+def head_options(text: str) -> str:
+    """The options of a cell that begins with its magic, on one line."""
+    head, _ = _parted(text)
+    return " ".join(joined(head).partition("distrain")[2].split("\n")).strip()
+
+
+def joined(text: str) -> str:
+    """Without the ends of lines that a backslash continues."""
+    return _CONTINUED.sub(" ", text)
 
 
 def _parted(text: str) -> tuple[str, str]:

@@ -11,10 +11,10 @@ from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
-from distrain_nb.repairs import with_option
+from distrain_nb.repairs import joined, with_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from distrain_nb.layout.layout import Layout
 
@@ -25,6 +25,7 @@ _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 _DURATION = re.compile(r"(?:\d+[dhms])+")
+_WIDTH = 79
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 def split(text: str) -> dict[str, object]:
     """The options of a line by their fields. Raises OptionError for what is not a layout option."""
     found: dict[str, object] = {}
-    words = iter(_words(text))
+    words = iter(_words(joined(text)))
     for word in words:
         name, equals, value = word.partition("=")
         if word == "--spot":
@@ -151,7 +152,14 @@ def split(text: str) -> dict[str, object]:
 
 def line(layout: Layout) -> str:
     """The layout as the magic's options; `split` and `changed` read it back."""
-    return " ".join(_printed(layout))
+    return " ".join(printed(layout))
+
+
+def heading(options: Iterable[str]) -> str:
+    """The head of a cell with these options, one on each line where a single line is too long."""
+    words = ["%%distrain", *options]
+    whole = " ".join(words)
+    return whole if len(whole) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
 
 
 def texts(layout: Layout) -> dict[str, str]:
@@ -181,22 +189,24 @@ def _retold(before: dict[str, str], after: dict[str, str]) -> Callable[[str], st
             value = after.get(option.field, "")
             if value != before.get(option.field, ""):
                 names = list(filter(None, (option.name, option.flag)))
-                text = with_option(text, names, f"{names[-1]} {_quoted(value)}" if value else "")
+                text = with_option(text, names, f"{names[-1]} {quoted(value)}" if value else "")
         return text
 
     return apply
 
 
-def _printed(layout: Layout) -> Iterator[str]:
+def printed(layout: Layout) -> Iterator[str]:
+    """The options of a layout, each with its value."""
     for field, text in texts(layout).items():
         option = _BY_FIELD[field]
         if field == "scheduling" and text == "SPOT":
             yield "--spot"
         else:
-            yield f"{option.flag or option.name} {_quoted(text)}"
+            yield f"{option.flag or option.name} {quoted(text)}"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A word as the magic reads it."""
     return text if _PLAIN.fullmatch(text) else shlex.quote(text)
 
 

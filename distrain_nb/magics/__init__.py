@@ -11,6 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.problems import problems_shown
 from distrain_nb.magics.warming import after_cell, before_cell
+from distrain_nb.repairs import head_options
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -30,11 +31,11 @@ class DistrainMagics(Magics):  # type: ignore[misc]
 
 
 def _done(line: str, cell: str | None, shell: InteractiveShell) -> Any:
-    words = _words(line)
     if cell is None:
         from distrain_nb.magics.lines import run_line
 
-        return run_line(words, shell)
+        return run_line(_words(line), shell)
+    words = _words(head_options(f"%%distrain {line}\n{cell}"))
     if words[:1] != ["image"]:
         before_cell(words, cell)
     from distrain_nb.magics.cell import run_cell, source_of

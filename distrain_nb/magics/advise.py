@@ -15,6 +15,7 @@ from distrain_nb.layout.case import Case, case_of
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.program.advice import findings, findings_in
 from distrain_nb.program.notebook.shell import notebook_of
+from distrain_nb.repairs import head_lines
 
 if TYPE_CHECKING:
     import argparse
@@ -97,12 +98,16 @@ def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[
         cell = next((cell for cell in reversed(here.cells) if _is_ours(cell)), None)
         if cell is None:
             return "", ()
-    program = api.program(api.Source(cell, here, first_line=2 if _is_ours(cell) else 1))
+    program = api.program(api.Source(cell, here, first_line=_first_line(cell)))
     return cell.label, findings_in(program.main, program.segments)
 
 
 def _is_ours(cell: Cell) -> bool:
     return cell.source.startswith("%%distrain")
+
+
+def _first_line(cell: Cell) -> int:
+    return head_lines(cell.source) + 1 if _is_ours(cell) else 1
 
 
 def _text(path: Path) -> str:

@@ -16,6 +16,7 @@ from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.shell import label, notebook_of
 from distrain_nb.program.progress import report_to
+from distrain_nb.repairs import head_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -72,7 +73,8 @@ def _long_work_shown() -> Iterator[None]:
 def source_of(line: str, cell: str, shell: InteractiveShell) -> api.Source:
     """The cell that is running, in its notebook."""
     name = label(len(shell.history_manager.input_hist_raw) - 1)
-    return api.Source(Cell(name, f"%%distrain {line}\n{cell}"), notebook_of(shell), first_line=2)
+    text = f"%%distrain {line}\n{cell}"
+    return api.Source(Cell(name, text), notebook_of(shell), first_line=head_lines(text) + 1)
 
 
 def watch(run: Run, waits: bool) -> None:

@@ -19,7 +19,7 @@ from distrain_nb.layout.formats.sagemaker import (
 )
 from distrain_nb.layout.formats.vertex import custom_job_spec, worker_pool_specs
 from distrain_nb.layout.layout import Layout
-from distrain_nb.layout.options import texts
+from distrain_nb.layout.options import heading, printed, texts
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.yamls import data_yaml
@@ -125,13 +125,13 @@ EXPORTS: tuple[Export, ...] = (
         "options",
         "%%distrain",
         ("local", "vertex", "sagemaker"),
-        lambda it: f"%%distrain {it}\n",
+        lambda it: heading(printed(it)) + "\n",
     ),
     Export(
         "successor",
         "%%distrain, the same on Vertex AI",
         ("ai-platform",),
-        lambda it: f"%%distrain {on_vertex(it)}\n",
+        lambda it: heading(printed(on_vertex(it))) + "\n",
     ),
     Export(
         "yaml",
