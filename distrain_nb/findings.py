@@ -37,7 +37,8 @@ class Finding:
 
     `code` is stable and can be searched for; `where` names the place as the user wrote it
     (`primary.accelerator_count`, `line 4`); `message` is a plain sentence that names the value
-    and what is allowed; `fixes` are ranked, the smallest change first.
+    and what is allowed; `fixes` are ranked, the smallest change first; `also` are other places
+    where the very same is wrong, which the fixes put right too.
     """
 
     code: str
@@ -45,14 +46,20 @@ class Finding:
     where: str
     message: str
     fixes: tuple[Fix[Any], ...] = ()
+    also: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """All the places; empty for a finding that has none."""
+        return (self.where, *self.also) if self.where else ()
 
     def __str__(self) -> str:
         return f"{self.severity}: {self.described}"
 
     @property
     def described(self) -> str:
-        """The place, what is wrong there, and the code to search for."""
-        place = f"{self.where}: " if self.where else ""
+        """The places, what is wrong there, and the code to search for."""
+        place = f"{', '.join(self.places)}: " if self.where else ""
         return f"{place}{self.message}{f' [{self.code}]' if self.code else ''}"
 
 

@@ -14,6 +14,7 @@ from distrain_nb.layout import Layout, Pool
 from distrain_nb.layout.catalog import Catalog, current
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules import RULES, check, engine
+from distrain_nb.layout.rules.change import change
 from distrain_nb.layout.rules.engine import Problem, rules_for, verdict
 
 CATALOG = current()
@@ -365,6 +366,52 @@ def test_the_smallest_change_comes_first() -> None:
     assert finding.where == "workers.accelerator_count"
     assert [fix.label for fix in finding.fixes][:2] == ["Use 4 x V100", "Use 8 x V100"]
     assert "n1-highmem-32 takes 4 or 8" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("changes", "last"),
+    [
+        ({"workers.replicas": -3}, "Remove the workers"),
+        ({"workers.accelerator_count": 3}, "Remove the accelerator from the workers"),
+        ({"workers.accelerator": None}, "Ask for no accelerators"),
+    ],
+)
+def test_what_was_asked_for_is_given_up_last(changes: dict[str, object], last: str) -> None:
+    bad = DOCUMENTS_JOB.edited(changes)
+    offered = [[fix.label for fix in f.fixes] for f in check(bad) if len(f.fixes) > 1]
+    assert offered
+    for labels in offered:
+        assert labels[-1] == last
+
+
+@examples
+@given(layouts())
+def test_repairs_that_lose_something_come_after_those_that_do_not(layout: Layout) -> None:
+    before = resolve(layout)
+    for finding in check(layout):
+        lost = [change(before, resolve(fix.apply(layout))).lost for fix in finding.fixes]
+        assert lost == sorted(lost)
+
+
+def test_the_same_with_several_pools_is_one_finding() -> None:
+    bad = DOCUMENTS_JOB.edited({"primary.accelerator_count": 3, "workers.accelerator_count": 3})
+    (finding,) = errors(check(bad))
+    assert finding.places == ("primary.accelerator_count", "workers.accelerator_count")
+    assert str(finding).startswith(
+        f"error accelerator-count: {', '.join(finding.places)}: 3 x V100"
+    )
+    best, last = finding.fixes
+    assert best.label == "Use 8 x V100"
+    assert best.apply(bad) == DOCUMENTS_JOB
+    assert last.label == "Remove the accelerator from the primary and the workers"
+    assert {pool.accelerator for _, pool in last.apply(bad).pools()} == {None}
+
+
+def test_findings_whose_repairs_differ_stay_apart() -> None:
+    bad = Layout.of("vertex", primary="n1-standard-4+1*K80", workers="n1-highmem-96+8*K80")
+    found = [f for f in check(bad) if f.code == "accelerator-retired"]
+    assert [f.places for f in found] == [("primary.accelerator",), ("workers.accelerator",)]
+    assert all(f.fixes for f in found)
 
 
 def test_a_typo_is_put_right() -> None:

@@ -23,7 +23,7 @@ from distrain_nb.layout.rules import (  # noqa: F401
     scheduling,
     tpu,
 )
-from distrain_nb.layout.rules.engine import RULES, Edit, Rule, Trials, finding, verdict
+from distrain_nb.layout.rules.engine import RULES, Edit, Rule, Trials, finding, grouped, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,11 +41,11 @@ def check(
     """Everything that is wrong with a layout, errors first, each with the repairs that work.
 
     `channels` are the names of the job's inputs, which SageMaker limits; `framework` is the one
-    that its program imports. Whatever the layout
-    holds, nothing is raised.
+    that its program imports. What is wrong in the same way with several pools is one finding.
+    Whatever the layout holds, nothing is raised.
     """
     job = resolve(layout, channels, implied=framework)
     problems = tuple(verdict(job))
     trials = Trials(job, problems)
-    found = (finding(trials, rule, problem) for rule, problem in problems)
+    found = (finding(trials, rule, alike) for rule, alike in grouped(problems))
     return tuple(sorted(found, key=lambda one: _ORDER.index(one.severity)))

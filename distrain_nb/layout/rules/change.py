@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from distrain_nb.layout.layout import Layout
+from distrain_nb.layout.pool import Pool
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.layout.resolved import ResolvedLayout
 
 
 class Change(NamedTuple):
     """The difference between two layouts; smaller is better, the first fields count most.
 
+    `lost` counts what was asked for and is gone: pools, their accelerators, choices for the whole
+    job. A pool that turns into another is not lost.
     Machines and accelerators are counted by type over the whole job, so that moving a replica from
     one pool to another changes none of them. vCPUs stand for money; beside a machine that no table
     has, neither they nor the bandwidth tell anything.
     """
 
+    lost: int
     machines: int
     accelerators: int
     vcpu: int
@@ -29,15 +37,23 @@ def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
     """How much changes between two layouts."""
     sized = all(resolved.known for resolved in before.pools)
     return Change(
+        max(0, _asked(before) - _asked(after)),
         _apart(_machines(before), _machines(after)),
         _apart(_accelerators(before), _accelerators(after)),
         abs(_vcpu(before) - _vcpu(after)) if sized else 0,
         abs(_bandwidth(before) - _bandwidth(after)) if sized else 0,
-        sum(
-            getattr(before.layout, field.name) != getattr(after.layout, field.name)
-            for field in fields(before.layout)
-        ),
+        sum(_differ(before.layout, after.layout)),
     )
+
+
+def _asked(job: ResolvedLayout) -> int:
+    """How many things were chosen: of the whole job, pools, and of each pool besides its size."""
+    pools = [replace(resolved.pool, replicas=1) for resolved in job.pools]
+    return sum(_differ(job.layout, Layout())) + sum(sum(_differ(pool, Pool())) for pool in pools)
+
+
+def _differ(one: Layout | Pool, other: Layout | Pool) -> Iterator[bool]:
+    return (getattr(one, it.name) != getattr(other, it.name) for it in fields(one))
 
 
 def _apart(before: Counter[str | None], after: Counter[str | None]) -> int:

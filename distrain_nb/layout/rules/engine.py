@@ -7,6 +7,7 @@ tried.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,7 +18,7 @@ from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from distrain_nb.layout.layout import Layout
     from distrain_nb.layout.pool import Role
@@ -116,6 +117,22 @@ def verdict(job: ResolvedLayout) -> Iterator[tuple[Rule, Problem]]:
             yield found, problem
 
 
+def grouped(
+    problems: Iterable[tuple[Rule, Problem]],
+) -> Iterator[tuple[Rule, list[Problem]]]:
+    """The problems, those together that are the same with several pools and have repairs in
+    common."""
+    groups: dict[tuple[str, str, str], tuple[Rule, list[Problem]]] = {}
+    for found, problem in problems:
+        key = found.code, problem.message, problem.where.partition(".")[2]
+        groups.setdefault(key, (found, []))[1].append(problem)
+    for found, alike in groups.values():
+        if len(alike) == 1 or any(True for _ in _together(alike)):
+            yield found, alike
+        else:
+            yield from ((found, [one]) for one in alike)
+
+
 class Trials:
     """What a job's repairs lead to, each layout looked at once though several lead to it."""
 
@@ -149,10 +166,35 @@ class Trial(NamedTuple):
     change: Change
 
 
-def finding(trials: Trials, found: Rule, problem: Problem) -> Finding:
-    """The problem with those of its repairs that work, ranked."""
-    fixes = _tried(trials, (found.code, problem.where), problem.repairs())
-    return Finding(found.code, found.severity, problem.where, problem.message, fixes)
+def finding(trials: Trials, found: Rule, problems: Sequence[Problem]) -> Finding:
+    """What is wrong in the same words at one or more places, with those of the repairs of all of
+    them that work, ranked."""
+    first, *others = problems
+    marks = {(found.code, problem.where) for problem in problems}
+    fixes = _tried(trials, marks, _together(problems))
+    also = tuple(problem.where for problem in others)
+    return Finding(found.code, found.severity, first.where, first.message, fixes, also)
+
+
+def _together(problems: Sequence[Problem]) -> Iterator[Repair]:
+    """The repairs that the problems have in common, each for the pools of all of them."""
+    roles = [problem.where.partition(".")[0] for problem in problems]
+    first, *others = (
+        {_apart(one, role): one for one in problem.repairs()}
+        for problem, role in zip(problems, roles, strict=True)
+    )
+    named = f"the {', '.join(roles[:-1])} and the {roles[-1]}" if others else f"the {roles[0]}"
+    for key, one in first.items():
+        if all(key in other for other in others):
+            edits = [one.edit, *(other[key].edit for other in others)]
+            changes = tuple(dict(pair for edit in edits for pair in edit.changes).items())
+            yield Repair(one.label.replace(f"the {roles[0]}", named), Edit(changes))
+
+
+def _apart(one: Repair, role: str) -> tuple[str, frozenset[tuple[str, Any]]]:
+    """What a repair is, whichever pool it is for."""
+    changes = ((re.sub(rf"^{role}\b", "", path), value) for path, value in one.edit.changes)
+    return one.label.replace(f"the {role}", "the pool"), frozenset(changes)
 
 
 def _marks(
@@ -166,16 +208,18 @@ def _marks(
 
 
 def _tried(
-    trials: Trials, mark: tuple[str, str], repairs: Iterable[Repair]
+    trials: Trials, marks: set[tuple[str, str]], repairs: Iterable[Repair]
 ) -> tuple[Fix[Layout], ...]:
-    """The repairs after which the problem is gone: without new errors first, then the smallest."""
-    ranked: dict[Layout, tuple[tuple[int, Change, int], Repair]] = {}
+    """The repairs after which the problem is gone: those first that lose nothing that was asked
+    for, then those without new errors, then the smallest."""
+    ranked: dict[Layout, tuple[tuple[int, int, Change, int], Repair]] = {}
     for number, candidate in enumerate(repairs):
         repaired = candidate.edit(trials.start)
         if repaired in ranked or repaired == trials.start:
             continue
         trial = trials.of(repaired)
-        if mark not in trial.left:
-            ranked[repaired] = (trial.fresh, trial.change, number), candidate
+        if marks.isdisjoint(trial.left):
+            rank = trial.change.lost, trial.fresh, trial.change, number
+            ranked[repaired] = rank, candidate
     best = sorted(ranked.values(), key=lambda pair: pair[0])
     return tuple(Fix(candidate.label, candidate.edit) for _, candidate in best[:MOST_FIXES])

@@ -118,12 +118,14 @@ def replicas_positive(job: ResolvedLayout) -> Iterator[Problem]:
                 resolved.where("replicas"),
                 f"The {resolved.role} pool has {resolved.pool.replicas} replicas; it needs 1 or "
                 "more.",
-                partial(_replicas, resolved.role),
+                partial(_replicas, resolved.role, -resolved.pool.replicas),
             )
 
 
-def _replicas(role: Role) -> Iterator[Repair]:
+def _replicas(role: Role, meant: int) -> Iterator[Repair]:
     yield repair(f"Give the {role} one replica", **at(role, replicas=1))
+    if meant > 1 and role is not Role.PRIMARY:
+        yield repair(f"Give the {role} {meant} replicas", **at(role, replicas=meant))
     yield repair(f"Remove the {role}", **{role.value: None})
 
 
