@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
+from distrain_nb.layout.machine_words import machine_words
 from distrain_nb.layout.options import LAUNCHERS, PLACES
+from distrain_nb.layout.preference import accelerator_rank, machine_rank
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules.machines import machines_of
 from distrain_nb.layout.rules.positions import ROLES
@@ -24,11 +26,17 @@ _SINGLE, _POD = 8, 32
 
 @dataclass(frozen=True)
 class Choice:
-    """A value that a field can take, how a list shows it, and whether the rest lets it fit."""
+    """A value that a field can take, how a list shows it, and whether the rest lets it fit.
+
+    `has` and `takes` are words that a search finds it by, besides its label: what it comes with,
+    such as `8gpu`, `80gb` for each of its GPUs and `cheap`, and what can be added to it.
+    """
 
     value: str | int | None
     label: str
     fits: bool = True
+    has: str = ""
+    takes: str = ""
 
 
 def roles(place: str) -> tuple[Role, ...]:
@@ -52,29 +60,13 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
 
 
 def _machines(layout: Layout, pool: Pool) -> Iterator[Choice]:
-    here = takers(current(), layout.on).get(pool.accelerator or "") if _google(layout) else None
-    for name in machines_of(current(), layout.on) if layout.on != "local" else ():
-        fits = here is None or pool.accelerator_count in here.get(name, ())
-        yield Choice(name, f"{name} · {_size(name)}", fits)
-
-
-def _size(machine: str) -> str:
     catalog = current()
-    legacy = catalog.legacy_machines.get(machine)
-    if legacy:
-        if legacy.accelerator:
-            return f"{legacy.accelerator_count} × {short_name(legacy.accelerator)}"
-        about = legacy.approx_machine_type
-        return f"about {about}" if about else "size not published"
-    instance = catalog.instances.get(machine)
-    row = instance or catalog.machines[machine]
-    parts = [
-        f"{row.vcpu} vCPU" if row.vcpu else "",
-        f"{row.memory_gb:g} GB" if row.memory_gb else "",
-    ]
-    if instance and instance.gpu_count:
-        parts.append(f"{instance.gpu_count} × {instance.gpu_name}")
-    return ", ".join(filter(None, parts)) or "size not published"
+    here = takers(catalog, layout.on).get(pool.accelerator or "") if _google(layout) else None
+    offered = machines_of(catalog, layout.on) if layout.on != "local" else ()
+    for name in sorted(offered, key=lambda name: machine_rank(catalog, name)):
+        fits = here is None or pool.accelerator_count in here.get(name, ())
+        words = machine_words(catalog, layout.on, name)
+        yield Choice(name, f"{name} · {words.shown}", fits, words.has, words.takes)
 
 
 def _accelerators(layout: Layout, pool: Pool) -> Iterator[Choice]:
@@ -82,8 +74,10 @@ def _accelerators(layout: Layout, pool: Pool) -> Iterator[Choice]:
         return
     fitting = _takes(layout, pool.machine)
     yield Choice(None, "none", not _required(pool.machine))
-    for name in dict.fromkeys([*takers(current(), layout.on), *fitting]):
-        yield Choice(name, short_name(name), name in fitting)
+    for name in sorted({*takers(current(), layout.on), *fitting}, key=accelerator_rank):
+        row = current().accelerators.get(name)
+        size = f" · {row.memory_gb:g} GB" if row and row.memory_gb else ""
+        yield Choice(name, f"{short_name(name)}{size}", name in fitting)
 
 
 def _counts(layout: Layout, pool: Pool) -> Iterator[Choice]:

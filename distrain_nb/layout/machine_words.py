@@ -1,0 +1,96 @@
+"""What lists say of a machine, and the words that a search finds it by."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import bandwidth, counts
+from distrain_nb.layout.preference import accelerator_rank, is_cheap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.catalog.tables import Catalog
+
+
+class MachineWords(NamedTuple):
+    """A machine in a list: what is shown of it, and words for what it has and what it takes."""
+
+    shown: str
+    has: str
+    takes: str
+
+
+class _Accelerators(NamedTuple):
+    """Those that come with a machine; `name` is the API's where there is one."""
+
+    number: int
+    name: str
+    memory_gb: float | None
+    kind: str = "gpu"
+
+
+@lru_cache(maxsize=1024)
+def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
+    """What is known of a machine type where it is to be used."""
+    had = _had(catalog, machine)
+    added = {} if had else counts(catalog, place).get(machine, {})
+    names = sorted(added, key=accelerator_rank)
+    shown = [*_shown(had), *_size(catalog, machine, had)]
+    if names:
+        shown.append(f"takes {', '.join(map(short_name, names))}")
+    has = [f"{had.number}{had.kind}", *_memory(had.memory_gb)] if had else []
+    takes = [f"{count}gpu" for name in names for count in added[name]]
+    for name in names:
+        takes += [short_name(name).lower(), *_memory(catalog.accelerators[name].memory_gb)]
+    return MachineWords(
+        ", ".join(shown) or "size not published",
+        " ".join([*has, *(["cheap"] if is_cheap(catalog, machine) else [])]),
+        " ".join(dict.fromkeys(takes)),
+    )
+
+
+def _had(catalog: Catalog, machine: str) -> _Accelerators | None:
+    row, instance = catalog.machines.get(machine), catalog.instances.get(machine)
+    legacy = catalog.legacy_machines.get(machine)
+    if row and row.builtin_accelerator:
+        known = catalog.accelerators[row.builtin_accelerator]
+        count = row.builtin_accelerator_count or 0
+        return _Accelerators(count, known.accelerator, known.memory_gb, known.kind)
+    if instance and instance.gpu_count:
+        return _Accelerators(instance.gpu_count, instance.gpu_name, instance.gpu_memory_gb)
+    if instance and instance.neuron_count:
+        memory = instance.neuron_memory_gb
+        return _Accelerators(instance.neuron_count, instance.neuron_name, memory, "neuron")
+    if legacy and legacy.accelerator:
+        return _Accelerators(legacy.accelerator_count or 0, legacy.accelerator, None)
+    return None
+
+
+def _shown(had: _Accelerators | None) -> Iterator[str]:
+    if had:
+        memory = f" ({had.memory_gb:.0f} GB)" if had.memory_gb else ""
+        yield f"{had.number} × {short_name(had.name)}{memory}"
+
+
+def _memory(memory_gb: float | None) -> list[str]:
+    return [f"{memory_gb:.0f}gb"] if memory_gb else []
+
+
+def _size(catalog: Catalog, machine: str, had: _Accelerators | None) -> Iterator[str]:
+    legacy = catalog.legacy_machines.get(machine)
+    if legacy:
+        if legacy.approx_machine_type:
+            yield f"about {legacy.approx_machine_type}"
+        return
+    instance = catalog.instances.get(machine)
+    row = instance or catalog.machines[machine]
+    if row.vcpu:
+        yield f"{row.vcpu} vCPU"
+    if row.memory_gb:
+        yield f"{row.memory_gb:,g} {'GiB' if instance else 'GB'}"
+    gbps = bandwidth(catalog, machine, had.name if had else None, had.number if had else 0)
+    if gbps:
+        yield f"{gbps:,g} Gbit/s"
