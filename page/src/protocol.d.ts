@@ -178,8 +178,7 @@ export interface Histograms {
 
 export interface Finding {
   code: string;
-  where: string;
-  label: string;
+  places: [path: string, label: string][];
   severity: "error" | "warning" | "info";
   message: string;
   fixes: string[];
@@ -204,7 +203,7 @@ export interface PoolView {
   removable: boolean;
 }
 
-export type Option = [value: string, detail: string, fits: boolean];
+export type Option = [value: string, detail: string, fits: boolean, has?: string, takes?: string];
 
 export interface FormView {
   places: [place: string, title: string][];
@@ -220,8 +219,11 @@ export interface FormView {
   traffic: string[][];
   gradient: string;
   exports: [name: string, title: string, text: string, lost?: string][];
+  cell: string;
+  rehearsal: string;
   undo: boolean;
   redo: boolean;
+  repaired: { label?: string; beside?: string };
 }
 
 export interface Files {

@@ -46,6 +46,7 @@ TOO_WIDE = """() => [...document.querySelectorAll(".dn-form, .dn-form *")]
     .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
     .filter((it) => !it.matches("input, .dn-unseen, .dn-row label, svg *"))
     .map((it) => it.className + ": " + it.textContent.slice(0, 60))"""
+CODE = "import torch"
 OPEN = Callable[..., OpenNotebook]
 
 
@@ -129,6 +130,19 @@ def build_by_keyboard(page: Page) -> None:
     expect(verdict(page)).to_have_text("Everything fits")
 
 
+def new_cell(opened: OpenNotebook, button: str) -> str:
+    """Press a button that writes a cell below the form's, type there, and give what it has then."""
+    page, written = opened.page, len(opened.save()["cells"]) + 1
+    form(page).get_by_role("button", name=button).press("Enter")
+    page.wait_for_function(
+        """(count) => document.querySelectorAll(".jp-Notebook .jp-CodeCell").length === count
+            && document.activeElement.matches(".jp-CodeCell .cm-content")""",
+        arg=written,
+    )
+    page.keyboard.insert_text(CODE)
+    return "".join(opened.save()["cells"][2]["source"])
+
+
 def test_the_documents_job_by_keyboard(
     notebook: OPEN, lab: Lab, clipboard: Callable[[], str]
 ) -> None:
@@ -151,14 +165,16 @@ def test_the_documents_job_by_keyboard(
         assert clipboard() == text
     assert {"options", "yaml", "vertex-json", "vertex-yaml", "vertex-gcloud"} <= set(wanted)
 
+    assert new_cell(opened, "Put in a new cell") == wanted["options"] + CODE
+    assert new_cell(opened, "Rehearse here") == (
+        wanted["options"].rstrip() + " \\\n    --rehearse\n" + CODE
+    )
     form(page).get_by_label("Layout", exact=True).fill("five")
     page.keyboard.press("Enter")
     expect(form(page).locator(".dn-note-of-files")).to_contain_text("--layout five")
     assert load("five", lab.folder / "layouts") == FIVE
-
-    form(page).get_by_role("button", name="Put in a new cell").click()
-    page.wait_for_function("document.querySelectorAll('.jp-Notebook .jp-CodeCell').length === 3")
-    assert "".join(opened.save()["cells"][2]["source"]) == wanted["options"]
+    assert new_cell(opened, "Put in a new cell") == "%%distrain --layout five\n" + CODE
+    assert new_cell(opened, "Rehearse here") == "%%distrain --layout five --rehearse\n" + CODE
 
     opened.reload()
     expect(field(page, "reducers.replicas")).to_have_value("16")
@@ -219,7 +235,68 @@ def test_a_hundred_pools_leave_nothing_behind(notebook: OPEN) -> None:
     expect(printed(page, 2)).to_have_text(printed(page, 1).inner_text())
 
 
-def test_verdicts_come_at_every_keystroke(notebook: OPEN) -> None:
+def test_machines_are_found_by_what_they_have(notebook: OPEN) -> None:
+    opened = notebook("search", starting(FIVE))
+    page, keys = opened.page, opened.page.keyboard
+    opened.run_cell(0)
+    machine = field(page, "workers.machine")
+    machine.focus()
+    keys.type("H100")
+    rows = form(page).get_by_role("option")
+    expect(rows.first).to_contain_text("1 × H100 (80 GB)")
+    # The kernel has answered, and nothing is wrong with what is only being looked for.
+    expect(form(page).locator(".dn-code")).to_contain_text("--workers 4*H100+8*V100")
+    expect(machine).not_to_have_attribute("aria-invalid", "true")
+    expect(verdict(page)).to_have_text("Everything fits")
+    keys.type(" 8 gpu")
+    expect(rows.first).to_contain_text("a3-highgpu-8g")
+    expect(rows.first).to_contain_text("8 × H100 (80 GB), 208 vCPU, 1,872 GB, 1,000 Gbit/s")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    expect(machine).to_have_value("a3-highgpu-8g")
+    note = form(page).locator(".dn-workers .dn-note")
+    expect(note.first).to_contain_text("a3-highgpu-8g does not support V100")
+    machine.fill("n1-nothing")
+    keys.press("Tab")
+    expect(machine).to_have_attribute("aria-invalid", "true")
+    machine.fill("cheap")
+    expect(rows.first).to_contain_text("n1-standard-4")
+
+
+def test_one_repair_for_both_pools_and_the_way_back_beside_it(notebook: OPEN) -> None:
+    three = {"primary.accelerator_count": 3, "workers.accelerator_count": 3}
+    opened = notebook("both", starting(FIVE.edited({**three, "reducers": None})))
+    page = opened.page
+    opened.run_cell(0)
+    counts = [field(page, path) for path in three]
+    expect(verdict(page)).to_have_text("1 error")
+    described = set()
+    for count in counts:
+        expect(count).to_have_attribute("aria-invalid", "true")
+        described.add(count.get_attribute("aria-describedby"))
+    (sentence,) = described
+    expect(page.locator(f"#{sentence}")).to_have_text(
+        "Primary, count · Workers, count: 3 x V100 does not fit; n1-highmem-96 takes 8."
+    )
+    finding = form(page).get_by_role("list", name="Findings").get_by_role("listitem")
+    expect(finding).to_have_count(1)
+    repairs = finding.locator(".dn-repair")
+    expect(repairs).to_have_text(
+        ["Use 8 x V100", "Remove the accelerator from the primary and the workers"]
+    )
+    repairs.first.press("Enter")
+    for count in counts:
+        expect(count).to_have_value("8")
+    expect(counts[0]).to_be_focused()
+    tab_to(page, "Undo: Use 8 x V100")
+    assert page.evaluate("document.activeElement.closest('.dn-primary') !== null")
+    page.keyboard.press("Enter")
+    for count in counts:
+        expect(count).to_have_value("3")
+    expect(form(page).get_by_role("button", name="Undo: Use 8 x V100")).to_have_count(0)
+
+
+def test_verdicts_come_when_the_typing_rests(notebook: OPEN) -> None:
     opened = notebook("fast", starting(FIVE))
     page = opened.page
     opened.run_cell(0)

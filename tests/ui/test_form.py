@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load
+from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
 from distrain_nb.ui.form import Form, form
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
@@ -57,7 +58,7 @@ def test_the_documents_job_is_built_from_what_the_page_sends(built: Form) -> Non
     said(built, do="add", role="reducers")
     assert built.layout == FIVE
     assert built.findings == ()
-    assert built.line == f"%%distrain {FIVE}"
+    assert built.line == exports(FIVE)["options"].rstrip()
     assert built.widget.view["verdict"] == "Everything fits"
     assert built.widget.heard == ["p", 1]
 
@@ -122,6 +123,25 @@ def test_history_does_not_grow_for_ever() -> None:
     assert len(history.past) == MOST_STEPS
 
 
+def test_what_was_repaired_is_told_where_it_was_wrong_until_the_next_step(built: Form) -> None:
+    built.layout = FIVE.edited({"primary.accelerator_count": 3, "workers.accelerator_count": 3})
+    (shown,) = built.widget.view["findings"]
+    (primary, _), (workers, _) = shown["places"]
+    assert (primary, workers) == ("primary.accelerator_count", "workers.accelerator_count")
+    built.repair(shown["code"], primary, shown["fixes"][0])
+    assert built.layout == FIVE
+    assert built.widget.view["repaired"] == {"label": "Use 8 x V100", "beside": "primary"}
+    built.undo()
+    assert built.widget.view["repaired"] == {}
+    built.set("primary.accelerator_count", "8")
+    built.set("workers.accelerator_count", "8")
+    built.set("workers.replicas", "-3")
+    built.repair("replicas-positive", "workers.replicas", "Remove the workers")
+    assert built.widget.view["repaired"] == {"label": "Remove the workers", "beside": ""}
+    built.set("region", "us-central1", group="g")
+    assert built.widget.view["repaired"] == {}
+
+
 def test_python_and_page_see_the_same_layout(built: Form) -> None:
     seen = []
     built.observe(lambda change: seen.append(change["new"]), "layout")
@@ -149,6 +169,29 @@ def test_saved_layouts(built: Form, tmp_path: Path) -> None:
     assert "invalid name" in built.widget.files["note"]
     said(built, do="load", name="missing")
     assert "five" in built.widget.files["note"]
+
+
+def test_a_saved_layout_is_run_by_its_name_until_it_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    built = Form(FIVE)
+    built.save("five")
+    assert built.line == built.widget.view["cell"] == "%%distrain --layout five"
+    assert built.rehearsal == built.widget.view["rehearsal"] == f"{built.line} --rehearse"
+    built.set("workers.replicas", "3")
+    assert "--workers 3*" in built.line
+    built.undo()
+    assert built.line == "%%distrain --layout five"
+    assert form("five").line == "%%distrain --layout five"
+    here = Form(folder=tmp_path)
+    assert here.rehearsal == ""
+    here.save("mine")
+    assert here.line == f"%%distrain --layout {tmp_path / 'mine.yaml'}"
+    old = Form(Layout.of("ai-platform", tier="BASIC_GPU"))
+    old.save("old")
+    assert old.line.startswith("%%distrain --on vertex")
+    assert old.rehearsal == f"{old.line} --rehearse"
 
 
 def test_a_saved_layout_is_opened_by_its_name(
@@ -185,8 +228,8 @@ def test_traffic_is_told_for_the_gradient_that_was_named(built: Form) -> None:
 def test_lists_offer_what_fits_first_and_leave_the_rest_in_sight(built: Form) -> None:
     built.layout = FIVE
     offered = built.widget.options["workers.accelerator"]
-    assert ["V100", "", True] in offered
-    assert ["H100", "", False] in offered
+    assert ["V100", "16 GB", True] in offered
+    assert ["H100", "80 GB", False] in offered
     assert [fits for *_, fits in offered] == sorted((o[2] for o in offered), reverse=True)
     assert [value for value, *_ in built.widget.options["workers.accelerator_count"]] == ["8"]
 

@@ -9,10 +9,13 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from distrain_nb.backends.options import declared
+from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role, load, save, saved
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import exports, left_out, read_any
+from distrain_nb.layout.options import heading, printed, quoted
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of
@@ -54,11 +57,12 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._name = Path(layout).stem if isinstance(layout, str) else ""
         self._replacing = ""
         start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
+        self._kept = (layout, start) if isinstance(layout, str) else None
         self._history = History(Editing(start))
         key = uuid4().hex
         self.widget = FormWidget(
             model_id=key,
-            view=view(self._history, self.gradient_bytes),
+            view=self._view(),
             options=options(start),
             files=self._files(""),
             key=key,
@@ -80,10 +84,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     @property
     def line(self) -> str:
-        """The first line of a cell that runs on this layout, or on its like where its place takes
-        no jobs any more."""
-        layout = on_vertex(self.layout) if self.layout.on == "ai-platform" else self.layout
-        return f"%%distrain {layout}"
+        """The head of a cell that runs on this layout, or on its like where its place takes no
+        jobs any more; by its name where it is saved as it is."""
+        return heading(self._words())
+
+    @property
+    def rehearsal(self) -> str:
+        """The head of a cell that rehearses the same here; empty where nothing can."""
+        place = self._history.now.layout.on
+        on = "vertex" if place == "ai-platform" else place
+        able = (each.name for each in all_backends() if "rehearse" in declared(each.options))
+        return heading([*self._words(), "--rehearse"]) if on in able else ""
 
     def set(self, path: str, text: str, group: str = "") -> None:
         """Type a text into a field, such as `workers.machine`, whether or not it can be read."""
@@ -109,7 +120,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         for finding in self.findings:
             for fix in finding.fixes:
                 if (finding.code, finding.where) == (code, where) and label in ("", fix.label):
-                    self._do(self._history.then(self._history.now.repaired(finding, fix)))
+                    self._do(self._history.repair(finding, fix))
                     return
         raise OptionError(f"there is nothing to repair as {label or code!r} at {where or 'all'}")
 
@@ -128,14 +139,16 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def save(self, name: str) -> Path:
         """Write the layout to `FOLDER/NAME.yaml`, for `--layout NAME`. Raises OptionError."""
         path = save(self.layout, name, self._folder)
-        self._name = name
-        self._tell(f"Saved in {path}; use it as --layout {name}")
+        self._name, self._kept = name, (self._option(name), self.layout)
+        self._show()
+        self._tell(f"Saved in {path}; use it as --layout {self._option(name)}")
         return path
 
     def load(self, name: str) -> None:
         """Go on with a saved layout. Raises OptionError naming those that there are."""
-        self._do(self._history.then(Editing(load(name, self._folder))))
-        self._name = name
+        loaded = load(name, self._folder)
+        self._name, self._kept = name, (self._option(name), loaded)
+        self._do(self._history.then(Editing(loaded)))
         self._tell(f"Loaded {name}")
 
     def paste(self, text: str) -> tuple[Finding, ...]:
@@ -151,7 +164,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return lost
 
     def to_new_cell(self) -> None:
-        """Offer the line as the next cell; from a cell that is running."""
+        """Offer the head as the next cell; from a cell that is running."""
         from IPython import get_ipython
 
         get_ipython().set_next_input(f"{self.line}\n")
@@ -184,8 +197,12 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _show(self) -> None:
         with self.widget.hold_sync():
-            self.widget.view = view(self._history, self.gradient_bytes)
-            self.widget.options = options(self.layout)
+            self.widget.view = self._view()
+            self.widget.options = options(self._history.now.layout)
+
+    def _view(self) -> dict[str, Any]:
+        shown = view(self._history, self.gradient_bytes)
+        return {**shown, "cell": self.line, "rehearsal": self.rehearsal}
 
     def _tell(self, note: str, tone: str = "good") -> None:
         self.widget.files = self._files(note, tone)
@@ -193,6 +210,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _files(self, note: str, tone: str = "good") -> dict[str, Any]:
         names = list(saved(self._folder))
         return {"name": self._name, "saved": names, "note": note, "tone": tone}
+
+    def _words(self) -> list[str]:
+        """The options of a cell."""
+        layout = self._history.now.layout
+        if self._kept and self._kept[1] == layout and layout.on != "ai-platform":
+            return [f"--layout {quoted(self._kept[0])}"]
+        return list(printed(on_vertex(layout) if layout.on == "ai-platform" else layout))
+
+    def _option(self, name: str) -> str:
+        """What `--layout` takes for a layout that is saved here."""
+        return name if str(self._folder) == FOLDER else str(Path(self._folder, f"{name}.yaml"))
 
     def _heard(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
         with self.widget.hold_sync():

@@ -58,7 +58,7 @@ class Editing:
 
     def repaired(self, finding: Finding, fix: Fix[Layout]) -> Editing:
         """After a repair of a finding."""
-        return Editing(fix.apply(self.layout), self._drafts_beside(finding.where))
+        return Editing(fix.apply(self.layout), self._drafts_beside(*finding.places))
 
     def findings(self) -> tuple[Finding, ...]:
         """Everything that is wrong, what can't be read first."""
@@ -69,8 +69,8 @@ class Editing:
         keep: Fix[Layout] = Fix(f"Keep {before}" if before else "Leave it empty", lambda it: it)
         return Finding("field-unreadable", Severity.ERROR, draft.path, draft.why, (keep,))
 
-    def _drafts_beside(self, path: str) -> tuple[Draft, ...]:
-        return tuple(d for d in self.drafts if d.path != path)
+    def _drafts_beside(self, *paths: str) -> tuple[Draft, ...]:
+        return tuple(d for d in self.drafts if d.path not in paths)
 
 
 def _like(layout: Layout, role: Role) -> Pool:
@@ -85,23 +85,38 @@ def _like(layout: Layout, role: Role) -> Pool:
 
 
 @dataclass(frozen=True)
+class Repaired:
+    """What a repair was called, and the places that it was for."""
+
+    label: str
+    places: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class History:
     """What is edited now, what it was before, and what was undone.
 
     Steps with the same `group`, such as the keystrokes in one field, are undone together.
+    `repaired` is there while the last step was a repair.
     """
 
     now: Editing
     past: tuple[Editing, ...] = ()
     future: tuple[Editing, ...] = ()
     group: str = ""
+    repaired: Repaired | None = None
+
+    def repair(self, finding: Finding, fix: Fix[Layout]) -> History:
+        """After a repair of a finding."""
+        after = self.then(self.now.repaired(finding, fix))
+        return replace(after, repaired=Repaired(fix.label, finding.places))
 
     def then(self, step: Editing, group: str = "") -> History:
         """After one more step."""
         if step == self.now:
             return self
         if group and group == self.group:
-            return replace(self, now=step, future=())
+            return replace(self, now=step, future=(), repaired=None)
         return History(step, (*self.past, self.now)[-MOST_STEPS:], (), group)
 
     def undone(self) -> History:

@@ -59,11 +59,24 @@ def view(history: History, gradient_bytes: int) -> dict[str, Any]:
         "exports": list(_exports(layout)),
         "undo": bool(history.past),
         "redo": bool(history.future),
+        "repaired": _repaired(history),
     }
 
 
+def _repaired(history: History) -> dict[str, Any]:
+    """The repair that was just made, and the pool or setting that it stands beside: where it was
+    wrong, if that is still there."""
+    done, there = history.repaired, set(roles_shown(history.now.layout))
+    if done is None:
+        return {}
+    names = [place.partition(".")[0] for place in done.places]
+    kept = [name for name in names if name not in set(Role) or Role(name) in there]
+    return {"label": done.label, "beside": (kept or [""])[0]}
+
+
 def options(layout: Layout) -> dict[str, list[list[Any]]]:
-    """What fits in each field, by its path: value, what else to say of it, whether it fits."""
+    """What fits in each field, by its path: value, what else to say of it, whether it fits, and
+    words that only a search looks at: for what it has, and for what it takes."""
     paths = [field.name for field in settings(layout)]
     for role in roles_shown(layout):
         paths += [f"{role.value}.{field.name}" for field in POOL_FIELDS]
@@ -136,8 +149,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": finding.severity.value,
-        "where": finding.where,
-        "label": label_of(finding.where) if finding.where else "",
+        "places": [[where, label_of(where)] for where in finding.places],
         "message": finding.message,
         "fixes": [fix.label for fix in finding.fixes],
     }
@@ -147,8 +159,10 @@ def _choice(path: str, choice: Choice) -> list[Any]:
     value = "" if choice.value is None else str(choice.value)
     detail = choice.label.removeprefix(value).removeprefix(" · ")
     if path.endswith(".accelerator"):
-        value, detail = ("", choice.label) if choice.value is None else (choice.label, "")
-    return [value, detail, choice.fits]
+        value, _, detail = choice.label.partition(" · ")
+        value, detail = ("", value) if choice.value is None else (value, detail)
+    found_by = [choice.has, choice.takes] if choice.has or choice.takes else []
+    return [value, detail, choice.fits, *found_by]
 
 
 def _totals(layout: Layout) -> Iterator[list[str]]:

@@ -70,12 +70,21 @@ async function copy(text) {
 
 // src/form/combobox.js
 var LONGEST = 250;
+function normal(text) {
+  return text.toLowerCase().replace(/(\d),(?=\d{3})/g, "$1").replace(/\b(\d+)\s*[x×*]\s*/g, "$1gpu ").replace(/\b(\d+)\s*(gpu|tpu|gb|vcpu)s?\b/g, "$1$2").replace(/\b(\d+)\s*gib\b/g, "$1gb");
+}
 function matching(options, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return options.filter(([value, detail]) => {
-    const said = `${value} ${detail}`.toLowerCase();
-    return words.every((word) => said.includes(word));
+  const words = normal(text).split(/\s+/).filter(Boolean);
+  const ranked = options.flatMap((option) => {
+    const [value, detail, fits, has = "", takes = ""] = option;
+    const own = has.split(" ");
+    const said = normal(`${value} ${detail} ${has} ${takes}`);
+    const terms = new Set(said.split(/[\s,()]+/));
+    const isFound = (word) => /^\d+[a-z]+$/.test(word) ? terms.has(word) : said.includes(word);
+    if (!words.every(isFound)) return [];
+    return [{ option, rank: (fits ? 0 : LONGEST) - words.filter((word) => own.includes(word)).length }];
   });
+  return ranked.sort((one, other) => one.rank - other.rank).map(({ option }) => option);
 }
 var OptionList = class {
   /**
@@ -195,6 +204,7 @@ function rows(options, current) {
 }
 
 // src/form/files.js
+var SHOWN_WITHIN_MS = 3e3;
 var Files = class {
   /** @param {Form} form */
   constructor(form) {
@@ -225,7 +235,11 @@ var Files = class {
     this.save = button("Save", () => this.#send("save"), { class: "dn-button" });
     this.load = button("Load", () => this.#send("load"), { class: "dn-button" });
     this.note = element("span", { class: "dn-note-of-files", role: "status" });
-    this.cell = button("Put in a new cell", () => this.#putInCell(), { class: "dn-button dn-main" });
+    this.rehearse = button("Rehearse here", () => this.#putInCell(form.view.rehearsal), {
+      class: "dn-button",
+      title: "A new cell with --rehearse: the same request, to stand-ins on this machine"
+    });
+    this.cell = button("Put in a new cell", () => this.#putInCell(form.view.cell), { class: "dn-button dn-main" });
     this.node = element(
       "div",
       { class: "dn-part dn-files" },
@@ -234,7 +248,7 @@ var Files = class {
       this.save,
       this.load,
       this.note,
-      this.cell
+      element("span", { class: "dn-run" }, this.rehearse, this.cell)
     );
   }
   /** @param {FilesView} files */
@@ -243,6 +257,7 @@ var Files = class {
     if (files.name !== this.name) this.input.value = files.name;
     this.name = files.name;
     this.say(files.note, files.tone);
+    this.rehearse.hidden = !this.form.view.rehearsal;
     this.#enable();
   }
   /**
@@ -284,22 +299,39 @@ var Files = class {
   #send(action) {
     this.form.send(action, { name: this.input.value });
   }
-  async #putInCell() {
-    const [, , line] = this.form.view.exports[0];
-    if (putInNewCell(this.form.model, line)) return this.say("The line is in the cell below");
-    const done = await copy(line);
-    this.say(done ? "The line is copied: paste it into a new cell" : "Copy the line above into a new cell");
+  /** @param {string} head the cell's, with its options */
+  async #putInCell(head) {
+    const source = `${head}
+`;
+    if (putInNewCell(this.form, source)) return this.say("The options are in the cell below");
+    const done = await copy(source);
+    this.say(done ? "The options are copied: paste them into a new cell" : "Copy the options above into a new cell");
   }
 };
-function putInNewCell(model, source) {
+function putInNewCell({ model, root }, source) {
   const notebook = model.widget_manager?.context?.model?.sharedModel;
   if (!notebook?.insertCell) return false;
   const key = model.get("key");
   const isOurs = (cell) => JSON.stringify(cell.toJSON().outputs ?? []).includes(key);
   const at = notebook.cells.findIndex(isOurs);
   if (at < 0) return false;
+  const here = root.closest(".jp-Cell");
+  const next = here?.nextElementSibling;
   notebook.insertCell(at + 1, { cell_type: "code", source });
+  if (here) focusBelow(here, next, performance.now() + SHOWN_WITHIN_MS);
   return true;
+}
+function focusBelow(cell, next, until) {
+  const added = cell.nextElementSibling;
+  const editor = added === next ? null : added?.querySelector(".cm-content");
+  if (editor instanceof HTMLElement) {
+    editor.focus();
+    const selection = window.getSelection();
+    selection?.selectAllChildren(editor);
+    selection?.collapseToEnd();
+  } else if (performance.now() < until) {
+    requestAnimationFrame(() => focusBelow(cell, next, until));
+  }
 }
 
 // src/form/notes.js
@@ -308,40 +340,66 @@ var Notes = class {
   constructor(form) {
     this.form = form;
     this.parts = /* @__PURE__ */ new Map();
+    this.way = new WayBack(form);
     this.node = element("div", { class: "dn-notes" });
   }
   /**
-   * @param {Finding[]} findings
+   * A finding about several groups stands beside the first.
+   * @param {FormView} view
    * @param {Field[]} fields
+   * @param {(path: string) => boolean} isHere whether a path is one of this group
    */
-  update(findings, fields) {
-    arrange(this.node, keyed(this.parts, findings, keyOf, (finding) => this.#note(finding)));
+  update(view, fields, isHere) {
+    const findings = view.findings.filter(({ places }) => places.some(([path]) => isHere(path)));
+    const own = findings.filter(({ places }) => isHere(places[0][0]));
+    const { label = "", beside = "" } = view.repaired;
+    const notes = keyed(this.parts, own, keyOf, (finding) => ({ node: this.#note(finding) }));
+    arrange(this.node, label && isHere(beside) ? [this.way.update(label), ...notes] : notes);
     for (const field of fields) {
-      const own = findings.filter((finding) => finding.where === field.path);
-      const ids2 = own.map((finding) => this.parts.get(keyOf(finding))?.id ?? "");
-      field.mark(ids2, own[0]?.severity);
+      const about = findings.filter(({ places }) => places.some(([path]) => path === field.path));
+      field.mark(about.map((finding) => this.#idOf(finding)), about[0]?.severity);
     }
   }
   /** @param {Finding} finding */
   #note(finding) {
-    const id = uid("note");
-    const sentence = element("span", { id, class: "dn-sentence" }, finding.message);
-    const fixes = finding.fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
-    return { id, node: element("div", { class: "dn-note", "data-severity": finding.severity }, sentence, ...fixes) };
+    const { message, places, fixes, severity } = finding;
+    const text = places.length > 1 ? `${placesOf(finding)}: ${message}` : message;
+    const sentence = element("span", { id: this.#idOf(finding), class: "dn-sentence" }, text);
+    const buttons = fixes.slice(0, 2).map((label) => repairButton(this.form, finding, label));
+    return element("div", { class: "dn-note", "data-severity": severity }, sentence, ...buttons);
+  }
+  /** @param {Finding} finding */
+  #idOf({ code, places }) {
+    return `dn-note-${this.form.page}-${code}-${places[0][0]}`.replaceAll(/[^\w-]/g, "-");
+  }
+};
+var WayBack = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.sentence = element("span", { class: "dn-sentence" });
+    this.undo = button("Undo", () => form.back("undo"), { class: "dn-button dn-repair" });
+    this.node = element("div", { class: "dn-note dn-repaired" }, this.sentence, this.undo);
+  }
+  /** @param {string} label of the repair */
+  update(label) {
+    this.sentence.textContent = `✓ ${label}`;
+    this.undo.setAttribute("aria-label", `Undo: ${label}`);
+    return this.node;
   }
 };
 function keyOf(finding) {
   return JSON.stringify(finding);
 }
+function placesOf({ places }) {
+  return places.map(([, label]) => label).join(" · ");
+}
 function repairButton(form, finding, label) {
+  const where = finding.places[0]?.[0] ?? "";
   const repair = () => {
-    form.focusSoon(finding.where);
-    form.send("repair", { code: finding.code, where: finding.where, label });
+    form.focusSoon(where);
+    form.send("repair", { code: finding.code, where, label });
   };
   return button(label, repair, { class: "dn-button dn-repair" });
-}
-function about(findings, name) {
-  return findings.filter(({ where }) => where === name || where.startsWith(`${name}.`));
 }
 
 // src/form/fields.js
@@ -435,6 +493,7 @@ var Field = class {
     this.input.select();
   }
   blurred() {
+    if (this.typing) this.form.left();
     this.typing = false;
     this.list?.close();
     if (this.sent <= this.form.heard) this.show(this.view.text);
@@ -445,10 +504,11 @@ var Field = class {
   }
   typed() {
     this.typing = true;
+    this.form.typed();
     this.#send(this.input.value, this.group);
     if (!this.list) return;
     const found = matching(this.options, this.input.value);
-    const settled = found.length === 1 && found[0][0] === this.input.value;
+    const settled = found.length === 1 && found[0][0].toLowerCase() === this.input.value.toLowerCase();
     if (settled || !found.length) this.list.close();
     else this.list.show(found, this.input.value);
   }
@@ -490,6 +550,7 @@ var Field = class {
     } else if (event.key === "Escape" && list.isOpen) {
       event.preventDefault();
       list.close();
+      this.form.typed();
     }
   }
 };
@@ -543,14 +604,14 @@ var Settings = class {
   update(view) {
     const { settings } = view;
     const nodes = fieldsOf(this.form, this.fields, settings);
-    const findings = view.findings.filter(({ where }) => this.fields.has(where));
-    const shown = settings.map(({ extra, text, path }) => !extra || this.isOpen || text || findings.some(({ where }) => where === path));
+    const isAbout = (wanted) => view.findings.some(({ places }) => places.some(([path]) => path === wanted));
+    const shown = settings.map(({ extra, text, path }) => !extra || this.isOpen || text || isAbout(path));
     arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
     arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
     this.more.hidden = !settings.some(({ extra }) => extra);
     this.more.setAttribute("aria-expanded", String(this.isOpen));
     write(this.more, this.isOpen ? "Fewer options" : "More options");
-    this.notes.update(findings, [...this.fields.values()]);
+    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
   }
 };
 function fieldsOf(form, fields, views) {
@@ -617,7 +678,8 @@ var Pool = class {
     this.remove.hidden = !pool.removable;
     arrange(this.row, [this.title, ...nodes.slice(0, pool.fields.length), this.actions]);
     arrange(this.extras, nodes.slice(pool.fields.length));
-    this.notes.update(about(view.findings, pool.role), [...this.fields.values()]);
+    const isHere = (path) => path.split(".")[0] === pool.role;
+    this.notes.update(view, [...this.fields.values()], isHere);
   }
 };
 var Pools = class {
@@ -787,14 +849,18 @@ var Verdict = class {
     this.pause = void 0;
     this.announced = void 0;
     this.head = element("div", { class: "dn-verdict" });
+    this.way = new WayBack(form);
     this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
     this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
-    this.node = element("div", { class: "dn-check" }, this.head, this.list, this.spoken);
+    this.node = element("div", { class: "dn-check" });
   }
   /** @param {FormView} view */
   update(view) {
     this.head.dataset.severity = view.findings[0]?.severity ?? "";
     write(this.head, view.verdict);
+    const { label = "", beside } = view.repaired;
+    const way = label && !beside ? [this.way.update(label)] : [];
+    arrange(this.node, [this.head, ...way, this.list, this.spoken]);
     arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
     this.#announce(view);
   }
@@ -804,7 +870,7 @@ var Verdict = class {
    */
   #announce(view) {
     clearTimeout(this.pause);
-    const text = [view.verdict, ...view.findings.slice(0, 3).map(({ label, message }) => `${label}: ${message}`)].join(". ");
+    const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
     this.announced ??= text;
     if (text === this.announced) return;
     this.pause = setTimeout(() => {
@@ -814,8 +880,8 @@ var Verdict = class {
   }
   /** @param {Finding} finding */
   #row(finding) {
-    const { severity, label, code, message, fixes, where } = finding;
-    const link = label ? button(label, () => this.form.focus(where), { class: "dn-link" }) : null;
+    const { severity, code, message, fixes, places } = finding;
+    const links = places.map(([path, label]) => button(label, () => this.form.focus(path), { class: "dn-link" }));
     const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
     return element(
       "li",
@@ -824,7 +890,7 @@ var Verdict = class {
       element(
         "div",
         {},
-        element("div", { class: "dn-place" }, link, element("code", {}, code)),
+        element("div", { class: "dn-place" }, ...links, element("code", {}, code)),
         element("div", {}, message),
         repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null
       )
@@ -868,6 +934,8 @@ var Traffic = class {
 
 // src/form/form.js
 var ANSWERED_WITHIN_MS = 400;
+var RESTS_AFTER_MS = 800;
+var CLICKED_WITHIN_MS = 250;
 var Form = class {
   /**
    * @param {Model<FormState>} model
@@ -882,6 +950,7 @@ var Form = class {
     this.sent = 0;
     this.heard = 0;
     this.waiting = void 0;
+    this.holding = void 0;
     this.focusing = [];
     this.undo = button("↶", () => this.back("undo"), { class: "dn-button dn-plain", "aria-label": "Undo", title: "Undo (Ctrl+Z)" });
     this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
@@ -922,19 +991,46 @@ var Form = class {
     this.settle();
     this.send(what, {});
   }
+  get fields() {
+    return [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+  }
   /** Let every field show what the kernel says, also the one that is being typed in. */
   settle() {
-    const pools = [...this.pools.pools.values()];
-    for (const { fields } of [this.settings, ...pools]) {
-      for (const field of fields.values()) field.typing = false;
-    }
+    for (const field of this.fields) field.typing = false;
+  }
+  /** Nobody is told that half a word is wrong, or what a list is being searched for. */
+  typed() {
+    this.#hold(RESTS_AFTER_MS);
+  }
+  /** What comes into sight must not move what is just being clicked on. */
+  left() {
+    this.#hold(CLICKED_WITHIN_MS);
+  }
+  /** @param {number} milliseconds */
+  #hold(milliseconds) {
+    clearTimeout(this.holding);
+    this.holding = setTimeout(() => {
+      this.holding = void 0;
+      this.draw();
+    }, milliseconds);
+  }
+  /**
+   * The view with the findings as they were, while there are new ones and the user is busy.
+   * @param {FormView} view
+   */
+  #calm(view) {
+    const isChoosing = this.fields.some(({ typing, list }) => typing && list?.isOpen);
+    if (this.holding === void 0 && !isChoosing && !this.isWaiting) return view;
+    const known = new Set(this.view.findings.map(keyOf));
+    if (view.findings.every((finding) => known.has(keyOf(finding)))) return view;
+    return { ...view, findings: this.view.findings, verdict: this.view.verdict };
   }
   draw() {
-    this.view = this.model.get("view");
-    this.options = this.model.get("options");
-    const hadFocus = this.root.contains(document.activeElement);
     const [page, number] = this.model.get("heard");
     if (page === this.page) this.heard = number;
+    this.view = this.#calm(this.model.get("view"));
+    this.options = this.model.get("options");
+    const hadFocus = this.root.contains(document.activeElement);
     for (const part of this.parts) part.update(this.view);
     this.files.update(this.model.get("files"));
     this.undo.disabled = !this.view.undo;

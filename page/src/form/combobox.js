@@ -7,15 +7,35 @@ import { element, uid } from "../dom.js";
 const LONGEST = 250;
 
 /**
+ * Numbers and units in one spelling, so that `8 x H100` is `8gpu h100`, and `80 GiB` is `80gb`.
+ * @param {string} text
+ */
+function normal(text) {
+  return text.toLowerCase()
+    .replace(/(\d),(?=\d{3})/g, "$1")
+    .replace(/\b(\d+)\s*[x×*]\s*/g, "$1gpu ")
+    .replace(/\b(\d+)\s*(gpu|tpu|gb|vcpu)s?\b/g, "$1$2")
+    .replace(/\b(\d+)\s*gib\b/g, "$1gb");
+}
+
+/**
+ * The options that all the words fit, each of them some text or a number with its unit; those come
+ * first that have what is wanted, before others that can be given it.
  * @param {Option[]} options
- * @param {string} text words that are all in an option's value or detail
+ * @param {string} text
  */
 export function matching(options, text) {
-  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  return options.filter(([value, detail]) => {
-    const said = `${value} ${detail}`.toLowerCase();
-    return words.every((word) => said.includes(word));
+  const words = normal(text).split(/\s+/).filter(Boolean);
+  const ranked = options.flatMap((option) => {
+    const [value, detail, fits, has = "", takes = ""] = option;
+    const own = has.split(" ");
+    const said = normal(`${value} ${detail} ${has} ${takes}`);
+    const terms = new Set(said.split(/[\s,()]+/));
+    const isFound = (/** @type {string} */ word) => (/^\d+[a-z]+$/.test(word) ? terms.has(word) : said.includes(word));
+    if (!words.every(isFound)) return [];
+    return [{ option, rank: (fits ? 0 : LONGEST) - words.filter((word) => own.includes(word)).length }];
   });
+  return ranked.sort((one, other) => one.rank - other.rank).map(({ option }) => option);
 }
 
 export class OptionList {

@@ -107,6 +107,7 @@ export class Field {
   }
 
   blurred() {
+    if (this.typing) this.form.left();
     this.typing = false;
     this.list?.close();
     if (this.sent <= this.form.heard) this.show(this.view.text);
@@ -119,10 +120,11 @@ export class Field {
 
   typed() {
     this.typing = true;
+    this.form.typed();
     this.#send(this.input.value, this.group);
     if (!this.list) return;
     const found = matching(this.options, this.input.value);
-    const settled = found.length === 1 && found[0][0] === this.input.value;
+    const settled = found.length === 1 && found[0][0].toLowerCase() === this.input.value.toLowerCase();
     if (settled || !found.length) this.list.close();
     else this.list.show(found, this.input.value);
   }
@@ -168,6 +170,7 @@ export class Field {
     } else if (event.key === "Escape" && list.isOpen) {
       event.preventDefault();
       list.close();
+      this.form.typed();
     }
   }
 }

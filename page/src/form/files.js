@@ -3,8 +3,10 @@
 import { button, copy, element, OWN_KEYS, uid, write } from "../dom.js";
 import { OptionList } from "./combobox.js";
 
-/** @import { Files as FilesView, FormState, Model, Option } from "../protocol.d.ts" */
+/** @import { Files as FilesView, Option } from "../protocol.d.ts" */
 /** @import { Form } from "./form.js" */
+
+const SHOWN_WITHIN_MS = 3000;
 
 export class Files {
   /** @param {Form} form */
@@ -38,7 +40,10 @@ export class Files {
     this.save = button("Save", () => this.#send("save"), { class: "dn-button" });
     this.load = button("Load", () => this.#send("load"), { class: "dn-button" });
     this.note = element("span", { class: "dn-note-of-files", role: "status" });
-    this.cell = button("Put in a new cell", () => this.#putInCell(), { class: "dn-button dn-main" });
+    this.rehearse = button("Rehearse here", () => this.#putInCell(form.view.rehearsal), {
+      class: "dn-button", title: "A new cell with --rehearse: the same request, to stand-ins on this machine",
+    });
+    this.cell = button("Put in a new cell", () => this.#putInCell(form.view.cell), { class: "dn-button dn-main" });
     this.node = element(
       "div",
       { class: "dn-part dn-files" },
@@ -47,7 +52,7 @@ export class Files {
       this.save,
       this.load,
       this.note,
-      this.cell,
+      element("span", { class: "dn-run" }, this.rehearse, this.cell),
     );
   }
 
@@ -57,6 +62,7 @@ export class Files {
     if (files.name !== this.name) this.input.value = files.name;
     this.name = files.name;
     this.say(files.note, files.tone);
+    this.rehearse.hidden = !this.form.view.rehearsal;
     this.#enable();
   }
 
@@ -106,26 +112,49 @@ export class Files {
     this.form.send(action, { name: this.input.value });
   }
 
-  async #putInCell() {
-    const [, , line] = this.form.view.exports[0];
-    if (putInNewCell(this.form.model, line)) return this.say("The line is in the cell below");
-    const done = await copy(line);
-    this.say(done ? "The line is copied: paste it into a new cell" : "Copy the line above into a new cell");
+  /** @param {string} head the cell's, with its options */
+  async #putInCell(head) {
+    const source = `${head}\n`;
+    if (putInNewCell(this.form, source)) return this.say("The options are in the cell below");
+    const done = await copy(source);
+    this.say(done ? "The options are copied: paste them into a new cell" : "Copy the options above into a new cell");
   }
 }
 
 /**
  * In JupyterLab and Notebook the page itself knows the notebook; elsewhere there is no way to it.
- * @param {Model<FormState>} model
+ * @param {Form} form
  * @param {string} source
  */
-function putInNewCell(model, source) {
+function putInNewCell({ model, root }, source) {
   const notebook = model.widget_manager?.context?.model?.sharedModel;
   if (!notebook?.insertCell) return false;
   const key = model.get("key");
   const isOurs = (/** @type {any} */ cell) => JSON.stringify(cell.toJSON().outputs ?? []).includes(key);
   const at = notebook.cells.findIndex(isOurs);
   if (at < 0) return false;
+  const here = root.closest(".jp-Cell");
+  const next = here?.nextElementSibling;
   notebook.insertCell(at + 1, { cell_type: "code", source });
+  if (here) focusBelow(here, next, performance.now() + SHOWN_WITHIN_MS);
   return true;
+}
+
+/**
+ * The notebook shows a new cell some frames after it has one.
+ * @param {Element} cell
+ * @param {Element | null | undefined} next what was below it before
+ * @param {number} until when to give up
+ */
+function focusBelow(cell, next, until) {
+  const added = cell.nextElementSibling;
+  const editor = added === next ? null : added?.querySelector(".cm-content");
+  if (editor instanceof HTMLElement) {
+    editor.focus();
+    const selection = window.getSelection();
+    selection?.selectAllChildren(editor);
+    selection?.collapseToEnd();
+  } else if (performance.now() < until) {
+    requestAnimationFrame(() => focusBelow(cell, next, until));
+  }
 }

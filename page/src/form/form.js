@@ -3,14 +3,17 @@
 
 import { button, element } from "../dom.js";
 import { Files } from "./files.js";
+import { keyOf } from "./notes.js";
 import { Pools } from "./pools.js";
 import { Preview } from "./preview.js";
 import { Places, Settings } from "./settings.js";
 import { Picture, Totals, Traffic, Verdict } from "./verdict.js";
 
-/** @import { FormState, Model } from "../protocol.d.ts" */
+/** @import { FormState, FormView, Model } from "../protocol.d.ts" */
 
 const ANSWERED_WITHIN_MS = 400;
+const RESTS_AFTER_MS = 800;
+const CLICKED_WITHIN_MS = 250;
 
 export class Form {
   /**
@@ -27,6 +30,8 @@ export class Form {
     this.heard = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.waiting = undefined;
+    /** @type {ReturnType<typeof setTimeout> | undefined} while what is new about a text waits */
+    this.holding = undefined;
     /** @type {string[]} */
     this.focusing = [];
     this.undo = button("↶", () => this.back("undo"), { class: "dn-button dn-plain", "aria-label": "Undo", title: "Undo (Ctrl+Z)" });
@@ -72,20 +77,52 @@ export class Form {
     this.send(what, {});
   }
 
+  get fields() {
+    return [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+  }
+
   /** Let every field show what the kernel says, also the one that is being typed in. */
   settle() {
-    const pools = [...this.pools.pools.values()];
-    for (const { fields } of [this.settings, ...pools]) {
-      for (const field of fields.values()) field.typing = false;
-    }
+    for (const field of this.fields) field.typing = false;
+  }
+
+  /** Nobody is told that half a word is wrong, or what a list is being searched for. */
+  typed() {
+    this.#hold(RESTS_AFTER_MS);
+  }
+
+  /** What comes into sight must not move what is just being clicked on. */
+  left() {
+    this.#hold(CLICKED_WITHIN_MS);
+  }
+
+  /** @param {number} milliseconds */
+  #hold(milliseconds) {
+    clearTimeout(this.holding);
+    this.holding = setTimeout(() => {
+      this.holding = undefined;
+      this.draw();
+    }, milliseconds);
+  }
+
+  /**
+   * The view with the findings as they were, while there are new ones and the user is busy.
+   * @param {FormView} view
+   */
+  #calm(view) {
+    const isChoosing = this.fields.some(({ typing, list }) => typing && list?.isOpen);
+    if (this.holding === undefined && !isChoosing && !this.isWaiting) return view;
+    const known = new Set(this.view.findings.map(keyOf));
+    if (view.findings.every((finding) => known.has(keyOf(finding)))) return view;
+    return { ...view, findings: this.view.findings, verdict: this.view.verdict };
   }
 
   draw() {
-    this.view = this.model.get("view");
-    this.options = this.model.get("options");
-    const hadFocus = this.root.contains(document.activeElement);
     const [page, number] = this.model.get("heard");
     if (page === this.page) this.heard = number;
+    this.view = this.#calm(this.model.get("view"));
+    this.options = this.model.get("options");
+    const hadFocus = this.root.contains(document.activeElement);
     for (const part of this.parts) part.update(this.view);
     this.files.update(this.model.get("files"));
     this.undo.disabled = !this.view.undo;

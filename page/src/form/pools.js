@@ -1,7 +1,7 @@
 // A row of fields for each pool.
 
 import { arrange, button, element, keyed, uid } from "../dom.js";
-import { about, Notes } from "./notes.js";
+import { Notes } from "./notes.js";
 import { fieldsOf } from "./settings.js";
 
 /** @import { Part } from "../dom.js" */
@@ -72,7 +72,8 @@ class Pool {
     this.remove.hidden = !pool.removable;
     arrange(this.row, [this.title, ...nodes.slice(0, pool.fields.length), this.actions]);
     arrange(this.extras, nodes.slice(pool.fields.length));
-    this.notes.update(about(view.findings, pool.role), [...this.fields.values()]);
+    const isHere = (/** @type {string} */ path) => path.split(".")[0] === pool.role;
+    this.notes.update(view, [...this.fields.values()], isHere);
   }
 }
 

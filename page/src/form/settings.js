@@ -62,16 +62,16 @@ export class Settings {
   update(view) {
     const { settings } = view;
     const nodes = fieldsOf(this.form, this.fields, settings);
-    const findings = view.findings.filter(({ where }) => this.fields.has(where));
+    const isAbout = (/** @type {string} */ wanted) => view.findings.some(({ places }) => places.some(([path]) => path === wanted));
     const shown = settings.map(({ extra, text, path }) => (
-      !extra || this.isOpen || text || findings.some(({ where }) => where === path)
+      !extra || this.isOpen || text || isAbout(path)
     ));
     arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
     arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
     this.more.hidden = !settings.some(({ extra }) => extra);
     this.more.setAttribute("aria-expanded", String(this.isOpen));
     write(this.more, this.isOpen ? "Fewer options" : "More options");
-    this.notes.update(findings, [...this.fields.values()]);
+    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
   }
 }
 

@@ -1,7 +1,7 @@
 // The middle: what it adds up to, the picture, and everything that was found.
 
 import { arrange, button, element, keyed, OWN_KEYS, uid, write } from "../dom.js";
-import { keyOf, repairButton } from "./notes.js";
+import { keyOf, placesOf, repairButton, WayBack } from "./notes.js";
 
 /** @import { Part } from "../dom.js" */
 /** @import { Finding, FormView } from "../protocol.d.ts" */
@@ -51,15 +51,19 @@ export class Verdict {
     /** @type {string | undefined} */
     this.announced = undefined;
     this.head = element("div", { class: "dn-verdict" });
+    this.way = new WayBack(form);
     this.list = element("ul", { class: "dn-findings", "aria-label": "Findings" });
     this.spoken = element("div", { class: "dn-unseen", "aria-live": "polite", role: "status" });
-    this.node = element("div", { class: "dn-check" }, this.head, this.list, this.spoken);
+    this.node = element("div", { class: "dn-check" });
   }
 
   /** @param {FormView} view */
   update(view) {
     this.head.dataset.severity = view.findings[0]?.severity ?? "";
     write(this.head, view.verdict);
+    const { label = "", beside } = view.repaired;
+    const way = label && !beside ? [this.way.update(label)] : [];
+    arrange(this.node, [this.head, ...way, this.list, this.spoken]);
     arrange(this.list, keyed(this.parts, view.findings, keyOf, (finding) => ({ node: this.#row(finding) })));
     this.#announce(view);
   }
@@ -70,7 +74,7 @@ export class Verdict {
    */
   #announce(view) {
     clearTimeout(this.pause);
-    const text = [view.verdict, ...view.findings.slice(0, 3).map(({ label, message }) => `${label}: ${message}`)].join(". ");
+    const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
     this.announced ??= text;
     if (text === this.announced) return;
     this.pause = setTimeout(() => {
@@ -81,8 +85,8 @@ export class Verdict {
 
   /** @param {Finding} finding */
   #row(finding) {
-    const { severity, label, code, message, fixes, where } = finding;
-    const link = label ? button(label, () => this.form.focus(where), { class: "dn-link" }) : null;
+    const { severity, code, message, fixes, places } = finding;
+    const links = places.map(([path, label]) => button(label, () => this.form.focus(path), { class: "dn-link" }));
     const repairs = fixes.map((fix) => repairButton(this.form, finding, fix));
     return element(
       "li",
@@ -91,7 +95,7 @@ export class Verdict {
       element(
         "div",
         {},
-        element("div", { class: "dn-place" }, link, element("code", {}, code)),
+        element("div", { class: "dn-place" }, ...links, element("code", {}, code)),
         element("div", {}, message),
         repairs.length ? element("div", { class: "dn-repairs" }, ...repairs) : null,
       ),
