@@ -141,6 +141,7 @@ export class OptionList {
     const style = this.list.style;
     style.minWidth = `${box.width}px`;
     style.maxHeight = `${Math.min(280, up ? above : below)}px`;
+    style.left = "0";  // its width is that of the window then, not that of what is right of the field
     style.left = `${Math.max(4, Math.min(box.left, window.innerWidth - this.list.offsetWidth - 8))}px`;
     style.top = up ? "auto" : `${box.bottom + 3}px`;
     style.bottom = up ? `${window.innerHeight - box.top + 3}px` : "auto";
