@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGICS = ("%%distrain", "%distrain")
-CONTINUED = "\\"
 _CONTINUED = re.compile(r"\\[ \t]*(?:\n[ \t]*|\Z)")
 # None of them begins a line of Python, save for a name with signs before it.
 _OPTION = re.compile(r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)")
@@ -90,7 +89,7 @@ def head_lines(text: str) -> int:
 
 
 def _goes_on(line: str, below: str) -> bool:
-    return line.rstrip().endswith(CONTINUED) or _OPTION.match(below) is not None
+    return line.rstrip().endswith("\\") or _OPTION.match(below) is not None
 
 
 def head_options(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.repairs import CONTINUED
+from distrain_nb.repairs import head_lines, joined
 
 if TYPE_CHECKING:
     import argparse
@@ -62,7 +62,8 @@ def _written(context: CompletionContext) -> str:
     """The magic's line up to the cursor, with those that continue it."""
     *above, line = context.full_text.split("\n")[: context.cursor_line + 1]
     text = "\n".join([*above, line[: context.cursor_position]])
-    return text.replace(f"{CONTINUED}\n", " ").rpartition("\n")[2]
+    in_head = text.startswith("%%") and head_lines(text) > len(above)
+    return joined(text).replace("\n", " ") if in_head else joined(text).rpartition("\n")[2]
 
 
 def _is_ours(matcher: Any) -> bool:

@@ -397,9 +397,7 @@ def test_the_same_with_several_pools_is_one_finding() -> None:
     bad = DOCUMENTS_JOB.edited({"primary.accelerator_count": 3, "workers.accelerator_count": 3})
     (finding,) = errors(check(bad))
     assert finding.places == ("primary.accelerator_count", "workers.accelerator_count")
-    assert str(finding).startswith(
-        f"error accelerator-count: {', '.join(finding.places)}: 3 x V100"
-    )
+    assert str(finding).startswith(f"error: {', '.join(finding.places)}: 3 x V100")
     best, last = finding.fixes
     assert best.label == "Use 8 x V100"
     assert best.apply(bad) == DOCUMENTS_JOB

@@ -69,6 +69,7 @@ def test_what_stands_at_the_cursor_is_completed(
         ("%%distrain --param ", ["rate=", "data_path="]),
         ("%%distrain --data da", ["data_path="]),
         ("%%distrain --on vertex \\\n    --result mo", ["model"]),
+        ("%%distrain --on vertex\n--result mo", ["model"]),
     ],
 )
 def test_names_are_those_of_the_cell(completer: Kernel, line: str, offered: list[str]) -> None:

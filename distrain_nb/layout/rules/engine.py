@@ -121,13 +121,13 @@ def grouped(
     problems: Iterable[tuple[Rule, Problem]],
 ) -> Iterator[tuple[Rule, list[Problem]]]:
     """The problems, those together that are the same with several pools and have repairs in
-    common."""
+    common, or none at all."""
     groups: dict[tuple[str, str, str], tuple[Rule, list[Problem]]] = {}
     for found, problem in problems:
         key = found.code, problem.message, problem.where.partition(".")[2]
         groups.setdefault(key, (found, []))[1].append(problem)
     for found, alike in groups.values():
-        if len(alike) == 1 or any(True for _ in _together(alike)):
+        if len(alike) == 1 or any(_together(alike)) or not any(map(_has_repairs, alike)):
             yield found, alike
         else:
             yield from ((found, [one]) for one in alike)
@@ -174,6 +174,10 @@ def finding(trials: Trials, found: Rule, problems: Sequence[Problem]) -> Finding
     fixes = _tried(trials, marks, _together(problems))
     also = tuple(problem.where for problem in others)
     return Finding(found.code, found.severity, first.where, first.message, fixes, also)
+
+
+def _has_repairs(problem: Problem) -> bool:
+    return any(problem.repairs())
 
 
 def _together(problems: Sequence[Problem]) -> Iterator[Repair]:
