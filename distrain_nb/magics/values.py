@@ -82,7 +82,8 @@ def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
     for each in _fitting(path, place or "vertex", {role: pool}):
         with_it = {role: replace(pool, accelerator=str(each.value))}
         for count in _fitting(f"{path}_count", place or "vertex", with_it):
-            yield Completion(f"{count.value}*{each.label}", f"accelerators for {pool.machine}")
+            name = each.label.partition(" · ")[0]
+            yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
 
 
 def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> Iterator[Completion]:
