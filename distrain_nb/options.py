@@ -127,7 +127,9 @@ def _pairs(option: str, texts: Iterable[str]) -> Iterable[tuple[str, str]]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.isidentifier():
-            raise OptionError(f"--{option} can't be {text!r}; write NAME=VALUE, NAME an identifier")
+            raise OptionError(
+                f"invalid --{option} {text!r}: expected NAME=VALUE, with NAME an identifier"
+            )
         yield name, value
 
 

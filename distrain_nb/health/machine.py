@@ -65,7 +65,7 @@ def _frameworks() -> Check:
 def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
-        return Check("processors", State.GOOD, f"{cores}, no GPU of NVIDIA's")
+        return Check("processors", State.GOOD, f"{cores}, no NVIDIA GPU")
     return Check("processors", State.GOOD, f"{cores}, {gpus.count} GPUs")
 
 

@@ -19,7 +19,7 @@ HIDDEN_SHARE = 0.5
 _UNITS = {"": 1, "B": 1, "KB": 1e3, "MB": 1e6, "GB": 1e9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 QUESTIONS = {
     "model_bytes": "--model-size: how large are the weights, such as 100MB?",
-    "gpus_per_instance": "--gpus-per-instance: how many GPUs has each, 0 for CPUs?",
+    "gpus_per_instance": "--gpus-per-instance: how many GPUs does each machine have, 0 for none?",
     "instances": "--instances: how many machines?",
     "network_gbps": "--network: how many Gbit/s does each machine send?",
     "framework": "--framework: which one, such as tensorflow-1.13 or pytorch?",

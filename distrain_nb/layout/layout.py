@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
-from distrain_nb.layout.options import changed, line, split, texts
+from distrain_nb.layout.options import TITLES, changed, line, split, texts
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 
@@ -137,6 +137,11 @@ class Layout:
     def size(self) -> int:
         """Replicas of all roles together."""
         return sum(pool.replicas for _, pool in self.pools())
+
+    @property
+    def title(self) -> str:
+        """What people call the place that it is for."""
+        return TITLES.get(self.on, self.on)
 
     @property
     def spot(self) -> bool:

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
     from distrain_nb.layout.layout import Layout
 
-PLACES = ("local", "vertex", "sagemaker", "ai-platform")
+TITLES = {
+    "local": "this machine",
+    "vertex": "Vertex AI",
+    "sagemaker": "SageMaker",
+    "ai-platform": "AI Platform",
+}
+PLACES = tuple(TITLES)
 LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}

@@ -93,7 +93,7 @@ def _looked_at(script: str | None, shell: InteractiveShell) -> tuple[str, tuple[
     if script:
         cell = cells.get(f"Cell In[{script}]")
         if cell is None:
-            raise OptionError(f"--script can't be {script}: no cell In[{script}] has been executed")
+            raise OptionError(f"invalid --script {script}: no cell In[{script}] has been executed")
     else:
         cell = next((cell for cell in reversed(here.cells) if _is_ours(cell)), None)
         if cell is None:
@@ -114,4 +114,4 @@ def _text(path: Path) -> str:
     try:
         return path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"--script can't be {str(path)!r}: {error}") from None
+        raise OptionError(f"invalid --script {str(path)!r}: {error}") from None

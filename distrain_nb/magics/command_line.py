@@ -181,7 +181,13 @@ def image_parser() -> Parser:
     add("--platform", default="linux/amd64", metavar="OS/ARCH", help="which of a base for several")
     add("--look-inside", action="store_true", help="read the base for its Python and packages")
     add("--run", action="append", default=[], metavar="COMMAND", help="for builder docker")
-    add("--allow-secret", action="append", default=[], metavar="NAME", help="let a file pass")
+    add(
+        "--allow-secret",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a secret that may go all the same",
+    )
     add("--include", action="append", default=[], metavar="PATH", help="a file to carry along")
     add("--require", action="append", default=[], metavar="PACKAGE", help="a package to add")
     add("--project", default="", metavar="NAME", help="for builder cloudbuild")
@@ -221,16 +227,18 @@ def line_parser() -> Parser:
     result.add_argument("--into", action="store_true", help="define the names in the notebook")
     trust = "read what is more than plain data, which runs code that its file names"
     result.add_argument("--trust", action="store_true", help=trust)
-    compare = verb("compare", "charts of several runs in one, and what differs between them")
+    compare = verb("compare", "several runs in one chart, and what differs between them")
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
-    catalog = verb("catalog", "look machines, accelerators, regions and containers up")
+    catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")
     form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
     _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
-    verb("doctor", "what this machine has of what jobs need, and how to get what is missing")
+    verb("doctor", "what jobs need that this machine lacks, and how to get it")
     config = verb("config", "show the settings, or change some")
-    config.add_argument("settings", nargs="*", metavar="NAME=VALUE", help="no VALUE: not set")
+    config.add_argument(
+        "settings", nargs="*", metavar="NAME=VALUE", help="without a VALUE: no longer set"
+    )
     return parser
 
 
@@ -242,9 +250,9 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
     add("--gpus-per-instance", metavar="N", type=int, help="0 for CPUs")
     add("--instances", metavar="N", type=int, help="how many machines")
     add("--network", dest="network_gbps", metavar="GBIT", type=float, help="Gbit/s of a machine")
-    add("--workers", metavar="POOL", help="tells the three above, such as 2*ml.p3.2xlarge")
+    add("--workers", metavar="POOL", help="in place of the three above, such as 2*ml.p3.2xlarge")
     add("--framework", metavar="NAME[-VERSION]", help="such as tensorflow-1.13")
-    step = f"what a step takes by itself; otherwise {TYPICAL_STEP_S:g}"
+    step = f"a step without the exchange; {TYPICAL_STEP_S:g} unless you say"
     add("--step", dest="step_s", metavar="SECONDS", type=float, help=step)
     add("--script", metavar="FILE|N", help="a file, or cell N; otherwise the last %%%%distrain")
 

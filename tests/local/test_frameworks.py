@@ -130,7 +130,7 @@ def test_an_evaluator_that_is_cut_off_is_in_the_log(home: Path) -> None:
     run = primary_ends_first(grace=0.2).wait(60)
     begun, said = run.logs().splitlines()
     assert begun == "[evaluator 0] evaluating"
-    assert said.startswith("[service 0] evaluator 0 was still at work 0.2 s after the primary")
+    assert said.startswith("[service] evaluator 0 was still at work 0.2 s after the primary")
 
 
 def test_parameter_server_strategy(nb: Kernel) -> None:
@@ -141,7 +141,7 @@ def test_parameter_server_strategy(nb: Kernel) -> None:
     assert not run.status.note
     assert {p.label: p.outcome for p in run.status.processes} == {
         "rank 0": "succeeded", "rank 1": "stopped", "rank 2": "stopped", "ps 0": "stopped",
-        "evaluator 0": "stopped", "service 0": "",
+        "evaluator 0": "stopped", "service": "",
     }  # fmt: skip
 
 

@@ -129,7 +129,7 @@ def test_what_the_user_may_not_have_is_told_once_and_done_without(
     carrier.carry(run, {"service": "here"})
     status = Status.read(run)
     assert status.state is State.SUCCEEDED
-    assert status.processes[-1].label == "service 0"
+    assert status.processes[-1].label == "service"
     assert texts(run, 2) == ["Can't read the log: you lack a permission."]
 
 
@@ -147,5 +147,5 @@ def test_objects_outside_of_the_folder_are_refused(
     assert (status.state, status.note) == (State.SUCCEEDED, "")
     assert not (run.parent / "stolen").exists()
     assert (run / "results" / "index.json").read_text() == "{}"
-    (told,) = texts(run, [process.label for process in status.processes].index("service 0"))
+    (told,) = texts(run, [process.label for process in status.processes].index("service"))
     assert "stolen" in told and "outside" in told

@@ -99,7 +99,7 @@ def test_a_flipped_bit_of_a_length_costs_one_record(writer: str) -> None:
         damaged[bit // 8] ^= 1 << bit % 8
         folder = read(b"".join([*parts[:hit], bytes(damaged), *parts[hit + 1 :]]))
         assert sorted(points(folder)) == others
-        assert folder.notes == (f"{FILE}: {len(damaged)} bytes that are no records",)
+        assert folder.notes == (f"{FILE}: {len(damaged)} bytes that are not records",)
 
 
 def test_what_shows_as_zeros_is_waited_for(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_megabytes_of_noise_are_passed_over_once(noise: bytes, tmp_path: Path) -
         grown.write(parts[-1])
     folder.read()
     assert sorted(points(folder)) == sorted(points(read(b"".join(parts))))
-    assert folder.notes == (f"{FILE}: {len(between):,} bytes that are no records",)
+    assert folder.notes == (f"{FILE}: {len(between):,} bytes that are not records",)
 
 
 def test_files_of_all_writers_put_together_are_read_through() -> None:

@@ -94,7 +94,7 @@ def test_what_a_writer_writes_besides_scalars_is_found(write: Any, tmp_path: Pat
 def test_what_can_t_be_shown_is_said_with_its_tag_and_kind(tmp_path: Path) -> None:
     by_torch(tmp_path)
     assert ask(tmp_path)["notes"] == ["not shown: pr (PR curve, 1 value)"]
-    with pytest.raises(OptionError, match="kind can't be 'audio'"):
+    with pytest.raises(OptionError, match="invalid kind 'audio'"):
         ask(tmp_path, kind="audio")
     with pytest.raises(OptionError, match="no image 'other' of this run"):
         ask(tmp_path, kind="image", tag="other")

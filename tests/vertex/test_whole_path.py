@@ -108,9 +108,9 @@ def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> Non
     assert run.logs(0).splitlines() == [f"[rank 0] {line}" for line in expected]
     assert run.results["total"] == 4
     said = run.logs().splitlines()
-    assert any("[service 0] This is a rehearsal on one machine." in line for line in said)
-    assert "[service 0] Replica primary 0 was preempted." in said
-    assert said[-1] == "[service 0] Job completed successfully."
+    assert any("[service] This is a rehearsal on one machine." in line for line in said)
+    assert "[service] Replica primary 0 was preempted." in said
+    assert said[-1] == "[service] Job completed successfully."
 
 
 SECRETS = """

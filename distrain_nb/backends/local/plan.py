@@ -141,7 +141,7 @@ def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
     try:
         return mpirun(processes, options=custom_options(text))
     except ValueError as wrong:
-        raise OptionError(f"--mpi-options can't be {text!r}: {wrong}") from None
+        raise OptionError(f"invalid --mpi-options {text!r}: {wrong}") from None
 
 
 def _threads(processes: int, environ: Mapping[str, str]) -> dict[str, str]:
@@ -154,7 +154,9 @@ def _threads(processes: int, environ: Mapping[str, str]) -> dict[str, str]:
 def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Finding]:
     if launcher == "mpi" and shutil.which("mpirun") is None:
         yield _error(
-            "launcher.no-mpirun", "launcher", "mpirun is not installed: openmpi-bin has it"
+            "launcher.no-mpirun",
+            "launcher",
+            "mpirun is not installed: the package openmpi-bin has it",
         )
     if launcher == "mpi" and job.layout.size != job.layout.replicas(Role.PRIMARY) + (
         job.layout.replicas(Role.WORKERS)

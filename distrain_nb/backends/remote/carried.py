@@ -116,8 +116,8 @@ class Carried:
 
 
 def _replica(index: int, label: str) -> Process:
-    role, _, number = label.rpartition(" ")
-    return Process(index, label, role, int(number))
+    role, _, number = label.partition(" ")
+    return Process(index, label, role, int(number or 0))
 
 
 def brief(wrong: Exception) -> str:

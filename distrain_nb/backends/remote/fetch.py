@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 POINTS_FILE = "events.out.tfevents.0000000000.log"
 PIECE = 8 << 20
+SERVICE = "service"  # what is said by nobody of the job, but by the cloud
 _DRAFT = ".being-fetched"
 
 # How our worker names the process that a line is from.
@@ -60,7 +61,8 @@ def _write(file: int, data: bytes, place: int) -> None:
 
 def _record(entry: Entry, labels: list[str]) -> bytes:
     tagged = _TAGGED.fullmatch(entry.text)
-    label = tagged[1] if tagged else f"{entry.role} {entry.replica}"
+    own = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
+    label = tagged[1] if tagged else own
     text = tagged[2] if tagged else entry.text
     if label not in labels:
         labels.append(label)

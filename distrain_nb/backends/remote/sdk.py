@@ -72,7 +72,7 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         """Bring the log and state of a job that the SDK has started into a run's folder."""
         foreign = self.foreign(job)
         if foreign is None:
-            raise DistrainError(f"{job!r} is no job of {self.name}")
+            raise DistrainError(f"{job!r} is not a job of {self.name}")
         self._write(foreign, folder)
         start_carrier(folder)
 

@@ -38,7 +38,7 @@ _HINTS = {
     "instances.",
     "NoSuchBucket": "Make it, or name another one with --bucket.",
     **dict.fromkeys(_STALE, "Log in again: aws configure, or aws sso login."),
-    **dict.fromkeys(THROTTLED, "AWS is asked too often just now; try again later."),
+    **dict.fromkeys(THROTTLED, "AWS limits how often it may be asked; try again later."),
 }
 _LOG_IN = "Log in: aws configure, or aws sso login."
 _LOGGED_OUT = (

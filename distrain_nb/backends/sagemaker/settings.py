@@ -80,14 +80,14 @@ def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     if not settings.region:
         yield _error("no-region", "region", "no region is set: " + _ways("region", "us-east-1"))
     elif not REGION_FORM.fullmatch(settings.region):
-        message = f"{settings.region!r} is no region of AWS; write one such as --region us-east-1"
+        message = f"{settings.region!r} is not an AWS region: write one such as --region us-east-1"
         yield _error("region", "region", message)
     elif regions() and settings.region not in regions():
         yield _unknown(settings.region)
     if not settings.role:
         yield _error("no-role", "role", "no role is set: " + _ways("role", "my-training-role"))
     if "/" in settings.bucket:
-        message = f"{settings.bucket!r} is no bucket of S3: write its name alone, without a path"
+        message = f"{settings.bucket!r} is not a bucket: write its name alone, without a path"
         yield _error("bucket", "bucket", message)
     if settings.repository and not rehearsed and not _is_amazon(settings.repository):
         message = (

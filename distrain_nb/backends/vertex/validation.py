@@ -68,8 +68,8 @@ def _of_tracking(job: VertexJob, settings: Settings) -> Iterator[Finding]:
         yield _error("two-trackers", "experiment", message)
     if not all(map(_CONTEXT.fullmatch, filter(None, job.experiment.split("/", 1)))):
         message = (
-            f"experiment {job.experiment!r} can't be; Vertex AI takes lower case letters, digits "
-            "and -, up to 128: NAME, or NAME/RUN for a run of it that there is already"
+            f"invalid --experiment {job.experiment!r}: expected lower case letters, digits and "
+            "-, up to 128: NAME, or NAME/RUN for a run of it that there is already"
         )
         yield _error("experiment-name", "experiment", message)
 

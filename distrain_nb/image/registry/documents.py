@@ -21,7 +21,7 @@ def read_document(data: bytes, where: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise ImageError(f"{where} doesn't hold a JSON document, so it is no container image.")
+        raise ImageError(f"{where} doesn't hold a JSON document, so it is not a container image.")
     return document
 
 
@@ -38,7 +38,7 @@ def texts(of: Any, name: str, where: str) -> list[str]:
     found = optional(of, name, list, where)
     for each in found:
         if not isinstance(each, str) or "\0" in each:
-            raise damaged(where, f"{name} has {shown(each)} in it, which is no text")
+            raise damaged(where, f"{name} has {shown(each)} in it, which is not text")
     return found
 
 

@@ -263,5 +263,5 @@ def _check_config(document: Mapping[str, Any], where: str) -> None:
     for text in (*texts, run.get("WorkingDir"), run.get("User")):
         if not isinstance(text, str | None) or "\0" in (text or ""):
             raise documents.damaged(
-                where, f"configuration has {shown(text)} in it, which is no text"
+                where, f"configuration has {shown(text)} in it, which is not text"
             )

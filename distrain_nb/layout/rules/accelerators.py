@@ -74,7 +74,7 @@ def accelerator_retired(job: ResolvedLayout) -> Iterator[Problem]:
             offers = "no longer offers" if row.status == "deprecated" else "does not offer"
             yield Problem(
                 resolved.where("accelerator"),
-                f"{job.layout.on} {offers} {short_name(row.accelerator)}.",
+                f"{job.layout.title} {offers} {short_name(row.accelerator)}.",
                 partial(_other_accelerators, job, resolved),
             )
 

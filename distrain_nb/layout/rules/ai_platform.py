@@ -71,7 +71,7 @@ def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.tier and job.layout.on != "ai-platform":
         yield Problem(
             "tier",
-            f"The tier {job.layout.tier} has no meaning on {job.layout.on}.",
+            f"The tier {job.layout.tier} has no meaning on {job.layout.title}.",
             partial(_without_tier, job),
         )
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @rule(
     "machine-ignored",
-    "On local all replicas run on this machine, so a pool is a number of replicas.",
+    "Without a cloud all replicas run on this machine, so a pool is a number of replicas.",
     "",
     on=("local",),
     severity=Severity.WARNING,
@@ -28,7 +28,7 @@ def machine_ignored(job: ResolvedLayout) -> Iterator[Problem]:
         if resolved.pool != bare:
             yield Problem(
                 resolved.where("machine"),
-                f"On local, only the number of {resolved.role} counts: "
+                f"On this machine only the number of {resolved.role} counts: "
                 f"{resolved.pool} is taken as {bare}.",
                 partial(_bare, resolved, bare),
             )

@@ -81,7 +81,7 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _unknown(job: ResolvedLayout, resolved: ResolvedPool) -> str:
-    name, place = resolved.pool.machine, job.layout.on
+    name, place = resolved.pool.machine, job.layout.title
     if resolved.legacy and resolved.legacy.kind == "scale_tier":
         return f"{name} is a scale tier, not a machine type: set it as the tier."
     if resolved.legacy:

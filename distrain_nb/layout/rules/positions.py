@@ -80,7 +80,7 @@ def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
         if resolved.role not in roles:
             yield Problem(
                 resolved.role.value,
-                f"{job.layout.on} has no pool of {resolved.role}: {_WHY_NOT[resolved.role]}.",
+                f"{job.layout.title} has no pool of {resolved.role}: {_WHY_NOT[resolved.role]}.",
                 partial(without_pool, resolved.role),
             )
 

@@ -38,7 +38,7 @@ def region_form(job: ResolvedLayout) -> Iterator[Problem]:
     if region is not None and not form.fullmatch(region):
         yield Problem(
             "region",
-            f"{region!r} is not a region of {job.layout.on}; regions look like {example}.",
+            f"{region!r} is not a region of {job.layout.title}; regions look like {example}.",
             lambda: [repair("Choose no region yet", region=None)],
         )
 

@@ -53,7 +53,7 @@ def distribution_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.distribution:
         yield Problem(
             "distribution",
-            f"A distribution has no meaning on {job.layout.on}: set the launcher.",
+            f"A distribution has no meaning on {job.layout.title}: set the launcher.",
             _none,
         )
 

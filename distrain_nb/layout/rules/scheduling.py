@@ -66,9 +66,11 @@ def _deprecated(job: ResolvedLayout) -> dict[str, str]:
     severity=Severity.WARNING,
 )
 def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
-    name, place = job.layout.scheduling, job.layout.on
-    if name and not (place == "sagemaker" and name in ("SPOT", "STANDARD")):
-        yield Problem("scheduling", f"{name} has no meaning on {place}.", standard_scheduling)
+    name = job.layout.scheduling
+    if name and not (job.layout.on == "sagemaker" and name in ("SPOT", "STANDARD")):
+        yield Problem(
+            "scheduling", f"{name} has no meaning on {job.layout.title}.", standard_scheduling
+        )
 
 
 @rule(

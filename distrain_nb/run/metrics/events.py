@@ -204,7 +204,7 @@ class _File:
     @property
     def note(self) -> str:
         parts = [f"{self._corrupt} corrupt records left out"] if self._corrupt else []
-        parts += [f"{self._skipped:,} bytes that are no records"] if self._skipped else []
+        parts += [f"{self._skipped:,} bytes that are not records"] if self._skipped else []
         parts += [self._unreadable] if self._unreadable else []
         return f"{self._path.name}: {', '.join(parts)}" if parts else ""
 

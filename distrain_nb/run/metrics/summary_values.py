@@ -58,7 +58,7 @@ def histogram(value: bytes) -> Histogram:
         return _buckets(parts[_HISTOGRAM])
     rows = _numbers(parts.get(_TENSOR, b""))
     if len(rows) % 3:
-        raise Malformed(f"a histogram of {len(rows)} numbers, which are no triples")
+        raise Malformed(f"a histogram of {len(rows)} numbers, which are not triples")
     return _of_numbers(rows.reshape(-1, 3))
 
 

@@ -62,7 +62,7 @@ def _log(run: Run, query: Query) -> Answer:
 def _search(run: Run, query: Query) -> Answer:
     wanted = Wanted(query.get("text", ""), flag(query, "regex"), flag(query, "case"))
     if not wanted.text:
-        raise OptionError("text can't be empty; it is what to look for")
+        raise OptionError("the text to look for is empty")
     after = number(query, "after", -1, -1)
     limit = number(query, "limit", MATCHES_AT_MOST, 1, MATCHES_AT_MOST)
     log, only = _chosen(run, query)

@@ -77,7 +77,7 @@ def media(scalars: Scalars, query: Query) -> dict[str, Any]:
 def _row(events: EventFolder, query: Query) -> tuple[Label, list[Piece]]:
     label = Label(query.get("run", ""), query.get("tag", ""), query["kind"])
     if label.kind not in _ANSWERS:
-        raise OptionError(f"kind can't be {label.kind!r}; it is one of {', '.join(_ANSWERS)}")
+        raise OptionError(f"invalid kind {label.kind!r}: expected one of {', '.join(_ANSWERS)}")
     pieces = events.non_scalars.rows.get(label)
     if not pieces:
         raise OptionError(f"there is no {label.kind} {label.tag!r} of {label.series or 'this run'}")

@@ -24,7 +24,7 @@ def log_filter(query: Query, processes: Collection[Process]) -> Filter:
         chosen = of_roles if chosen is None else chosen & of_roles
     stream = query.get("stream", "")
     if stream and stream not in STREAMS:
-        raise OptionError(f"stream can't be {stream!r}; it is one of {', '.join(STREAMS)}")
+        raise OptionError(f"invalid stream {stream!r}: expected one of {', '.join(STREAMS)}")
     return Filter(chosen, stream)
 
 
@@ -36,10 +36,10 @@ def number(
     try:
         value = int(text)
     except ValueError:
-        raise OptionError(f"{name} can't be {text!r}; it is a whole number") from None
+        raise OptionError(f"invalid {name} {text!r}: expected a whole number") from None
     if value > high or (low is not None and value < low):
         span = f"{low} to {high}" if low is not None else f"at most {high}"
-        raise OptionError(f"{name} can't be {value}; it is a whole number, {span}")
+        raise OptionError(f"invalid {name} {value}: expected a whole number, {span}")
     return value
 
 
@@ -49,16 +49,16 @@ def share(query: Query, name: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise OptionError(f"{name} can't be {text!r}; it is a number") from None
+        raise OptionError(f"invalid {name} {text!r}: expected a number") from None
     if not 0 <= value < 1:
-        raise OptionError(f"{name} can't be {text}; it is a number from 0 to less than 1")
+        raise OptionError(f"invalid {name} {text}: expected a number from 0 to less than 1")
     return value
 
 
 def flag(query: Query, name: str) -> bool:
     text = query.get(name, "")
     if text not in FLAGS:
-        raise OptionError(f"{name} can't be {text!r}; it is 1 or 0")
+        raise OptionError(f"invalid {name} {text!r}: expected 1 or 0")
     return FLAGS[text]
 
 
@@ -66,7 +66,7 @@ def _numbers(text: str) -> frozenset[int]:
     parts = text.split(",")
     wrong = next((part for part in parts if not (part.isascii() and part.isdigit())), None)
     if wrong is not None:
-        raise OptionError(f"process can't be {wrong!r}; it is numbers of processes, as in 0,2")
+        raise OptionError(f"invalid process {wrong!r}: expected numbers of processes, as in 0,2")
     return frozenset(map(int, parts))
 
 
@@ -75,5 +75,5 @@ def _of_roles(text: str, processes: Collection[Process]) -> frozenset[int]:
     there = dict.fromkeys(process.role for process in processes)
     wrong = next((role for role in roles if role not in there), None)
     if wrong is not None:
-        raise OptionError(f"role can't be {wrong!r}; there are {', '.join(there) or 'none yet'}")
+        raise OptionError(f"invalid role {wrong!r}: there are {', '.join(there) or 'none yet'}")
     return frozenset(process.index for process in processes if process.role in roles)

@@ -136,7 +136,7 @@ def bytes_of(text: str) -> int:
     found = _SIZE.fullmatch(text.strip())
     size = round(float(found["number"]) * _BYTES[found["unit"].upper()]) if found else 0
     if size < 1:
-        raise OptionError(f"{shown(text)} is no size of a gradient; write it as 400 MB or 1.3 GB.")
+        raise OptionError(f"{shown(text)} is not a gradient's size; write it as 400 MB or 1.3 GB.")
     return size
 
 

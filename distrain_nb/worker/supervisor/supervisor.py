@@ -42,7 +42,7 @@ RESERVE_BYTES = 32 << 10
 SERVING_ROLES = frozenset(["servers", "reducers"])
 
 # Who says in the log what no process of the run can: as services do in theirs.
-SERVICE = Process(-1, "service 0", "service", 0)
+SERVICE = Process(-1, "service", "service", 0)
 
 
 class Supervisor:
