@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -102,6 +103,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     job_options = replace(job_options, result=(*job_options.result, *source.returns))
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
     program = _program(source, job_options, backend)
+    environ = dict(os.environ)
     job = Job(
         program=program,
         layout=layout,
@@ -114,6 +116,8 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         experiment=job_options.experiment,
         data=job_options.data,
         allowed_secrets=job_options.allow_secret,
+        environ=environ,
+        defaults=backend.defaults(environ),
     )
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice

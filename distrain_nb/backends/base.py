@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import (
@@ -40,7 +41,8 @@ class Job(Generic[OptionsT_co]):
     `folder` is the working folder on this machine; `options` are those that the backend declares;
     `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
     it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
-    the guard lets pass; `environ` are the variables of the process that asks for the job.
+    the guard lets pass; `environ` are the variables of the process that asks for the job,
+    `defaults` what the backend found on this machine; `nonce` makes its run's name its own.
     """
 
     program: Program
@@ -55,6 +57,8 @@ class Job(Generic[OptionsT_co]):
     data: tuple[str, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    nonce: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
 class Plan(Protocol):
@@ -96,9 +100,15 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}
 
+    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Settings that the cloud's own tools have on this machine, by name, such as `region`:
+        they hold for a job for which nothing else was chosen. Reads the tools' files."""
+        return {}
+
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:
-        """The exact request. Pure: touches nothing outside. Raises OptionError."""
+        """The exact request: of the same job always the same. Pure: what was found on this machine
+        comes with the job. Raises OptionError."""
 
     @abstractmethod
     def submit(self, plan: PlanT, folder: Path) -> None:

@@ -334,10 +334,10 @@ def test_a_machine_without_boto3_is_told_what_to_install(tmp_path: Path) -> None
     assert "out of range" not in done.stdout  # which the model says
 
 
-def test_every_spec_is_of_another_run() -> None:
+def test_every_job_is_another_run() -> None:
     plan = planned(name="My run")
-    one, other = plan.spec(), plan.spec()
-    assert one.run != other.run
+    one, again, other = plan.spec(), plan.spec(), planned(name="My run").spec()
+    assert one.run == again.run != other.run
     assert one.request["TrainingJobName"] == one.run
     assert SageMakerSpec.of(json.loads(json.dumps(asdict(one)))) == one
     assert RUN not in json.dumps(asdict(one))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.options import made
-from distrain_nb.backends.sagemaker import settings
-from distrain_nb.backends.sagemaker.options import SageMakerOptions
+from distrain_nb.backends.sagemaker import SageMakerBackend, settings
+from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.backends.sagemaker.service import SageMakerService
-from distrain_nb.backends.sagemaker.settings import VARIABLES, settings_of, wrong
+from distrain_nb.backends.sagemaker.settings import VARIABLES, Settings, settings_of, wrong
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from tests.sagemaker.jobs import codes, job, planned
@@ -38,26 +38,31 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def resolved(asked: SageMakerJob) -> Settings:
+    """The settings of a job to which belongs what is found on this machine."""
+    return settings_of(replace(asked, defaults=SageMakerBackend().defaults(asked.environ)))
+
+
 def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = replace(job(NOWHERE), options=SageMakerOptions())
     (files / "studio.json").write_text(json.dumps(STUDIO), encoding="utf-8")
-    found = settings_of(asked)
+    found = resolved(asked)
     assert found.region == "eu-north-1"
     assert found.role == STUDIO["ExecutionRoleArn"]
     assert found.bucket == "sagemaker-eu-north-1-${ACCOUNT}"
     assert found.repository == "${ACCOUNT}.dkr.ecr.eu-north-1.amazonaws.com/distrain"
     (files / "config").write_text("[default]\nregion = us-east-2\n", encoding="utf-8")
-    assert settings_of(asked).region == "us-east-2"
+    assert resolved(asked).region == "us-east-2"
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-1")
     asked = replace(asked, environ=dict(os.environ))
-    assert settings_of(asked).region == "us-west-1"
+    assert resolved(asked).region == "us-west-1"
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     asked = replace(asked, environ=dict(os.environ))
-    assert settings_of(asked).region == "us-west-2"
+    assert resolved(asked).region == "us-west-2"
     kept = {"bucket": "kept", "role": "of-config"}
     of_config = made(SageMakerOptions, {}, kept)
     asked = replace(asked, config=Config(region="ca-central-1"), options=of_config)
-    found = settings_of(asked)
+    found = resolved(asked)
     assert (found.region, found.bucket) == ("ca-central-1", "kept")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/of-config"
     asked = replace(
@@ -67,7 +72,7 @@ def test_each_source_yields_to_the_one_before(files: Path, monkeypatch: pytest.M
         ),
         layout=replace(NOWHERE, region="eu-west-1"),
     )
-    found = settings_of(asked)
+    found = resolved(asked)
     assert (found.region, found.bucket) == ("eu-west-1", "mine")
     assert found.role == "arn:aws:iam::${ACCOUNT}:role/service-role/of-option"
 
@@ -76,13 +81,13 @@ def test_the_active_profile_of_aws_is_read(files: Path, monkeypatch: pytest.Monk
     asked = replace(job(NOWHERE), options=SageMakerOptions())
     text = "[default]\noutput = json\n[profile work]\nregion = eu-west-3\ns3 =\n  a = b%\n"
     (files / "config").write_text(text, encoding="utf-8")
-    assert settings_of(asked).region == ""
+    assert resolved(asked).region == ""
     asked = replace(asked, environ={**asked.environ, "AWS_PROFILE": "work"})
-    assert settings_of(asked).region == "eu-west-3"
+    assert resolved(asked).region == "eu-west-3"
     (files / "config").write_text("no section\n", encoding="utf-8")
-    assert settings_of(asked).region == ""
+    assert resolved(asked).region == ""
     (files / "studio.json").write_text("{", encoding="utf-8")
-    assert settings_of(asked).role == ""
+    assert resolved(asked).role == ""
 
 
 PARTITIONS = {
@@ -114,7 +119,7 @@ def test_a_region_that_botocore_does_not_know_may_be_new() -> None:
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
-    nowhere = settings_of(replace(job(NOWHERE), options=SageMakerOptions()))
+    nowhere = resolved(replace(job(NOWHERE), options=SageMakerOptions()))
     found = {finding.code: finding.message for finding in wrong(nowhere, rehearsed=False)}
     assert set(found) == {"sagemaker.no-region", "sagemaker.no-role"}
     for way in (
@@ -140,7 +145,7 @@ def test_settings_of_another_cloud_are_no_settings_here(
 ) -> None:
     options = made(SageMakerOptions, {"role": "training"}, kept)
     asked = replace(job(NOWHERE), config=Config(region=region), options=options)
-    found = [each.code for each in wrong(settings_of(asked), rehearsed=False)]
+    found = [each.code for each in wrong(resolved(asked), rehearsed=False)]
     assert code in found
 
 

@@ -198,8 +198,8 @@ def test_dry_run_is_yaml_that_gcloud_takes() -> None:
 
 def test_every_submission_is_a_run_of_its_own() -> None:
     plan = planned(name="My run")
-    first, second = plan.spec(), plan.spec()
-    assert first.run != second.run
+    first, again, second = plan.spec(), plan.spec(), planned(name="My run").spec()
+    assert first.run == again.run != second.run
     assert VertexSpec.of(json.loads(json.dumps(asdict(first)))) == first
     assert RUN not in json.dumps(first.request)
     assert first.request["labels"]["distrain_run"] == first.run

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.options import made
-from distrain_nb.backends.vertex.options import VertexOptions
-from distrain_nb.backends.vertex.settings import VARIABLES, missing, settings_of
+from distrain_nb.backends.vertex import VertexBackend
+from distrain_nb.backends.vertex.options import VertexJob, VertexOptions
+from distrain_nb.backends.vertex.settings import VARIABLES, Settings, missing, settings_of
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
 from tests.vertex.jobs import job, planned
@@ -28,6 +29,11 @@ def gcloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def resolved(asked: VertexJob) -> Settings:
+    """The settings of a job to which belongs what is found on this machine."""
+    return settings_of(replace(asked, defaults=VertexBackend().defaults(asked.environ)))
+
+
 def write(gcloud: Path, name: str, text: str) -> None:
     (gcloud / "configurations" / f"config_{name}").write_text(text, encoding="utf-8")
 
@@ -37,24 +43,24 @@ def test_each_source_yields_to_the_one_before(
 ) -> None:
     asked = replace(job(NOWHERE), options=VertexOptions())
     write(gcloud, "default", "[core]\nproject = of-gcloud\n[compute]\nregion = us-east1\n")
-    assert settings_of(asked).parent == "projects/of-gcloud/locations/us-east1"
+    assert resolved(asked).parent == "projects/of-gcloud/locations/us-east1"
     write(
         gcloud, "default", "[core]\nproject = p%\n[compute]\nregion = a\n[ai]\nregion = us-west1\n"
     )
-    assert settings_of(asked).parent == "projects/p%/locations/us-west1"
+    assert resolved(asked).parent == "projects/p%/locations/us-west1"
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "of-env")
     monkeypatch.setenv("CLOUD_ML_REGION", "us-east4")
     asked = replace(asked, environ=dict(os.environ))
-    assert settings_of(asked).parent == "projects/of-env/locations/us-east4"
+    assert resolved(asked).parent == "projects/of-env/locations/us-east4"
     of_config = made(VertexOptions, {}, {"project": "of-config"})
     asked = replace(asked, config=Config(region="us-south1"), options=of_config)
-    assert settings_of(asked).parent == "projects/of-config/locations/us-south1"
+    assert resolved(asked).parent == "projects/of-config/locations/us-south1"
     asked = replace(
         asked,
         options=made(VertexOptions, {"project": "of-option"}, {"project": "of-config"}),
         layout=replace(NOWHERE, region="europe-west4"),
     )
-    assert settings_of(asked).parent == "projects/of-option/locations/europe-west4"
+    assert resolved(asked).parent == "projects/of-option/locations/europe-west4"
 
 
 def test_the_active_configuration_of_gcloud_is_read(
@@ -65,17 +71,16 @@ def test_the_active_configuration_of_gcloud_is_read(
     write(gcloud, "work", "[core]\nproject = second\n")
     write(gcloud, "broken", "no section\n")
     (gcloud / "active_config").write_text("work\n", encoding="utf-8")
-    assert settings_of(asked).project == "second"
+    assert resolved(asked).project == "second"
     asked = replace(asked, environ={**asked.environ, "CLOUDSDK_ACTIVE_CONFIG_NAME": "default"})
-    assert settings_of(asked).project == "first"
+    assert resolved(asked).project == "first"
     asked = replace(asked, environ={**asked.environ, "CLOUDSDK_ACTIVE_CONFIG_NAME": "broken"})
-    assert settings_of(asked).project == ""
+    assert resolved(asked).project == ""
 
 
 def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     found = {
-        f.code: f.message
-        for f in missing(settings_of(replace(job(NOWHERE), options=VertexOptions())))
+        f.code: f.message for f in missing(resolved(replace(job(NOWHERE), options=VertexOptions())))
     }
     assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
     for way in (
@@ -96,4 +101,4 @@ def test_a_rehearsal_needs_no_account() -> None:
 
 
 def test_a_bucket_may_be_written_as_a_uri() -> None:
-    assert settings_of(job(options={"bucket": "gs://mine/"})).bucket == "mine"
+    assert resolved(job(options={"bucket": "gs://mine/"})).bucket == "mine"

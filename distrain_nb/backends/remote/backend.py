@@ -49,7 +49,7 @@ class RemotePlan(Plan, Protocol):
     def job(self) -> Job[RemoteOptions]: ...
 
     def spec(self) -> Spec:
-        """What `service` needs to know; of every call another run's."""
+        """What `service` needs to know of the job's run."""
 
 
 RemotePlanT = TypeVar("RemotePlanT", bound=RemotePlan)

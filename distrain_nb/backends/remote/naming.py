@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-import secrets
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from distrain_nb.backends.base import AnyJob
 
 # Names stand in labels, tags and names of jobs, of up to 63 characters in lower case; a dash and
 # the eight digits that make a run's name its own come behind.
@@ -15,6 +18,6 @@ def short_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:_LONGEST].strip("-") or "run"
 
 
-def run_name(name: str) -> str:
-    """A name that no other run has."""
-    return f"{short_name(name)}-{secrets.token_hex(4)}"
+def run_name(job: AnyJob) -> str:
+    """A name that no other job's run has."""
+    return f"{short_name(job.name)}-{job.nonce}"

@@ -41,6 +41,11 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         """A channel does, for all but a path that is there already."""
         return not uri.startswith("/")
 
+    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        from distrain_nb.backends.sagemaker.settings import of_files
+
+        return of_files(environ)
+
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
         """Raises OptionError for options that can't be read."""
         from distrain_nb.backends.sagemaker.plan import plan

@@ -71,8 +71,8 @@ class SageMakerPlan:
         return devices(self.job.layout)
 
     def spec(self) -> SageMakerSpec:
-        """What a service needs later; of every call another run's."""
-        run = run_name(self.job.name)
+        """What a service needs later."""
+        run = run_name(self.job)
         return SageMakerSpec(
             run=run,
             region=self.settings.region,
@@ -139,7 +139,7 @@ class SageMakerPlan:
 
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
-    """Pure but for the environment and AWS's files, which say where. Raises OptionError."""
+    """Of the same job always the same. Raises OptionError."""
     settings = settings_of(job)
     job = replace(job, layout=replace(_with_primary(job.layout), launcher=_launcher(job)))
     base = _base(job, settings)

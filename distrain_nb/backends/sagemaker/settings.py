@@ -58,14 +58,13 @@ class Settings:
 
 
 def settings_of(job: SageMakerJob) -> Settings:
-    """The settings that hold for a job. Reads the environment, and AWS's and Studio's files."""
-    studio = _studio()
-    region = _region(job, studio)
+    """The settings that hold for a job, whose `defaults` are those of AWS's and Studio's files."""
+    region = _region(job)
     partition = partition_of(region)
     home = f"{ACCOUNT}.dkr.ecr.{region}.{partition.domain}/distrain" if region else ""
     arn = f"arn:{partition.name}:iam::{ACCOUNT}:role"
     bucket = _setting(job, "bucket") or (f"sagemaker-{region}-{ACCOUNT}" if region else "")
-    role = _setting(job, "role", studio.get("ExecutionRoleArn", ""))
+    role = _setting(job, "role")
     return Settings(
         region=region,
         bucket=bucket.removeprefix("s3://").strip("/"),
@@ -122,19 +121,26 @@ def _ways(name: str, example: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def _setting(job: SageMakerJob, name: str, found: str = "") -> str:
+def of_files(environ: Mapping[str, str]) -> dict[str, str]:
+    """The region of the AWS CLI's active profile, or of the space of Studio that the notebook runs
+    in, and the role of that space."""
+    studio = _studio()
+    region = _of_profile(environ) or _of_arn(studio.get("ResourceArn", ""))
+    return {"region": region, "role": studio.get("ExecutionRoleArn", "")}
+
+
+def _setting(job: SageMakerJob, name: str) -> str:
     """As chosen or kept, else what was found, else made up for a rehearsal."""
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
-    return str(getattr(job.options, name) or found or made_up)
+    return str(getattr(job.options, name) or job.defaults.get(name) or made_up)
 
 
-def _region(job: SageMakerJob, studio: dict[str, str]) -> str:
+def _region(job: SageMakerJob) -> str:
     return (
         job.layout.region
         or job.config.region
         or next(filter(None, map(job.environ.get, VARIABLES)), "")
-        or _of_profile(job.environ)
-        or _of_arn(studio.get("ResourceArn", ""))
+        or job.defaults.get("region", "")
         or (REHEARSED["region"] if job.options.rehearsed else "")
     )
 

@@ -39,6 +39,11 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             "it mounted, such as /mnt/nfs/data"
         )
 
+    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:
+        from distrain_nb.backends.vertex.settings import of_gcloud
+
+        return of_gcloud(environ)
+
     def plan(self, job: VertexJob) -> VertexPlan:
         """Raises OptionError for options that can't be read."""
         from distrain_nb.backends.vertex.plan import plan

@@ -65,8 +65,8 @@ class VertexPlan:
         return request.deliveries(self.job)
 
     def spec(self) -> VertexSpec:
-        """What a service needs later; of every call another run's."""
-        run = run_name(self.job.name)
+        """What a service needs later."""
+        run = run_name(self.job)
         shown = self._without_values()
         sent = request.training_pipeline(shown) if self.pipeline else shown
         return VertexSpec(
@@ -132,7 +132,7 @@ class VertexPlan:
 
 
 def plan(job: VertexJob) -> VertexPlan:
-    """Pure but for the environment and gcloud's files, which say where. Raises OptionError."""
+    """Of the same job always the same. Raises OptionError."""
     settings, base = settings_of(job), base_of(job)
     gpus = _gpus(job)
     started = gpus if launcher_of(job) in PER_GPU else 1

@@ -62,7 +62,7 @@ class Settings:
 
 
 def settings_of(job: VertexJob) -> Settings:
-    """The settings that hold for a job. Reads the environment and the files of `gcloud`."""
+    """The settings that hold for a job, whose `defaults` are those of `gcloud`."""
     project, region = _setting(job, "project"), _setting(job, "region")
     return Settings(
         project=project,
@@ -105,23 +105,24 @@ def _setting(job: VertexJob, name: str) -> str:
     chosen = _region(job) if name == "region" else getattr(job.options, name)
     named = (job.environ.get(variable) for variable in VARIABLES.get(name, ()))
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
-    return str(chosen or next(filter(None, named), "") or _from_gcloud(job, name) or made_up)
+    return str(chosen or next(filter(None, named), "") or job.defaults.get(name) or made_up)
 
 
 def _region(job: VertexJob) -> str:
     return job.layout.region or job.config.region
 
 
-def _from_gcloud(job: VertexJob, name: str) -> str:
-    if name not in GCLOUD:
-        return ""
+def of_gcloud(environ: Mapping[str, str]) -> dict[str, str]:
+    """What the active configuration of `gcloud` has of project and region."""
     properties = configparser.ConfigParser(interpolation=None)
     try:
-        properties.read(_gcloud_file(job.environ), encoding="utf-8")
+        properties.read(_gcloud_file(environ), encoding="utf-8")
     except configparser.Error:  # gcloud says so itself, and better
-        return ""
-    found = (properties.get(section, key, fallback="") for section, key in GCLOUD[name])
-    return next(filter(None, found), "")
+        return {}
+    return {
+        name: next(filter(None, (properties.get(*place, fallback="") for place in places)), "")
+        for name, places in GCLOUD.items()
+    }
 
 
 def _gcloud_file(environ: Mapping[str, str]) -> Path:
