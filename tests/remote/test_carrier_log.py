@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from distrain_nb import __version__
 from distrain_nb.backends.remote import carrier, carrier_log, variables
 from distrain_nb.backends.remote.backend import start_carrier
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.magics.lines import run_line
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.folder import CARRIER_LOG, OLD_CARRIER_LOG, SUBMISSION_FILE
 from distrain_nb.worker.files.status import State, Status
@@ -120,7 +122,9 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return Store()
 
 
-def test_a_carrier_that_ended_badly_says_why(store: Store) -> None:
+def test_a_carrier_that_ended_badly_says_why(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = Run(store.add("odd", "vertex", "", ""))
     (run.folder / SUBMISSION_FILE).write_text('{"backend": "vertex", "told": {}, "processes": []}')
     Status(State.STARTING).enter(State.STARTING).write(run.folder)
@@ -130,6 +134,11 @@ def test_a_carrier_that_ended_badly_says_why(store: Store) -> None:
     said = run.carrier_log()
     assert re.match(RECORD, said)
     assert "Traceback (most recent call last)" in said
+    shell, line = InteractiveShell(), ["logs", str(run.id), "--carrier"]
+    run_line(line, shell)
+    assert capsys.readouterr().out == said
+    with pytest.raises(OptionError, match="--carrier stands alone"):
+        run_line([*line, "--rank", "0"], shell)
 
 
 def test_a_rehearsal_whose_services_do_not_start_fails_and_says_why(store: Store) -> None:
