@@ -145,7 +145,7 @@ class JobService:
             if job.state == States.JOB_STATE_CANCELLING and state not in ENDED:
                 return
             job.state, job.update_time = state, now()
-            _log.info("%s: %s %s", name, States(state).name, error)
+            _log.info("%s: %s", name, error or States(state).name)
             if state == States.JOB_STATE_RUNNING and not job.start_time:
                 job.start_time = job.update_time
             if state in ENDED:
