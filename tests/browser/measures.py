@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
@@ -114,5 +112,5 @@ def kernel_process(opened: OpenNotebook) -> int:
 
 def _cpu_seconds(process: int) -> float:
     """User and system time of the process, without that of its children."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    times = psutil.Process(process).cpu_times()
+    return float(times.user + times.system)
