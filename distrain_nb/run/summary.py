@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from distrain_nb.backends.plugins import title_of
@@ -14,8 +14,10 @@ from distrain_nb.worker.files.status import State
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distrain_nb.worker.files.status import Progress, Status
+    from distrain_nb.worker.files.status import Progress, Status, Stretch
 
+SHORTEST_STEP_S = 0.1
+MOST_STEPS = 10
 UNREADABLE = "unreadable"  # what stands where other runs have their state
 
 
@@ -140,6 +142,40 @@ def _size(status: Status) -> str:
 
 
 def _steps(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
+    """Capturing, each phase that lasted, and the end."""
+    if not status.trail:
+        return _steps_of_states(created, status, end)
+    stretches = status.trail
+    begins = [created, *(each.begin for each in stretches[1:])]
+    steps = [Step("captured", None, created)]
+    for each, begin, until in zip(stretches, begins, [*begins[1:], end], strict=True):
+        label = _label(each)
+        if label == steps[-1].label:
+            steps[-1] = replace(steps[-1], end=until)
+        elif _counts(each, begin, until) or each is stretches[0]:
+            steps.append(Step(label, begin, until))
+    if len(steps) > MOST_STEPS:
+        steps = [*steps[:3], Step("…", None, None), *steps[4 - MOST_STEPS :]]
+    if end is not None:
+        steps.append(Step(str(status.state), end, end))
+    return tuple(steps)
+
+
+def _counts(stretch: Stretch, begin: float, until: float | None) -> bool:
+    """What passes at once is no step, unless the ranks ran."""
+    return stretch.state == State.RUNNING or until is None or until - begin >= SHORTEST_STEP_S
+
+
+def _label(stretch: Stretch) -> str:
+    if stretch.state == State.STOPPING:
+        return stretch.state
+    if stretch.phase in ("", stretch.state):
+        return "start" if stretch.state == State.STARTING else stretch.state
+    return stretch.phase
+
+
+def _steps_of_states(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
+    """What a version left that kept no trail."""
     running = status.times.get(str(State.RUNNING))
     started = running or end
     steps = [Step("captured", None, created), Step("start", created, started)]

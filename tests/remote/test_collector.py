@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from distrain_nb.backends.remote import carrier, fetch
-from distrain_nb.backends.remote.service import Denied, Stored
+from distrain_nb.backends.remote.collector import RESTARTING
+from distrain_nb.backends.remote.service import Denied, Entry, Stored
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.files.status import State, Status
@@ -109,3 +110,20 @@ def test_lines_that_could_not_be_written_whole_are_written_once(
     for rank in (0, 1):
         assert texts(run, rank) == [f"line {n}" for n in range(rank, LINES, 2)]
     assert list(scalars(run / "tensorboard")[Key("", "seen")]["step"]) == list(range(0, LINES, 5))
+
+
+def test_a_start_after_a_lost_machine_is_in_the_trail(
+    run: Path, service: FolderService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service that starts one replica anew says so in the log; the job goes on running."""
+    told = "Replica worker 0 was preempted."
+
+    def log(self: FolderService, job: str, cursor: Any, *, last: bool) -> Any:
+        entries, following = _log(self, job, cursor, last=last)
+        lost = [Entry(1e9, "service", 0, told)] if not cursor else []
+        return [*entries, *lost], following
+
+    monkeypatch.setattr(FolderService, "log", log)
+    carrier.carry(run, HERE)
+    phases = [each.phase for each in Status.read(run).trail]
+    assert phases[phases.index(RESTARTING) + 1] == "running"

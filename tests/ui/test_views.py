@@ -14,12 +14,12 @@ import pytest
 
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
-from distrain_nb.run.summary import brief, duration, plural, progress_text, summary_of
+from distrain_nb.run.summary import MOST_STEPS, brief, duration, plural, progress_text, summary_of
 from distrain_nb.ui import ansi, document, drawing, runs_table
 from distrain_nb.ui.lines import Metrics, chart_line
 from distrain_nb.ui.report import in_a_line, report_html
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
-from distrain_nb.worker.files.status import Progress, State, Status
+from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
 
 
@@ -116,6 +116,35 @@ def test_the_phases_and_how_long_each_took(run: RunFolder) -> None:
     assert [step.label for step in steps] == ["captured", "start", "running", "succeeded"]
     assert steps[2].begin == run.status.times["running"]
     assert steps[2].end == run.status.times["succeeded"]
+
+
+def test_what_was_imported_and_a_start_after_a_lost_machine_are_phases(run: RunFolder) -> None:
+    trail = ["starting\tstarting", "starting\timporting torch", "running\trunning"]
+    trail += ["running\tstarting again", "running\trunning", "stopping\tthe rest"]
+    began = run.created
+    times = {f"{n}\t{stretch}": began + 2 * n for n, stretch in enumerate(trail)}
+    run.status = replace(run.status, times=times)
+    labels = [step.label for step in summary_of(run).steps]
+    assert labels[:4] == ["captured", "start", "importing torch", "running"]
+    assert labels[4:] == ["starting again", "running", "stopping"]
+    assert [step.begin for step in summary_of(run).steps[1:3]] == [began, began + 2]
+    run.enter(State.FAILED)
+    assert summary_of(run).steps[-1].label == "failed"
+
+
+def test_a_run_that_starts_again_and_again_keeps_its_last_phases(run: RunFolder) -> None:
+    for number in range(200):
+        run.status = run.status.reach(f"attempt {number}").reach(f"attempt {number}")
+    assert len(run.status.trail) <= LONGEST_TRAIL + 2
+    steps = summary_of(run).steps
+    assert len(steps) <= MOST_STEPS + 1
+    assert [steps[0].label, steps[3].label, steps[-1].label] == ["captured", "…", "attempt 199"]
+
+
+def test_a_run_of_a_version_without_a_trail_has_its_states(run: RunFolder) -> None:
+    states = {name: begin for name, begin in run.status.times.items() if "\t" not in name}
+    run.status = replace(run.status, times=states)
+    assert [step.label for step in summary_of(run).steps] == ["captured", "start", "running"]
 
 
 def test_a_moving_line_is_apart_until_it_stands(run: RunFolder) -> None:

@@ -101,7 +101,7 @@ class Carried:
         before = self.status.progress
         since = before.since if before and before.phase == progress.phase else time.time()
         shown = run_status.Progress(progress.phase, progress.done, progress.total, since)
-        self.put(replace(self.status, phase=progress.phase, progress=shown))
+        self.put(replace(self.status.reach(progress.phase), progress=shown))
 
     def end(self, state: State, error: str = "", note: str = "") -> None:
         """Write down how it ended."""

@@ -196,9 +196,8 @@ class Carrier:
 
     def _see(self, observed: Observed) -> None:
         state = State.STOPPING if self._asked else observed.state
-        status = self._run.status
-        if state is not status.state:
-            status = status.enter(state)
         step = self._doing.before(state) if self._doing else None
         phase = step.phase if step else observed.phase or str(state)
-        self._run.put(replace(status, phase=phase, progress=step))
+        status = self._run.status
+        entered = status.reach(phase) if state is status.state else status.enter(state, phase)
+        self._run.put(replace(entered, progress=step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 # What may be missing when a job has ended, in words for people.
 LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
+SERVICE = "service"  # the role under which a service itself speaks
 TELL_EVERY_S = 0.3
+RESTARTING = "starting again after a lost machine"
+# A service that starts one replica anew leaves the job's state as it is, and says so in the log.
+_STARTS_AGAIN = re.compile(r"\b(preempted|restarting)\b", re.IGNORECASE)
 
 _log = logging.getLogger(__name__)
 
@@ -42,6 +47,8 @@ class Collector:
         entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
         if entries or cursor != journal.cursor:
             self._keep(entries, cursor=cursor)
+        if any(each.role == SERVICE and _STARTS_AGAIN.search(each.text) for each in entries):
+            self._run.put(self._run.status.reach(RESTARTING))
         return len(entries)
 
     def events(self) -> None:
@@ -104,7 +111,7 @@ class Collector:
         if text not in self._run.journal.denied:
             _log.warning("%s", text)
             denied = [*self._run.journal.denied, text]
-            self._keep([Entry(time.time(), "service", 0, text, "e")], denied=denied)
+            self._keep([Entry(time.time(), SERVICE, 0, text, "e")], denied=denied)
 
     def _keep(self, entries: Sequence[Entry], **more: Cursor | list[str]) -> None:
         """Lines and points count once the journal has been written, which says where they end."""

@@ -15,6 +15,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE, STATUS_FILE
 from distrain_nb.worker.machine.system import process_stat
 
 TAKEN_UP_WITHIN_S = 30.0
+LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
 ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
 
@@ -88,8 +89,22 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Stretch:
+    """A stretch of a run's life: its state, its phase in words, and when it began (seconds since
+    the epoch)."""
+
+    state: str
+    phase: str
+    begin: float
+
+
+@dataclass(frozen=True)
 class Status:
-    """State, the phase in words, and when each state was entered (seconds since the epoch)."""
+    """State, the phase in words, and when each state was last entered (seconds since the epoch).
+
+    Where the times are, each stretch has one too, as `NUMBER TAB STATE TAB PHASE`: version 0.1.0
+    refuses fields that it doesn't know.
+    """
 
     state: State
     phase: str = ""
@@ -100,10 +115,30 @@ class Status:
     processes: Tuple[Process, ...] = ()
     progress: Optional[Progress] = None
 
+    @property
+    def trail(self) -> Tuple[Stretch, ...]:
+        """All stretches up to the end; of a run that starts again and again the first and last."""
+        found = [(name.split("\t", 2), begin) for name, begin in self.times.items()]
+        return tuple(Stretch(each[1], each[2], begin) for each, begin in found if len(each) == 3)
+
     def enter(self, state: State, phase: str = "", **changes: Any) -> Status:
         """The same run in another state, entered now; what was in progress is over."""
-        times = {**self.times, str(state): time.time()}
-        return replace(self, **{"progress": None, **changes}, state=state, phase=phase, times=times)
+        now = time.time()
+        times = {**self.times, str(state): now}
+        entered = replace(self, **{"progress": None, **changes}, state=state, times=times)
+        return entered.reach(phase, now)
+
+    def reach(self, phase: str, now: Optional[float] = None) -> Status:
+        """The same run in another phase of its state, from `now` on."""
+        known = [name for name in self.times if "\t" in name]
+        number, _, last = known[-1].partition("\t") if known else ("0", "", "")
+        stretch = f"{self.state}\t{phase}"
+        if last == stretch or self.state.final:
+            return replace(self, phase=phase)
+        dropped = known[1:-LONGEST_TRAIL]
+        times = {name: begin for name, begin in self.times.items() if name not in dropped}
+        times[f"{int(number) + 1}\t{stretch}"] = time.time() if now is None else now
+        return replace(self, phase=phase, times=times)
 
     def write(self, folder: Path) -> None:
         use_reserve(folder / STATUS_FILE, fields.encode(self, indent=1, ensure_ascii=False))
