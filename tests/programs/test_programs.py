@@ -44,12 +44,23 @@ def horovod(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def no_tensorflow(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder without TensorFlow: TensorBoard's writer takes six seconds to import it, does
+    without, and is mostly used where there is none."""
+    folder = tmp_path_factory.mktemp("no-tensorflow")
+    (folder / "tensorflow.py").write_text("raise ImportError\n")
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def packages(
     program: Program, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if "import horovod" in program.text:
-        monkeypatch.setenv("PYTHONPATH", str(request.getfixturevalue("horovod")))
+    """What a program's environment has more, or less, than this one, however it is started."""
+    for text, fixture in (("import horovod", "horovod"), ("SummaryWriter", "no_tensorflow")):
+        if text in program.text:
+            monkeypatch.setenv("PYTHONPATH", str(request.getfixturevalue(fixture)))
 
 
 @pytest.fixture
