@@ -31,7 +31,7 @@ def base_with(*names: str) -> BaseImage:
     for name in names:
         _collect(name, found)
     facts = sorted(f"{name}=={each.version}" for name, each in found.items())
-    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "0")).encode()).hexdigest()[:12]
+    key = hashlib.sha256(repr((facts, LEFT_OUT.pattern, "1")).encode()).hexdigest()[:12]
     path = CACHE / f"{names[0]}-{key}.tar.gz"
     if not path.exists():
         _pack(path, found.values())
