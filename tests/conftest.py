@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -15,10 +16,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests.kernels import Kernel, kernel
 
-# Folders of tests that share engines and registries, or a browser, and so belong into one process
-# each.
-SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"), ("browser",))
+# Folders of tests that share engines and registries, a browser, or TensorFlow, and so belong into
+# one process each.
+SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"), ("browser",), ("run",))
 PROGRAMS = "programs"  # the tests of each share a run of it by its own command
+
+# Which jsonschema imports where it is installed: two seconds in which it compiles a grammar.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.

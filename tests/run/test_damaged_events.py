@@ -13,10 +13,10 @@ import pytest
 import tensorboardX
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars
 from distrain_nb.worker.metrics.writer import _varint, event, record
+from tests.run.torch_writer import torch_writer
 
 FILE = "events.out.tfevents.1"
 WRITERS = ("torch", "tensorboardX", "tensorflow", "log_metrics")
@@ -37,7 +37,7 @@ def written(writer: str) -> bytes:
             made = [event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
             (Path(folder) / FILE).write_bytes(b"".join(map(record, made)))
         else:
-            kind: Any = {"torch": SummaryWriter, "tensorboardX": tensorboardX.SummaryWriter}[writer]
+            kind: Any = {"torch": torch_writer, "tensorboardX": tensorboardX.SummaryWriter}[writer]
             with kind(folder) as summary:
                 for step in range(4):
                     for tag in "abc":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ import tensorboardX
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars, table
 from distrain_nb.run.metrics.records import read_stretch
 from distrain_nb.worker.metrics import writer
+from tests.run.torch_writer import torch_writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +44,8 @@ def assert_like_tensorboard(folder: Path) -> None:
         assert points["value"].tolist() == [event.value for event in theirs]
 
 
-@pytest.mark.parametrize("writer", [SummaryWriter, tensorboardX.SummaryWriter])
-def test_reads_what_torch_and_tensorboardx_write(writer: type, tmp_path: Path) -> None:
+@pytest.mark.parametrize("writer", [torch_writer, tensorboardX.SummaryWriter])
+def test_reads_what_torch_and_tensorboardx_write(writer: Any, tmp_path: Path) -> None:
     with writer(str(tmp_path)) as summary:
         for step in range(0, 30_000, 100):
             summary.add_scalar("loss", math.sin(step), step)
@@ -64,7 +64,7 @@ def test_reads_what_torch_and_tensorboardx_write(writer: type, tmp_path: Path) -
 
 
 def test_agrees_with_tensorboard_on_every_number(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path)) as summary:
+    with torch_writer(str(tmp_path)) as summary:
         for step in range(500):
             for tag in ("loss", "accu", "lr"):
                 summary.add_scalar(tag, math.sin(step), step)
@@ -89,7 +89,7 @@ def test_reads_the_tensors_that_tensorflow_writes(tmp_path: Path) -> None:
 
 
 def test_new_style_scalars_of_torch_are_tensors(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path)) as summary:
+    with torch_writer(str(tmp_path)) as summary:
         for step in range(100):
             summary.add_scalar("loss", step / 4, step, new_style=True)
             summary.add_scalar("exact", step / 8, step, double_precision=True)
@@ -100,7 +100,7 @@ def test_new_style_scalars_of_torch_are_tensors(tmp_path: Path) -> None:
 
 def test_sub_folders_are_series(tmp_path: Path) -> None:
     for name in ("", "rank-1", "eval/fold2"):
-        with SummaryWriter(str(tmp_path / name)) as summary:
+        with torch_writer(str(tmp_path / name)) as summary:
             summary.add_scalar("loss", len(name), 1)
     folder = EventFolder(tmp_path)
     folder.read()
@@ -137,13 +137,13 @@ def test_a_flipped_bit_costs_its_record_and_no_other(count: int, tmp_path: Path)
 
 
 def test_a_restart_takes_back_what_was_written_from_its_step_on(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path), filename_suffix=".1") as summary:
+    with torch_writer(str(tmp_path), filename_suffix=".1") as summary:
         for step in range(100):
             summary.add_scalar("loss", 1.0, step)
             summary.add_scalar("old", 1.0, step)
     folder = EventFolder(tmp_path)
     folder.read()
-    with SummaryWriter(str(tmp_path), purge_step=60, filename_suffix=".2") as summary:
+    with torch_writer(str(tmp_path), purge_step=60, filename_suffix=".2") as summary:
         for step in range(60, 70):
             summary.add_scalar("loss", 0.5, step)
     changed = folder.read()

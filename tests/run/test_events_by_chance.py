@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from google_crc32c import value as fast_crc32c
-from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run, Store
@@ -29,6 +28,7 @@ from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.metrics.crc32c import crc32c, masked
 from tests.fuzzing import flipped, mutated, rounds
+from tests.run.torch_writer import torch_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def contents(data: bytes) -> Iterator[bytes]:
 def events() -> tuple[bytes, ...]:
     """The records of all that PyTorch's writer can write."""
     with TemporaryDirectory() as folder:
-        with SummaryWriter(folder) as summary:
+        with torch_writer(folder) as summary:
             for step in range(3):
                 summary.add_scalar("loss", step / 2, step)
                 summary.add_histogram("weights", np.linspace(-1, 3, 50) + step, step)
@@ -103,7 +103,7 @@ def test_numbers_that_json_has_not(run: Run, odd: float, kind: str) -> None:
             tf.summary.histogram("weights", np.array([0.0, 1.0, odd]), step=0)
             tf.summary.histogram("weights", [0.0, 1.0], step=1)
     else:
-        with SummaryWriter(str(folder)) as summary:
+        with torch_writer(str(folder)) as summary:
             summary.add_scalar("loss", odd, 0, walltime=odd)
             summary.add_histogram_raw("weights", 0, odd, 3, odd, odd, [1, odd, 2], [1, odd, 1], 0)
             summary.add_histogram_raw("weights", 0, 2, 3, 3, 5, [1, 2], [1, 2], 1)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorboardX
-from torch.utils.tensorboard import SummaryWriter
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run.metrics.non_scalars import MOST_PIECES
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.streams import Scalars
+from tests.run.torch_writer import torch_writer
 
 HPARAMS = {"lr": 0.5, "layers": 3, "optimizer": "adam", "nesterov": True}
 PICTURE = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -33,6 +33,8 @@ def by_writer(writer: Any, folder: Path) -> None:
 
 
 def by_torch(folder: Path) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
     class Named(SummaryWriter):
         def add_hparams(self, values: Any, metrics: Any, name: str) -> None:
             super().add_hparams(values, metrics, run_name=name)
@@ -103,7 +105,7 @@ def test_what_can_t_be_shown_is_said_with_its_tag_and_kind(tmp_path: Path) -> No
 
 
 def test_of_many_pieces_some_are_remembered(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path)) as summary:
+    with torch_writer(str(tmp_path)) as summary:
         for step in range(2 * MOST_PIECES + 10):
             summary.add_text("note", str(step), step)
     (row,) = ask(tmp_path)["rows"]
@@ -115,10 +117,10 @@ def test_of_many_pieces_some_are_remembered(tmp_path: Path) -> None:
 
 
 def test_a_restart_takes_back_what_came_after_its_step(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path), filename_suffix=".1") as summary:
+    with torch_writer(str(tmp_path), filename_suffix=".1") as summary:
         for step in range(10):
             summary.add_text("note", "first", step)
-    with SummaryWriter(str(tmp_path), purge_step=6, filename_suffix=".2") as summary:
+    with torch_writer(str(tmp_path), purge_step=6, filename_suffix=".2") as summary:
         summary.add_text("note", "second", 6)
     (row,) = ask(tmp_path)["rows"]
     assert (row["count"], row["last"]) == (7, 6)
@@ -126,7 +128,7 @@ def test_a_restart_takes_back_what_came_after_its_step(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_is_corrupt_is_told_of(tmp_path: Path) -> None:
-    with SummaryWriter(str(tmp_path)) as summary:
+    with torch_writer(str(tmp_path)) as summary:
         noise = np.random.default_rng(0).integers(0, 255, (40, 40, 3), dtype=np.uint8)
         summary.add_image("noise", noise, 7, dataformats="HWC")
         summary.add_scalar("loss", 1.0, 7)

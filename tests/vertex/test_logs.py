@@ -53,6 +53,7 @@ def in_another_process(address: str, cursor: dict[str, Any]) -> tuple[list[Entry
     return [Entry(*entry) for entry in entries], after
 
 
+@pytest.mark.slow
 def test_200_000_lines_of_4_replicas_under_trouble() -> None:
     log = CloudLogging(busy=40)
     end = fill(log, lines=200_000, replicas=4, seconds=400, chance=random.Random(6))
