@@ -42,7 +42,7 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     if prepared.options.dry_run:
         print(prepared)
         return
-    _print_warnings(prepared)
+    _show_warnings(prepared, source)
     with _long_work_shown():
         run = api.start(prepared)
     watch(run, prepared.waits)
@@ -132,9 +132,11 @@ def _succeeds(update: Callable[[], None]) -> bool:
     return True
 
 
-def _print_warnings(prepared: api.Prepared) -> None:
-    from distrain_nb.ui.outputs import say
+def _show_warnings(prepared: api.Prepared, source: api.Source) -> None:
+    found = [f for f in prepared.findings if f.severity is Severity.WARNING]
+    if found:
+        from distrain_nb.ui.problem import Cells
+        from distrain_nb.ui.problem_panel import show_warnings
 
-    for finding in prepared.findings:
-        if finding.severity is Severity.WARNING:
-            say(str(finding))
+        others = {cell.label: cell.source for cell in source.notebook.cells}
+        show_warnings(found, Cells(source.cell.source, source.cell.label, others))

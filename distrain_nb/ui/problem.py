@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from distrain_nb.repairs import head_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from distrain_nb.errors import DistrainError
     from distrain_nb.findings import Finding, Fix
 
 LINES_AROUND = 1
@@ -64,9 +63,9 @@ class Cells:
         return self.text if label == self.label else self.others.get(label)
 
 
-def points_of(error: DistrainError, cells: Cells) -> tuple[Point, ...]:
-    """Everything that an error says is wrong, with the places and repairs in these cells."""
-    return tuple(_point(finding, cells) for finding in error.findings)
+def points_of(findings: Iterable[Finding], cells: Cells) -> tuple[Point, ...]:
+    """Everything that was found, with the places and repairs in these cells."""
+    return tuple(_point(finding, cells) for finding in findings)
 
 
 def repaired(point: Point, number: int, text: str) -> str:

@@ -6,13 +6,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from distrain_nb.findings import Severity
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.problem import points_of, repaired
 from distrain_nb.ui.problem_text import as_html, as_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from distrain_nb.errors import DistrainError
+    from distrain_nb.findings import Finding
     from distrain_nb.ui.problem import Cells, Point
 
 SHOWN = "Nothing was done; what to put right stands above."
@@ -20,15 +24,29 @@ SHOWN = "Nothing was done; what to put right stands above."
 
 def show_problem(error: DistrainError, cells: Cells) -> None:
     """Display it below the running cell, and leave to IPython what the display doesn't have."""
-    points = points_of(error, cells)
+    points = points_of(error.findings, cells)
     if not frontend().has_widgets:
         error.rendered = as_text(points, colours=True)
         return
+    _display(points, Severity.ERROR)
+    error.rendered = SHOWN
+
+
+def show_warnings(findings: Sequence[Finding], cells: Cells) -> None:
+    """Display what does not keep a cell from running: in lines where it has no repair."""
+    if any(finding.fixes for finding in findings) and frontend().has_widgets:
+        _display(points_of(findings, cells), Severity.WARNING)
+        return
+    for finding in findings:
+        outputs.say(str(finding))
+
+
+def _display(points: tuple[Point, ...], severity: Severity) -> None:
     key = f"problem-{uuid4().hex}"
-    outputs.show({"text/html": style() + as_html(points, key), "text/plain": as_text(points)})
+    page = style() + as_html(points, key, severity)
+    outputs.show({"text/html": page, "text/plain": as_text(points)})
     if any(point.repairs for point in points):
         _offer_repairs(points, key)
-    error.rendered = SHOWN
 
 
 def _offer_repairs(points: tuple[Point, ...], key: str) -> None:

@@ -6,6 +6,7 @@ import html
 import re
 from typing import TYPE_CHECKING
 
+from distrain_nb.findings import Severity
 from distrain_nb.run.summary import plural
 
 if TYPE_CHECKING:
@@ -62,12 +63,13 @@ def _excerpt(excerpt: Excerpt) -> Iterator[str]:
             yield f"    {' ' * width} {SOFT}│{PLAIN} {RED}{under}{PLAIN}"
 
 
-def as_html(points: Sequence[Point], key: str) -> str:
+def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERROR) -> str:
     """The panel. What `key` marks gets buttons for its repairs where a page can give them."""
     body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (
-        f'<section class="distrain dn-problem" data-distrain-problem="{key}" aria-label="error">'
+        f'<section class="distrain dn-problem" data-distrain-problem="{key}"'
+        f' data-severity="{severity}" aria-label="{severity}">'
         f'<div class="dn-cause">{code}{_marked_up(heading(points))}</div>{body}</section>'
     )
 

@@ -58,3 +58,13 @@ def test_a_repair_whose_kernel_is_gone_gives_its_line(notebook: OPEN) -> None:
     button.click()
     expect(panel(page).get_by_role("status")).to_contain_text("import numpy as np")
     assert source(opened) == NAMED
+
+
+def test_a_warning_with_a_repair_stands_above_the_run(notebook: OPEN) -> None:
+    opened = notebook("warned", "%%distrain -n 1\ndef later(): return np.ones(1)\nprint(1)")
+    page = opened.page
+    opened.run_cell(0)
+    expect(page.locator(".distrain .dn-badge")).to_contain_text("succeeded")
+    expect(panel(page)).to_have_attribute("aria-label", "warning")
+    repair(page, "Add import numpy as np")
+    assert source(opened).startswith("%%distrain -n 1\nimport numpy as np\n")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.api import Source, prepare
-from distrain_nb.errors import CheckFailed, DistrainError, OptionError
+from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.magics.command_line import cell_options
 from distrain_nb.program import Cell, Notebook
@@ -29,7 +29,7 @@ def error_of(text: str, folder: Path, **names: object) -> DistrainError:
 
 
 def points(text: str, folder: Path, **names: object) -> tuple[Point, ...]:
-    return points_of(error_of(text, folder, **names), Cells(text, LABEL))
+    return points_of(error_of(text, folder, **names).findings, Cells(text, LABEL))
 
 
 def test_an_undefined_name_is_marked_and_its_import_offered(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_several_are_counted_and_none_begins_with_a_code(tmp_path: Path) -> None
 def test_what_is_wrong_in_another_cell_is_shown_from_there() -> None:
     found = Finding("a.b", Severity.ERROR, "Cell In[1], line 2", "`missing` is not defined")
     cells = Cells("%%distrain\nf()", LABEL, {"Cell In[1]": "def f():\n    return missing"})
-    (point,) = points_of(CheckFailed((found,)), cells)
+    (point,) = points_of([found], cells)
     assert point.where == "Cell In[1], line 2"
     assert point.excerpt is not None
     assert (2, "    return missing") in point.excerpt.lines
@@ -115,7 +115,7 @@ def test_what_is_wrong_in_another_cell_is_shown_from_there() -> None:
 
 def test_a_panel_quotes_what_cells_say() -> None:
     error = OptionError("no option --<b>", where="--<b>")
-    page = as_html(points_of(error, Cells("%%distrain --<b> </script>\n1", LABEL)), "key")
+    page = as_html(points_of(error.findings, Cells("%%distrain --<b> </script>\n1", LABEL)), "key")
     assert "<b>" not in page
     assert "&lt;/script&gt;" in page
     assert 'data-distrain-problem="key"' in page
