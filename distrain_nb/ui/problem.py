@@ -76,7 +76,8 @@ def repaired(point: Point, number: int, text: str) -> str:
 def _point(finding: Finding, cells: Cells) -> Point:
     message, _, more = finding.message.partition("\n")
     excerpt = _excerpt(finding, cells)
-    where = finding.where if excerpt is None or _PLACE.match(finding.where) else ""
+    is_said = excerpt is not None or finding.where in finding.message
+    where = "" if is_said and not _PLACE.match(finding.where) else finding.where
     repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells.text)))
     return Point(message, more, where, finding.code, excerpt, repairs)
 

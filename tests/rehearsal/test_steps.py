@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +11,9 @@ import pytest
 
 from distrain_nb import submit
 from distrain_nb.program.progress import report_to
+from distrain_nb.rehearsal import engine
 from tests.image.services.bases import BaseImage
-from tests.rehearsal.conftest import cloud_with, pool
+from tests.rehearsal.conftest import Cloud, cloud_with, pool
 
 if TYPE_CHECKING:
     from distrain_nb.worker.files.status import Progress
@@ -50,3 +52,16 @@ def test_a_base_out_of_reach_is_said_in_a_sentence(home: None) -> None:
         "(Connection refused): name one that can with --base IMAGE, or for all jobs with "
         "%distrain config base_image=IMAGE"
     )
+
+
+def test_docker_counts_its_layers(cloud: Cloud) -> None:
+    image = cloud.image("print('its own layer')", "counted")
+    found = engine.docker.find()
+    assert found is not None
+    steps: list[Progress] = []
+    with report_to(steps.append):
+        found.pull(image)
+    assert steps[0].phase == "pulling the image"
+    (there, layers) = map(int, re.findall(r"\d+", steps[-1].phase))
+    assert steps[-1].phase == f"pulling the image, {layers} of {layers} layers are here"
+    assert there > 1

@@ -7,23 +7,27 @@ import re
 import shutil
 import socket
 import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.errors import DistrainError, ImageError
 from distrain_nb.image.registry.reference import Reference, is_loopback
+from distrain_nb.program.progress import report
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 PROGRAMS = ("docker", "podman")
 PORT = 2222
 
+_LAYER_BEGINS = ("Pulling fs layer", "Already exists")
+_LAYER_THERE = ("Pull complete", "Already exists")
 _ASK_S = 20.0
 _OWNER = "distrain.rehearsal"
 _OWNED = re.compile(rf"\b{re.escape(_OWNER)}[=:](\d+)")  # Podman shows some labels as maps
@@ -43,9 +47,17 @@ class Docker:
         """Have the image here. Raises ImageError with the engine's words."""
         insecure = is_loopback(Reference.parse(image).registry) and self.client.endswith("podman")
         options = ("--tls-verify=false",) if insecure else ()
-        done = self._run("pull", "--quiet", *options, image)
-        if done.returncode and self._run("image", "inspect", image).returncode:
-            raise ImageError(done.stderr.strip() or done.stdout.strip())
+        report("pulling the image")
+        with tempfile.TemporaryFile("w+") as errors:
+            command = [self.client, "pull", *options, image]
+            with subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=errors, text=True
+            ) as pulling:
+                said = _layers_counted(pulling.stdout or ())
+            errors.seek(0)
+            said = errors.read().strip() or said
+        if pulling.returncode and self._run("image", "inspect", image).returncode:
+            raise ImageError(said)
 
     def network(
         self,
@@ -84,6 +96,20 @@ def find() -> Docker | None:
         if client is not None and _answers(client):
             return Docker(client)
     return None
+
+
+def _layers_counted(lines: Iterable[str]) -> str:
+    """Report how many layers of a `docker pull` are there; gives its last other line."""
+    there: dict[str, bool] = {}
+    last = ""
+    for line in lines:
+        layer, _, what = line.strip().partition(": ")
+        if what in _LAYER_BEGINS or layer in there:
+            there[layer] = there.get(layer, False) or what in _LAYER_THERE
+            report(f"pulling the image, {sum(there.values())} of {len(there)} layers are here")
+        else:
+            last = line.strip() or last
+    return last
 
 
 def _answers(client: str) -> bool:
