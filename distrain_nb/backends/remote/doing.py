@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.status import Owner, State, Status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 class Doing:
     """The step that the rehearsal of a run's folder is at.
 
-    It is written into the run's status at once for as long as the rehearsal's own services start:
-    nobody else writes there before the run is carried. Then the carrier shows it with the state.
+    It is written into the run's status at once for as long as the rehearsal's own services start,
+    with this process as who answers for the run: nobody else writes there before it is carried.
+    Then the carrier shows it with the state.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,8 +34,8 @@ class Doing:
         since = before.since if before and before.phase == step.phase else time.time()
         self._now = replace(step, since=since)
         if not self._carried:
-            status = Status.read(self._folder)
-            replace(status, phase=step.phase, progress=self._now).write(self._folder)
+            status = replace(Status.read(self._folder), phase=step.phase, progress=self._now)
+            replace(status, supervisor=Owner.of(os.getpid())).write(self._folder)
 
     def hand_over(self) -> None:
         """The services are there, and the run is carried from now on."""
