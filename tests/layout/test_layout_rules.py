@@ -54,6 +54,24 @@ def test_every_machine_accelerator_and_count_is_decided_as_the_tables_say(place:
         assert refused(place, machine.machine_type, None, count) != fits, (machine, count)
 
 
+@pytest.mark.parametrize(
+    ("place", "options", "said"),
+    [
+        ("vertex", {"primary": "n1-standard-8+1*K80"}, "Vertex AI no longer offers K80."),
+        ("vertex", {"region": "nowhere"}, "'nowhere' is not a region of Vertex AI;"),
+        ("sagemaker", {"servers": "1"}, "SageMaker has no pool of servers:"),
+        ("ai-platform", {"primary": "x9"}, "x9 is not a machine type known for AI Platform;"),
+        ("local", {"scheduling": "SPOT"}, "SPOT has no meaning on this machine."),
+        ("vertex", {"distribution": "smddp"}, "A distribution has no meaning on Vertex AI:"),
+    ],
+)
+def test_places_are_called_as_people_call_them(
+    place: str, options: dict[str, str], said: str
+) -> None:
+    messages = [finding.message for finding in check(Layout.of(place, **options))]
+    assert any(message.startswith(said) for message in messages), messages
+
+
 @pytest.mark.parametrize("place", ["vertex", "ai-platform"])
 def test_a_legacy_machine_becomes_one_with_as_many_gpus(place: str) -> None:
     for row in CATALOG.legacy_machines.values():
