@@ -87,7 +87,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     `name` is what `--on` takes, `title` what people call it. `options` is a frozen dataclass of
     what jobs there have besides the common options (`backends.options`). `has_image` says whether
     ranks have the packages of an image, rather than those of the notebook. `example` are options
-    of a small job: `%distrain doctor` names the settings that it would lack.
+    of a small job: `--help` shows it, and `%distrain doctor` names the settings that it lacks.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.

@@ -96,7 +96,7 @@ class Program:
             else:
                 shutil.copyfile(content, target)
         if self.data is not None:
-            self.data.write(folder / values.CARRIED)
+            self.data.write(folder / values.VALUES_FOLDER)
         if self.arguments:
             text = json.dumps(self.arguments)
             (folder / ARGUMENTS).write_text(text, encoding="utf-8")

@@ -16,7 +16,7 @@ from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import MAIN, SOURCE_MAP, read_source_map
-from distrain_nb.worker.rank.values import CARRIED, OBJECTS, index_of
+from distrain_nb.worker.rank.values import OBJECTS, VALUES_FOLDER, index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -72,7 +72,7 @@ def _in_files(folder: Path) -> Iterator[_Found]:
             continue
         if name == MAIN:
             yield from _in_main(path)
-        elif name == f"{CARRIED}/{OBJECTS}":
+        elif name == f"{VALUES_FOLDER}/{OBJECTS}":
             yield from _in_values(path)
         elif kind := kind_of_file(name):
             yield _Found(name, name, kind)

@@ -41,7 +41,7 @@ def test_description(kernel: Kernel) -> None:
     assert "lr: float, = 0.1, used at Cell In[1], line 4" in text
     assert "numpy==" in text
     assert "info: Cell In[2], line 3: `%matplotlib inline`" in text
-    assert 'X = carried("X")' in text
+    assert 'X = captured("X")' in text
 
 
 def test_values_are_those_at_the_time_of_capture(kernel: Kernel, place: Place) -> None:

@@ -31,7 +31,7 @@ _OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
 def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...]:
     """What a cell lacks, from its line `first_line` (1-based) on; lines count from the first.
 
-    The cell is judged by itself. Code that can't be parsed gives nothing: capture says why.
+    The cell is looked at by itself. Code that can't be parsed gives nothing: capture says why.
     """
     lines = source.split("\n")
     text = "\n".join([*[""] * (first_line - 1), *lines[first_line - 1 :]])

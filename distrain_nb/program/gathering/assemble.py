@@ -56,8 +56,8 @@ def assemble(
     if futures:
         page.add(f"from __future__ import {', '.join(futures)}")
     page.add()
-    carries = any(_kind(item) == "carried" for item in items)
-    own = ["from distrain_nb.worker.rank.values import carried"] if carries else []
+    carries = any(_kind(item) == "captured" for item in items)
+    own = ["from distrain_nb.worker.rank.values import captured"] if carries else []
     for line in [*imports, *own]:
         page.add(line)
     _definitions(page, items)
@@ -71,7 +71,7 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
     for kind, group in groupby(items, key=_kind):
         if kind != "source":
             page.add()
-        if kind == "carried":
+        if kind == "captured":
             page.add(_carried([item.name for item in group]))
             continue
         for item in group:
@@ -86,12 +86,12 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
 def _kind(item: PreludeItem) -> str:
     if item.executed is not None:
         return "source"
-    return "carried" if item.literal is None else "literal"
+    return "captured" if item.literal is None else "literal"
 
 
 def _carried(names: Sequence[str]) -> str:
     quoted = ", ".join(f'"{name}"' for name in names)
-    return f"{', '.join(names)} = carried({quoted})"
+    return f"{', '.join(names)} = captured({quoted})"
 
 
 def without_futures(text: str, tree: ast.Module) -> str:

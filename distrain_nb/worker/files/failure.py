@@ -1,4 +1,4 @@
-"""How a rank failed: written by the rank itself while it still can, judged by its supervisor."""
+"""How a rank failed: written by the rank itself while it still can, and read by its supervisor."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
-CARRIED = "main.values"  # the folder next to main.py
+VALUES_FOLDER = "main.values"  # the folder next to main.py
 _open: Dict[Path, _Stored] = {}
 
 
@@ -142,17 +142,20 @@ def names(folder: Path) -> List[str]:
     return [entry.name for entry in index_of(folder).entries]
 
 
-def carried(*wanted: str) -> Any:
-    """The values that a program brings along, from the folder next to the calling file.
+def captured(*wanted: str) -> Any:
+    """The values that were captured for a program, from the folder next to the calling file.
 
     One name gives its value, several give a tuple.
     """
     namespace = sys._getframe(1).f_globals
-    folder = Path(namespace["__file__"]).parent / CARRIED
+    folder = Path(namespace["__file__"]).parent / VALUES_FOLDER
     if folder not in _open:
         _open[folder] = _Stored(folder, namespace)
     found = tuple(_open[folder].get(name) for name in wanted)
     return found if len(wanted) > 1 else found[0]
+
+
+carried = captured  # as programs of version 0.1.0 call it
 
 
 class _Stored:
