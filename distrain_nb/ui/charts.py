@@ -16,8 +16,10 @@ from uuid import uuid4
 
 import anywidget
 import traitlets
+from ipywidgets import HTML
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.run.summary import brief
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.lines import Metrics
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
+    from distrain_nb.run.metrics.events import Key
     from distrain_nb.ui.lines import ChartLine
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
@@ -45,7 +48,7 @@ class ChartsWidget(anywidget.AnyWidget):
 
     They are those of one `run`, or of `runs` that are compared, as in `3,5`. `path` is what the
     page asks for finer points, `key` marks where it may stand in a document, and with a `title` it
-    is folded.
+    is folded. `sheet` is what stands around the lines: at first with a drawing of them.
     """
 
     _esm = STATIC / "charts.js"
@@ -58,6 +61,7 @@ class ChartsWidget(anywidget.AnyWidget):
     path = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
     plotly = traitlets.Unicode().tag(sync=True)
+    sheet = traitlets.Unicode().tag(sync=True)
     shape = traitlets.Dict().tag(sync=True)
     lines = traitlets.List().tag(sync=True)
 
@@ -71,16 +75,17 @@ class LiveCharts:
         self._lines: dict[Any, ChartLine] = {}
         self._due = 0.0
         self._came = 0.0
+        self._sheet = ""
         self.widget: Any = None
 
-    def refresh(self, *, last: bool = False) -> bool:
+    def refresh(self, *, last: bool = False) -> None:
         """Read what is new; draw it, 10 times a second at most and a fifth of the time at most.
 
-        The `last` time it is drawn at once. Says whether there was anything.
+        The `last` time it is drawn at once.
         """
         now = time.monotonic()
         if now < self._due and not last:
-            return False
+            return
         stale = self._metrics.read()
         if stale:
             self._draw(stale)
@@ -88,10 +93,9 @@ class LiveCharts:
         sent = sum(len(line.x) for line in self._lines.values()) * BYTES_A_POINT
         wait = max(SHORTEST_WAIT_S, spent / SHARE_OF_TIME, sent / BYTES_A_SECOND)
         self._due = time.monotonic() + min(wait, LONGEST_WAIT_S)
-        return bool(stale)
 
     @property
-    def arriving(self) -> bool:
+    def _arriving(self) -> bool:
         """Whether the page may have no code to draw them with yet."""
         return time.monotonic() < self._came + ARRIVES_WITHIN_S
 
@@ -105,26 +109,29 @@ class LiveCharts:
         points = max(50, min(POINTS_A_LINE, POINTS_IN_ALL // len(keys)))
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
-        shape = _shape(self._metrics, self._lines)
-        lines = [_packed(self._lines[key]) for key in keys]
+        own = {key: self._lines[key] for key in keys}
+        shape = _shape(self._metrics, own)
+        lines = [_packed(line) for line in own.values()]
+        sheet = drawing.sheet(self._metrics, own, drawn=False)
         if self.widget is None:
-            self.widget = self._create(shape=shape, lines=lines)
+            drawn = drawing.charts(self._metrics)
+            self.widget = self._create(sheet=drawn, shape=shape, lines=lines)
             self._came = time.monotonic()
-            return
-        with self.widget.hold_sync():
-            self.widget.shape, self.widget.lines = shape, lines
+        else:
+            with self.widget.hold_sync():
+                if self._arriving or sheet != self._sheet:
+                    self.widget.sheet = drawing.charts(self._metrics)
+                self.widget.shape, self.widget.lines = shape, lines
+        self._sheet = sheet
 
 
 class RunCharts:
     """The charts of a run: its metrics, and below them what else its event files have, and what its
     ranks use of the machine.
-
-    Until the page can draw them, `sketch` is given a drawing.
     """
 
-    def __init__(self, metrics: Metrics, sketch: Callable[[str], None]) -> None:
-        self._sketch = sketch
-        self._failed = False
+    def __init__(self, metrics: Metrics) -> None:
+        self._failure: Any = None
         self._metrics = metrics
         folder, title = metrics.folder, document.RESOURCES_TITLE
         self._resources = Metrics(folder, RESOURCES_FOLDER)
@@ -138,29 +145,27 @@ class RunCharts:
     def widgets(self) -> tuple[Any, ...]:
         """Those that there are so far, in the order in which they stand."""
         shown = (self._of_metrics, self._media, self._of_resources)
-        return tuple(each.widget for each in shown if each.widget)
+        drawn = tuple(each.widget for each in shown if each.widget)
+        return (*drawn, self._failure) if self._failure else drawn
 
     def refresh(self, *, last: bool = False) -> None:
         """Draw what is new, the `last` time without waiting for a pause.
 
         Charts that fail must not fail the cell, nor hide how the run goes on.
         """
-        if self._failed:
+        if self._failure:
             return
         try:
-            if self._of_metrics.refresh(last=last) and self._of_metrics.arriving:
-                self._sketch(drawing.charts(self._metrics))
-            self._media.refresh(last=last)
-            self._of_resources.refresh(last=last)
+            for each in (self._of_metrics, self._media, self._of_resources):
+                each.refresh(last=last)
         except Exception as error:
-            self._failed = True
-            words = html.escape(f"the charts can't be drawn: {error!r}")
-            self._sketch(f'<div class="dn-note">{words}</div>')
+            self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
 
     def move(self) -> None:
         """To where a document that the page has now marks their places."""
-        for widget in self.widgets:
-            widget.send({"kind": "marked"})
+        for each in (self._of_metrics, self._media, self._of_resources):
+            if each.widget:
+                each.widget.send({"kind": "marked"})
 
     def still(self) -> dict[str, str]:
         """What stays in a document, by MIME type, with marks of where the live charts may stand."""
@@ -171,7 +176,7 @@ class RunCharts:
         )
         drawn = "".join(f"<div>{live.mark}{markup}</div>" for live, markup in places)
         return {
-            "text/html": f"{document.style()}{drawn}",
+            "text/html": f"{document.style('charts')}{drawn}",
             "text/plain": document.chart_text(self._metrics),
         }
 
@@ -214,22 +219,14 @@ def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> Charts
     return widget
 
 
-def _shape(metrics: Metrics, lines: dict[Any, ChartLine]) -> dict[str, Any]:
-    """What plotly gets of the figure besides the points; a layout for each number of columns."""
-    keys = figure.shown(metrics.keys)
-    tags, series = figure.tags_of(keys), figure.series_of(keys)
-    last = metrics.last()
+def _shape(metrics: Metrics, lines: dict[Key, ChartLine]) -> dict[str, Any]:
+    """What the page gets besides the sheet and the points."""
     return {
-        "keys": [list(key) for key in keys],
-        "traces": figure.traces(keys),
-        "layouts": [
-            figure.layout(tags, last, len(series) > 1, columns)
-            for columns in range(1, figure.MOST_COLUMNS + 1)
-        ],
-        "config": figure.CONFIG,
+        "keys": [list(key) for key in lines],
+        "traces": figure.traces(tuple(lines)),
+        "newest": {tag: brief(value) for tag, value in metrics.last().items()},
         "dots": figure.DOTS_UP_TO,
-        "thinned": any(len(lines[key].x) < lines[key].count for key in keys),
-        "note": "; ".join(filter(None, (figure.left_out(metrics.keys), *metrics.notes))),
+        "thinned": any(len(line.x) < line.count for line in lines.values()),
     }
 
 

@@ -47,7 +47,7 @@ class ComparisonCharts:
         """What stays in a document, by MIME type, with a mark of where they may stand."""
         drawn = f"<div>{self._live.mark}{document.still_charts(self._metrics)}</div>"
         return {
-            "text/html": f"{document.style()}{drawn}",
+            "text/html": f"{document.style('charts')}{drawn}",
             "text/plain": document.chart_text(self._metrics),
         }
 

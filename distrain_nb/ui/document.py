@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import time
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import RunSummary, brief, duration, plural, progress_text
-from distrain_nb.ui import ansi, drawing, figure
+from distrain_nb.ui import ansi, drawing
 from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
@@ -27,7 +24,6 @@ if TYPE_CHECKING:
 # An executed notebook should stay under 300 kB.
 LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
-FIGURE_POINTS = 8_000
 COLOURS = 8
 RESOURCES_TITLE = "Resources by rank"
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
@@ -38,37 +34,29 @@ def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, s
     return {"text/html": _run_html(summary, tail), "text/plain": run_text(summary, tail, metrics)}
 
 
-def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, Any]:
-    """The charts, by MIME type: interactive where plotly is, a drawing elsewhere.
-
-    The drawing has the other contents of the event files and the `resources` below it.
-    """
+def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, str]:
+    """The charts, the other contents of the event files and the `resources`, by MIME type."""
     if not metrics.keys:
         return {"text/plain": ""}
-    points = max(50, min(1_000, FIGURE_POINTS // len(metrics.keys)))
-    traces, layout = figure.whole(metrics, points)
     of_resources = still_charts(resources, RESOURCES_TITLE) if resources else ""
-    return {
-        "application/vnd.plotly.v1+json": {
-            "data": [_packed(trace) for trace in traces],
-            "layout": layout,
-            "config": figure.CONFIG,
-        },
-        "text/html": f"{style()}{still_charts(metrics)}{still_media(metrics)}{of_resources}",
-        "text/plain": chart_text(metrics),
-    }
+    charts = f"{still_charts(metrics)}{still_media(metrics)}{of_resources}"
+    return {"text/html": f"{style('charts')}{charts}", "text/plain": chart_text(metrics)}
 
 
 def still_charts(metrics: Metrics, title: str = "") -> str:
     """The charts as drawings, folded if they have a title; nothing where there are none."""
     if not metrics.keys:
         return ""
-    drawn = drawing.charts(metrics)
+    drawn = (
+        f'<div class="dn-chart-tools"><span class="dn-soft">smoothing, zoom, all points: '
+        f"{html.escape(metrics.command)}</span></div>"
+        f'<div class="dn-figure">{drawing.charts(metrics)}</div>'
+    )
     if title:
         drawn = (
             f'<details class="dn-folded"><summary>{html.escape(title)}</summary>{drawn}</details>'
         )
-    return f'<div class="distrain">{drawn}</div>'
+    return f'<div class="distrain-charts">{drawn}</div>'
 
 
 def still_media(metrics: Metrics) -> str:
@@ -76,12 +64,14 @@ def still_media(metrics: Metrics) -> str:
     contents = index(metrics.non_scalars)
     kinds = [row["kind"] for row in contents["rows"]]
     counts = [plural(kinds.count(kind), kind) for kind in dict.fromkeys(kinds)]
-    words = [f"{', '.join(counts)}: %distrain attach {metrics.folder.name}"] if counts else []
+    words = [f"{', '.join(counts)}: {metrics.command}"] if counts else []
     parts = [
-        f'<div class="dn-remark">{html.escape(each)}</div>' for each in words + contents["notes"]
+        f'<div class="dn-chart-note">{html.escape(each)}</div>'
+        for each in words + contents["notes"]
     ]
     table = _hparams(contents["hparams"]) if contents["hparams"] else ""
-    return f'<div class="distrain">{table}{"".join(parts)}</div>' if table or parts else ""
+    shown = f"{table}{''.join(parts)}"
+    return f'<div class="distrain-charts">{shown}</div>' if shown else ""
 
 
 def _hparams(values: dict[str, dict[str, Any]]) -> str:
@@ -96,7 +86,7 @@ def _hparams(values: dict[str, dict[str, Any]]) -> str:
     )
     return (
         '<details class="dn-folded"><summary>Hyperparameters</summary>'
-        f'<table class="dn-table"><tr><th></th>{heads}</tr>{rows}</table></details>'
+        f'<table class="dn-hparams"><tr><td></td>{heads}</tr>{rows}</table></details>'
     )
 
 
@@ -262,20 +252,8 @@ def _tag_width(summary: RunSummary) -> int:
     return min(24, max([4, *map(len, summary.labels.values())]) + 1)
 
 
-@lru_cache(maxsize=1)
-def style() -> str:
-    css = (Path(__file__).parent / "static" / "run.css").read_text(encoding="utf-8")
+@lru_cache
+def style(widget: str = "run") -> str:
+    """The rules of a widget's views, for a document that has them without it."""
+    css = (Path(__file__).parent / "static" / f"{widget}.css").read_text(encoding="utf-8")
     return f"<style>{' '.join(css.split())}</style>"
-
-
-def _packed(trace: dict[str, Any]) -> dict[str, Any]:
-    """The trace with its arrays in the compact form that plotly reads."""
-    return {
-        name: _typed_array(value) if isinstance(value, np.ndarray) else value
-        for name, value in trace.items()
-    }
-
-
-def _typed_array(array: np.ndarray[Any, Any]) -> dict[str, str]:
-    data = base64.b64encode(array.tobytes()).decode()
-    return {"dtype": f"{array.dtype.kind}{array.dtype.itemsize}", "bdata": data}

@@ -1,4 +1,9 @@
-"""The charts as small drawings (SVG) for pages without scripts."""
+"""The charts as a document has them, without scripts: HTML around drawings (SVG) of the lines.
+
+A page's live charts stand in the same HTML (`page/src/charts/sheet.js`) and put plotly's lines
+where the drawings are: titles, legend, places and sizes are the same by that, ticks by `ticks.py`.
+All sizes are those of `page/styles/charts.css`.
+"""
 
 from __future__ import annotations
 
@@ -8,113 +13,170 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from distrain_nb.run.summary import brief
-from distrain_nb.ui.figure import COLOURS, left_out, series_of, shown, tags_of
+from distrain_nb.ui import figure
+from distrain_nb.ui.ticks import X_AXIS, Y_AXIS, padded, ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from distrain_nb.run.metrics.events import Key
     from distrain_nb.ui.lines import ChartLine, Metrics
 
+    Lines = Mapping[Key, ChartLine]
+    Range = tuple[float, float]
+
 POINTS_IN_ALL = 3_000
-WIDTH, HEIGHT = 360, 180
-LEFT, RIGHT, TOP, BOTTOM = 44, 8, 8, 20
-TICKS = 4
+SIDE = 1_000  # of a drawing, stretched to its place
+USUAL_WIDTH_PX = 400
+LEFT_AT_LEAST_PX, CHARACTER_PX, BESIDE_PX = 44, 6.6, 12
 
 
 def charts(metrics: Metrics) -> str:
-    """A figure for each metric, with a line for each series."""
-    drawn = shown(metrics.keys)
-    series = series_of(drawn)
-    points = max(10, min(300, POINTS_IN_ALL // max(1, len(drawn))))
-    last = metrics.last()
-    figures = []
-    for tag in tags_of(drawn):
-        lines = {key: metrics.line(key, points) for key in drawn if key.tag == tag}
-        newest = f" &nbsp;{brief(last[tag])}" if tag in last else ""
-        title = f"{html.escape(tag)}{newest}"
-        figures.append(
-            f"<figure><figcaption>{title}</figcaption>{_svg(tag, lines, series)}</figure>"
+    """Everything that there is, drawn with some hundred points a line."""
+    keys = figure.shown(metrics.keys)
+    points = max(10, min(300, POINTS_IN_ALL // max(1, len(keys))))
+    return sheet(metrics, {key: metrics.line(key, points) for key in keys}, drawn=True)
+
+
+def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
+    """What stands around these lines, and if `drawn`, the lines and the newest values."""
+    tags, colours = figure.tags_of(tuple(lines)), figure.colours_of(tuple(lines))
+    last = metrics.last() if drawn else {}
+    said = figure.words(lines)
+    own = {tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags}
+    charts = {
+        tag: _chart(
+            tag,
+            brief(last[tag]) if tag in last else "",
+            said.get(tag, ""),
+            _svg(tag, own[tag], colours, _height(tags)) if drawn else "",
         )
-    legend = _legend(series) if len(series) > 1 else ""
-    notes = "".join(
-        f'<div class="dn-note">{html.escape(note)}</div>'
-        for note in (left_out(metrics.keys), *metrics.notes)
-        if note
+        for tag in tags
+    }
+    grouped = figure.groups(tags)
+    body = "".join(_group(name, [charts[tag] for tag in held]) for name, held in grouped.items())
+    style = f"--dn-left:{_left(own.values(), _height(tags)):.0f}px;--dn-plot:{_height(tags)}px"
+    return (
+        f'<div class="dn-sheet" style="{style}">{_legend(colours)}{body}'
+        f"{_notes((figure.left_out(metrics.keys), *metrics.notes))}</div>"
     )
-    return f'{legend}<div class="dn-charts">{"".join(figures)}</div>{notes}'
 
 
-def _legend(series: Sequence[str]) -> str:
+def _height(tags: Sequence[str]) -> int:
+    """Of the lines' place, in pixels."""
+    return 240 if len(tags) <= 2 else 170
+
+
+def _legend(colours: Mapping[str, str]) -> str:
+    if len(colours) < 2:
+        return ""
     names = "".join(
-        f'<span style="color:{COLOURS[n % len(COLOURS)]}">● {html.escape(name or "run")}</span> '
-        for n, name in enumerate(series)
+        f'<span class="dn-series" data-series="{html.escape(series)}" style="--dn-ink:{colour}">'
+        f"{html.escape(figure.name_of(series))}</span>"
+        for series, colour in colours.items()
     )
-    return f'<div class="dn-bar">{names}</div>'
+    return f'<div class="dn-legend">{names}</div>'
 
 
-def _svg(tag: str, lines: dict[Key, ChartLine], series: Sequence[str]) -> str:
-    x_range = _range([line.x for line in lines.values()])
-    y_range = _range([line.y for line in lines.values()])
+def _notes(notes: Iterable[str]) -> str:
+    return "".join(
+        f'<div class="dn-chart-note">{html.escape(note)}</div>' for note in notes if note
+    )
+
+
+def _group(name: str, charts: Sequence[str]) -> str:
+    most = 1 if len(charts) == 1 else 2 if len(charts) <= 4 else 3
+    grid = f'<div class="dn-grid" data-most="{most}">{"".join(charts)}</div>'
+    if not name:
+        return f'<div class="dn-group">{grid}</div>'
+    name = html.escape(name)
+    return (
+        f'<details class="dn-group" open data-group="{name}"><summary>{name} '
+        f'<span class="dn-soft">{len(charts)}</span></summary>{grid}</details>'
+    )
+
+
+def _chart(tag: str, newest: str, said: str, drawn: str) -> str:
+    tag = html.escape(tag)
+    return (
+        f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '
+        f'<span class="dn-newest">{newest}</span></div><div class="dn-area">{drawn}</div>'
+        f'<div class="dn-words">{html.escape(said)}</div></div>'
+    )
+
+
+def _left(charts: Iterable[Lines], height: float) -> float:
+    """The room that the longest number beside a chart takes, in pixels."""
+    texts = (text for own in charts for _, text in ticks(Y_AXIS, *_y_range(own, height)))
+    longest = max(map(len, texts), default=0)
+    return max(LEFT_AT_LEAST_PX, longest * CHARACTER_PX + BESIDE_PX)
+
+
+def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
+    if all(not np.isfinite(line.y).any() for line in lines.values()):
+        return ""
+    x_range, y_range = _x_range(lines), _y_range(lines, height)
     drawn = "".join(
-        _polyline(line, x_range, y_range, COLOURS[series.index(key.series) % len(COLOURS)])
-        for key, line in lines.items()
+        _line(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
+    )
+    rows = [(1 - _share(value, y_range), text) for value, text in ticks(Y_AXIS, *y_range)]
+    columns = [(_share(value, x_range), text) for value, text in ticks(X_AXIS, *x_range)]
+    grid = "".join(f"M0 {share * SIDE:.1f}H{SIDE}" for share, _ in rows)
+    beside = "".join(
+        f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>' for share, text in rows
+    )
+    below = "".join(
+        f'<span class="dn-tick dn-x" style="left:{share:.2%}">{text}</span>'
+        for share, text in columns
     )
     return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(tag)} by step">'
-        f"{_grid(x_range, y_range)}{drawn}</svg>"
+        f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" role="img"'
+        f' aria-label="{html.escape(tag)} by step"><path class="dn-rows" d="{grid}"/>'
+        f'<path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>{drawn}</svg>{beside}{below}'
     )
 
 
-def _range(arrays: Sequence[NDArray[Any]]) -> tuple[float, float]:
+def _share(value: Any, within: Range) -> Any:
+    """Where a value, or each of an array, is between the ends of a range: from 0 to 1."""
+    return (value - within[0]) / (within[1] - within[0])
+
+
+def _x_range(lines: Lines) -> Range:
+    """As wide as the lines, with room for dots."""
+    low, high = _extent(line.x for line in lines.values())
+    dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
+    return padded(low, high, USUAL_WIDTH_PX, True) if dots or low == high else (low, high)
+
+
+def _y_range(lines: Lines, height: float) -> Range:
+    low, high = _extent(line.y for line in lines.values())
+    dots = any(len(line.x) <= figure.DOTS_UP_TO for line in lines.values())
+    return padded(low, high, height, dots)
+
+
+def _extent(arrays: Iterable[NDArray[Any]]) -> Range:
     values = np.concatenate([array.astype(np.float64) for array in arrays])
     values = values[np.isfinite(values)]
-    if not len(values):
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
 
 
-def _polyline(
-    line: ChartLine, x_range: tuple[float, float], y_range: tuple[float, float], colour: str
-) -> str:
-    x = _place(line.x, x_range, LEFT, WIDTH - RIGHT)
-    y = _place(line.y, y_range, HEIGHT - BOTTOM, TOP)
-    finite = np.isfinite(y)
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x[finite], y[finite], strict=True))
-    if int(finite.sum()) == 1:
-        a, _, b = points.partition(",")
-        return f'<circle cx="{a}" cy="{b}" r="2.5" fill="{colour}"/>'
-    return (
-        f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"'
-        ' stroke-linejoin="round"/>'
+def _line(line: ChartLine, x_range: Range, y_range: Range, colour: str) -> str:
+    """The line, interrupted where a value is not finite; of few points each has a dot."""
+    x = _share(line.x.astype(np.float64), x_range) * SIDE
+    y = SIDE - _share(line.y.astype(np.float64), y_range) * SIDE
+    finite = np.isfinite(y).tolist()
+    points = [f"{a:.1f} {b:.1f}" for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    goes_on = [False, *finite[:-1]]
+    path = "".join(
+        f"{'L' if after else 'M'}{point}"
+        for point, here, after in zip(points, finite, goes_on, strict=True)
+        if here
     )
-
-
-def _place(
-    values: NDArray[Any],
-    within: tuple[float, float],
-    start: float,
-    end: float,
-) -> NDArray[Any]:
-    low, high = within
-    return start + (values.astype(np.float64) - low) / (high - low) * (end - start)
-
-
-def _grid(x_range: tuple[float, float], y_range: tuple[float, float]) -> str:
-    parts = []
-    for part in range(TICKS):
-        share = part / (TICKS - 1)
-        y = HEIGHT - BOTTOM - share * (HEIGHT - BOTTOM - TOP)
-        value = y_range[0] + share * (y_range[1] - y_range[0])
-        parts.append(
-            f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="#808080" stroke-opacity=".25"/>'
-            f'<text x="{LEFT - 5}" y="{y + 3:.1f}" text-anchor="end">{value:.3g}</text>'
-        )
-    for share, anchor in ((0.0, "start"), (1.0, "end")):
-        x = LEFT + share * (WIDTH - RIGHT - LEFT)
-        value = x_range[0] + share * (x_range[1] - x_range[0])
-        parts.append(f'<text x="{x}" y="{HEIGHT - 6}" text-anchor="{anchor}">{value:,.6g}</text>')
-    return "".join(parts)
+    drawn = f'<path class="dn-line" d="{path}" stroke="{colour}"/>'
+    if len(points) > figure.DOTS_UP_TO:
+        return drawn
+    # Lines of no length have nothing but their round ends.
+    dots = "".join(f"M{point}h0" for point, here in zip(points, finite, strict=True) if here)
+    return f'{drawn}<path class="dn-dots" d="{dots}" stroke="{colour}"/>'

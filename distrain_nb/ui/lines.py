@@ -42,10 +42,11 @@ class ChartLine:
 
 
 class Metrics:
-    """What the event files of a run, `below` its folder, have so far."""
+    """What the event files of a run, `below` its folder, have so far; `command` shows them live."""
 
     def __init__(self, folder: Path, below: str = EVENTS_FOLDER) -> None:
         self.folder = folder
+        self.command = f"%distrain attach {folder.name}"
         self._events = EventFolder(folder / below)
 
     def read(self) -> tuple[Key, ...]:

@@ -48,7 +48,6 @@ class RunWidget(anywidget.AnyWidget):
     batch = traitlets.Dict().tag(sync=True)
     waiting = traitlets.Bool(False).tag(sync=True)
     kernel = traitlets.Unicode("").tag(sync=True)
-    sketch = traitlets.Unicode("").tag(sync=True)
 
 
 class LiveView:
@@ -73,7 +72,7 @@ class LiveView:
         self._whole_due = 0.0
         self._beat_due = 0.0
         self._behind = False
-        self.charts = RunCharts(metrics, self._sketch)
+        self.charts = RunCharts(metrics)
         self.key = uuid4().hex
         self._run = RunWidget(
             run=summary.id,
@@ -119,9 +118,6 @@ class LiveView:
         """The run goes on no more; the page may still ask about it."""
         self._run.waiting = False
         self._run.batch = {}
-
-    def _sketch(self, markup: str) -> None:
-        self._run.sketch = markup
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
         if message.get("kind") == "stop":

@@ -82,7 +82,7 @@ class LiveTable:
         if numbers not in self._charts:
             runs = table.chosen(self._store, numbers)
             charts = (
-                RunCharts(Metrics(runs[0].folder), lambda _: None)
+                RunCharts(Metrics(runs[0].folder))
                 if len(runs) == 1
                 else ComparisonCharts(compare(runs))
             )

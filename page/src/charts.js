@@ -35,12 +35,14 @@ function openCharts(model) {
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
   const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
-  // Up to then the drawing of the document stays. A frame that was not kept has to draw anew.
+  // Up to then the drawing of the document stays, alone. A frame that was not kept has to draw anew.
   /** @type {View["ready"]} */
-  const ready = (kept) => new Promise((resolve) => {
-    if (folded || (kept && charts.plot.isDrawn)) resolve();
-    else charts.plot.whenDrawn = resolve;
-  });
+  const ready = async (kept) => {
+    if (folded || (kept && charts.plot.isDrawn)) return;
+    root.dataset.coming = "";
+    await new Promise((resolve) => { charts.plot.whenDrawn = () => resolve(null); });
+    delete root.dataset.coming;
+  };
   return { root, ready, end: () => { charts.close(); source.close(); } };
 }
 

@@ -20,8 +20,8 @@ function hparamsTable(values) {
   const names = [...new Set(runs.flatMap((run) => Object.keys(values[run])))];
   const table = element("table", { class: "dn-hparams" });
   if (runs.length > 1 || runs[0]) {
-    const heads = runs.map((run) => element("th", {}, run || "run"));
-    table.append(element("tr", {}, element("th", { scope: "col" }), ...heads));
+    const heads = runs.map((run) => element("th", { scope: "col" }, run || "run"));
+    table.append(element("tr", {}, element("td"), ...heads));
   }
   for (const name of names) {
     const cells = runs.map((run) => element("td", {}, String(values[run][name] ?? "")));

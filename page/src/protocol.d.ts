@@ -37,7 +37,6 @@ export interface RunState extends Asking {
   batch: Partial<Batch>;
   waiting: boolean;
   kernel: string;
-  sketch: string;
 }
 
 export interface Progress {
@@ -119,19 +118,18 @@ export interface ChartsState extends Asking {
   path: string;
   title: string;
   plotly: string;
+  sheet: string;
   shape: Partial<Shape>;
   lines: PackedLine[];
 }
 
-/** The figure besides its points: plotly's traces, and a layout for each number of columns. */
+/** The lines besides their points: plotly's traces, and the newest value of each metric. */
 export interface Shape {
   keys: [run: string, tag: string][];
   traces: Record<string, any>[];
-  layouts: Record<string, any>[];
-  config: Record<string, any>;
+  newest: Record<string, string>;
   dots: number;
   thinned: boolean;
-  note: string;
 }
 
 /** Numbers as bytes, little-endian: `wide` steps are float64, everything else float32. */

@@ -12,7 +12,7 @@ import { keepFocus, standsWhereMarked } from "./standing.js";
  * @returns {View}
  */
 function openRuns(model) {
-  const root = element("section", { class: "distrain", role: "region", "aria-label": "runs" });
+  const root = element("section", { class: "distrain distrain-runs", role: "region", "aria-label": "runs" });
   const source = new RunsSource(model);
   const table = new Table(root, source);
   return { root, moved: keepFocus(root), end: () => { table.close(); source.close(); } };

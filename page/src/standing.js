@@ -117,7 +117,7 @@ function moveAfter(place, moved) {
  * @param {Open} open
  */
 function revive(place, model, open) {
-  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
   const view = unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);

@@ -186,15 +186,19 @@ def test_hover_tells_of_all_lines_and_the_legend_hides_them(charts: Charts) -> N
         """[...document.querySelectorAll('.hoverlayer .legend .traces')]
             .filter((line) => line.textContent.includes('rank-')).length === 2""",
     )
-    last = charts.figure.locator(".infolayer > .legend .traces").last
-    charts.wait_after(
-        last.click, "plot._fullData.filter((t) => t.visible === 'legendonly').length === 2"
-    )
+    beside = charts.figure.locator("xpath=following-sibling::*[@id='beside']")
+    expect(beside.locator("i")).to_have_count(1)
+    expect(beside.locator("span")).to_contain_text("rank-1: 0.")
+    last = charts.page.locator(".dn-legend").first.get_by_role("button").last
+    last.click()
+    charts.wait("plot._fullData.filter((trace) => trace.visible === false).length === 2")
+    expect(last).to_have_attribute("aria-pressed", "false")
     length = charts.frame.evaluate(f"{DATA}[0].x.at(-1)")
     charts.wait(f"(length) => {DATA}[0].x.at(-1) > length", length)  # and more has come
     hidden = charts.frame.evaluate("plot._fullData.map((trace) => trace.visible)")
-    assert hidden == [True, "legendonly"] * 2 or hidden == [True, True, "legendonly", "legendonly"]
-    charts.wait_after(last.click, "plot._fullData.every((trace) => trace.visible === true)")
+    assert hidden in ([True, False] * 2, [True, True, False, False])
+    last.click()
+    charts.wait("plot._fullData.every((trace) => trace.visible === true)")
 
 
 def test_zoom_fetches_every_point(charts: Charts) -> None:
@@ -220,6 +224,7 @@ def test_zoom_fetches_every_point(charts: Charts) -> None:
     )
     within = [x for x in charts.curves()[0]["x"] if low < x < high]
     assert within == list(range(round(within[0]), round(within[-1]) + 1)), "every step is there"
+    expect(charts.page.get_by_role("button", name="Reset zoom").first).to_be_enabled()
     charts.wait_after(double_click, f"{LAYOUT}.xaxis.autorange === true")
     charts.wait(f"{DATA}[0].x.length <= 1000")
 
@@ -266,12 +271,12 @@ def test_histograms_images_texts_and_hyperparameters_are_shown(charts: Charts) -
 def test_narrow_and_dark(charts: Charts) -> None:
     before = charts.frame.evaluate(f"{LAYOUT}.font.color")
     charts.page.set_viewport_size({"width": 700, "height": 900})
-    charts.wait(f"{LAYOUT}.xaxis.domain[1] === 1")
+    charts.wait(f"{LAYOUT}.xaxis.domain[0] === {LAYOUT}.xaxis2.domain[0]")
     charts.opened.theme("JupyterLab Dark")
     charts.wait(f"(before) => {LAYOUT}.font.color !== before", before)
     charts.opened.theme("JupyterLab Light")
     charts.page.set_viewport_size({"width": 1280, "height": 900})
-    charts.wait(f"{LAYOUT}.xaxis.domain[1] < 1")
+    charts.wait(f"{LAYOUT}.xaxis.domain[1] < {LAYOUT}.xaxis2.domain[0]")
 
 
 def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
@@ -281,7 +286,7 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     charts.opened.wait_for_cell(1, 60)
     expect(page.locator("section.distrain .dn-badge")).to_contain_text("succeeded")
     expect(page.locator(".dn-figure[data-drawn]").first).to_be_visible(timeout=60_000)
-    expect(page.locator(".dn-charts")).to_have_count(0)
+    expect(page.locator(".dn-area svg:visible")).to_have_count(0)
     assert charts.frame.evaluate("window.stays")  # moved, and not loaded anew
     page.get_by_role("slider", name="Smoothing").first.press("End")
     charts.wait(f"{DATA}.length === 8 && {DATA}[1].x.length === 500")
@@ -289,8 +294,8 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     expect(folded.locator("iframe")).to_have_count(0)
     page.get_by_text("Resources by rank").click()
     resources = folded.frame_locator("iframe").locator("#plot.js-plotly-plot")
-    titled = resources.locator(".annotation").first
-    expect(titled).to_contain_text("cpu %", timeout=60_000)
+    expect(resources.locator(".scatterlayer .trace").first).to_be_attached(timeout=60_000)
+    expect(folded.locator(".dn-title").first).to_contain_text("cpu %")
 
     saved = json.dumps(charts.opened.save())
     assert len(saved) < 300_000
@@ -299,6 +304,6 @@ def test_the_tools_stay_when_the_run_has_ended(charts: Charts) -> None:
     expect(charts.figure.locator(".scatterlayer .trace")).to_have_count(4, timeout=60_000)
     charts.opened.shut_down_kernel()
     charts.opened.reload()
-    expect(page.locator(".dn-charts polyline").first).to_be_visible()
+    expect(page.locator("path.dn-line").first).to_be_visible()
     expect(page.get_by_text("1 histogram, 1 image, 1 text: %distrain attach")).to_be_visible()
     expect(page.locator(FRAME)).to_have_count(0)

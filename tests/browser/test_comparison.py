@@ -72,4 +72,4 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
 
     saved = opened.save()["cells"][1]["outputs"]
     assert not any("widget-view" in mime for output in saved for mime in output["data"])
-    assert "<polyline" in "".join(saved[0]["data"]["text/html"])
+    assert '<path class="dn-line"' in "".join(saved[0]["data"]["text/html"])

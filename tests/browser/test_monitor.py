@@ -90,7 +90,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     expect(view.locator(".dn-line .ansi-green").first).to_have_text("ready")
     expect(view.locator(".dn-bars .dn-line")).to_have_count(2)
     expect(view.locator(".dn-bars .dn-line").first).to_have_text(re.compile(r"rank \d\s*\d+/200"))
-    expect(view.locator(".dn-charts polyline")).to_have_count(4)
+    expect(page.locator("path.dn-line")).to_have_count(4)
     before = view.locator(".dn-time").inner_text()
     expect(view.locator(".dn-time")).not_to_have_text(before)
     page.locator(".dn-figure").first.scroll_into_view_if_needed()
@@ -108,7 +108,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     expect(badge(page)).to_contain_text("succeeded")
     view.locator("label", has_text="rank 1").click()
     assert tags(page) == {"rank 1"}
-    expect(page.locator(".dn-charts").first.locator("polyline")).to_have_count(4)
+    expect(page.locator(".dn-figure").first.locator("path.dn-line")).to_have_count(4)
 
 
 def test_filter_and_stop_answer_while_another_cell_computes(notebook: OPEN) -> None:

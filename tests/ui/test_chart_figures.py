@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.ui import document, figure
+from distrain_nb.ui import document, drawing, figure
 from distrain_nb.ui.charts import RunCharts
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
@@ -26,8 +27,8 @@ def test_every_series_is_in_the_legend_once(tmp_path: Path) -> None:
         with SummaryWriter(str(tmp_path / EVENTS_FOLDER / series)) as summary:
             for tag in tags:
                 summary.add_scalar(tag, 1.0, 1)
-    traces, _ = figure.whole(metrics_of(tmp_path), 100)
-    assert sorted(trace["name"] for trace in traces if trace["showlegend"]) == ["test", "train"]
+    drawn = drawing.charts(metrics_of(tmp_path))
+    assert sorted(re.findall('data-series="([^"]*)"', drawn)) == ["test", "train"]
 
 
 def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
@@ -36,7 +37,6 @@ def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
             summary.add_scalar(f"metric{number:03}", 1.0, 1)
     many = metrics_of(tmp_path)
     bundle = document.chart_bundle(many)
-    assert len(bundle["application/vnd.plotly.v1+json"]["data"]) == figure.MOST_TAGS
     assert bundle["text/html"].count("<svg") == figure.MOST_TAGS
     assert "the first 60 of 1,000 metrics; run.metrics() has all" in bundle["text/html"]
     assert len(many.tags) == 1_000
@@ -44,7 +44,7 @@ def test_of_very_many_metrics_the_first_are_drawn(tmp_path: Path) -> None:
 
 def test_the_last_points_are_drawn_however_short_a_time_ago_others_were(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "runs" / "7")
-    charts = RunCharts(Metrics(run.folder), lambda _: None)
+    charts = RunCharts(Metrics(run.folder))
 
     def counts() -> list[int]:
         return [len(line["step"]) // 4 for widget in charts.widgets for line in widget.lines]
@@ -71,3 +71,38 @@ def test_a_document_tells_what_else_there_is(tmp_path: Path) -> None:
     assert "not shown: curve (PR curve, 1 value)" in shown
     assert '<th scope="row">&lt;rate&gt;</th><td>0.5</td>' in shown
     assert shown.index("Resources by rank") < shown.index("cpu %")
+
+
+def test_many_metrics_are_grouped_by_prefix(tmp_path: Path) -> None:
+    tags = [f"{prefix}/{name}" for name in "abc" for prefix in ("train", "val")]
+    assert figure.groups([*tags[:5], "rate"]) == {"": [*tags[:5], "rate"]}, "few are together"
+    assert list(figure.groups([*tags, "rate"])) == ["train", "val", ""]
+    assert figure.groups([f"m{n}" for n in range(9)]) == {"": [f"m{n}" for n in range(9)]}
+
+
+def test_lines_without_a_finite_value_are_told_in_words(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / "7")
+    run.report(3, "rank-0", loss=float("nan"), rate=1.0)
+    run.report(3, "rank-1", loss=float("nan"), rate=float("inf"))
+    drawn = drawing.charts(metrics_of(run.folder))
+    said = re.findall('<div class="dn-words">([^<]*)</div>', drawn)
+    assert said == ["all 6 values are NaN", "no finite values: rank-1"]
+
+
+def test_a_line_is_interrupted_where_a_value_is_not_finite(tmp_path: Path) -> None:
+    folder = tmp_path / EVENTS_FOLDER
+    for step, value in enumerate([1.0, 2.0, float("nan"), 2.0, 1.0]):
+        writer.append(folder, step, {"loss": value})
+    (line,) = re.findall('class="dn-line" d="([^"]*)"', drawing.charts(metrics_of(tmp_path)))
+    assert re.sub("[^ML]", "", line) == "MLML"
+
+
+def test_long_numbers_have_the_room_that_they_take(tmp_path: Path) -> None:
+    for name, value in (("short", 1.0), ("long", -123_456.789)):
+        run = RunFolder(tmp_path / name)
+        run.report(3, loss=value)
+    widths = [
+        int(re.search(r"--dn-left:(\d+)px", drawing.charts(metrics_of(tmp_path / name)))[1])  # type: ignore[index]
+        for name in ("short", "long")
+    ]
+    assert widths[0] < widths[1]

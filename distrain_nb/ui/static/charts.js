@@ -32,6 +32,9 @@ function fold(title, className) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
 function debounce(milliseconds, act) {
   let timer;
   const cancel = () => clearTimeout(timer);
@@ -182,16 +185,64 @@ function asText(query) {
   return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
 }
 
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: style.color,
+    font: style.fontFamily,
+    ground: colour("--jp-layout-color0", "#fff"),
+    raised: colour("--jp-layout-color1", "#fff")
+  };
+}
+function whenThemed(place, act) {
+  const hear = ({ target }) => {
+    if (target === place) act();
+  };
+  for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
+}
+
 // src/charts/frame.js
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
-<style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
+<style>
+html, body { margin: 0; overflow: hidden; background: transparent; }
+#beside { position: absolute; inset: 0; pointer-events: none; }
+#beside i { position: absolute; width: 0; border-left: 1px solid #808080; }
+#beside span { position: absolute; padding: 0 4px; font-size: 11px; line-height: 15px; border-radius: 3px; opacity: .92; white-space: nowrap; overflow: hidden; }
+</style><div id="plot"></div><div id="beside"></div>
 <script>
-const plot = document.getElementById("plot");
+const [plot, beside] = ["plot", "beside"].map((id) => document.getElementById(id));
 const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
 const ranges = () => Object.fromEntries(
   Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
 );
-const hidden = () => [...new Set(plot._fullData.filter((trace) => trace.visible === "legendonly").map((trace) => trace.legendgroup))];
+function put(tag, style, text = "") {
+  const made = beside.appendChild(document.createElement(tag));
+  Object.entries(style).forEach(([name, value]) => { made.style[name] = typeof value === "number" ? value + "px" : value; });
+  made.innerText = text;
+}
+const nearest = (axis, { x, y }, at) => {
+  const far = (place) => Math.abs(axis.d2c(x[place]) - at);
+  let best = 0;
+  for (let place = 1; place < x.length; place++) if (far(place) < far(best)) best = place;
+  return y[best];
+};
+function mark({ x, xaxis }) {
+  const { font, hoverlabel } = plot._fullLayout;
+  const at = xaxis.d2c(x);
+  beside.replaceChildren();
+  for (const { xaxis: across, yaxis: up } of Object.values(plot._fullLayout._plots)) {
+    const left = across.c2p(at);
+    if (across._id === xaxis._id || !(left >= 0 && left <= across._length)) continue;
+    put("i", { left: across._offset + left, top: up._offset, height: up._length });
+    const texts = plot._fullData
+      .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
+      .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
+    put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
+  }
+}
 const acts = {
   async code(packed) {
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -200,15 +251,18 @@ const acts = {
     script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
     document.head.append(script);
   },
-  async figure([data, layout, config]) {
+  async figure([data, layout]) {
     const first = !plot.on;
-    await Plotly.react(plot, data, layout, config);
-    if (first) plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
-    if (first) plot.on("plotly_restyle", () => say("toggled", { hidden: hidden() }));
+    await Plotly.react(plot, data, layout, { displayModeBar: false });
+    if (first) {
+      plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+      plot.on("plotly_hover", ({ points }) => mark(points[0]));
+      plot.on("plotly_unhover", () => beside.replaceChildren());
+    }
     say("drawn", { ranges: ranges() });
   },
   zoom(axes) { Plotly.relayout(plot, axes); },
-  picture(options) { Plotly.downloadImage(plot, options); },
+  picture([data, layout, options]) { Plotly.downloadImage({ data, layout }, options); },
 };
 addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
 say("open");
@@ -231,26 +285,23 @@ function isNear(place) {
 var PlotFrame = class {
   /**
    * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
-   * plotly. Calls `changed` with what the reader has changed of the axes, `toggled` with the groups
-   * of the legend that are hidden, and `rested` a while after a drawing: who draws whatever comes
-   * should wait for it, since the machine has other things to do.
+   * plotly. Calls `changed` with what the reader has changed of the axes, and `rested` a while after
+   * a drawing: who draws whatever comes should wait for it, since the machine has other things to do.
    * @param {HTMLElement} place
    * @param {string} title
    * @param {() => Promise<DataView>} code
    * @param {{
    *   near?: Element,
    *   changed?: (change: Plain) => void,
-   *   toggled?: (hidden: string[]) => void,
    *   rested?: () => void,
    * }} [options]
    */
   constructor(place, title, code, { near, changed = () => {
-  }, toggled = () => {
   }, rested = () => {
   } } = {}) {
     this.place = place;
     this.code = code;
-    this.acts = { changed, toggled, rested };
+    this.acts = { changed, rested };
     this.rests = void 0;
     this.ready = false;
     this.busy = false;
@@ -289,11 +340,10 @@ var PlotFrame = class {
     this.frame.contentWindow?.postMessage({ kind, body }, "*");
   }
   /** @param {Plain} message */
-  receive({ kind, change, ranges, hidden }) {
+  receive({ kind, change, ranges }) {
     if (ranges) this.ranges = ranges;
     if (kind === "open") this.begin();
     if (kind === "ready") this.ready = true;
-    if (kind === "toggled") this.acts.toggled(hidden);
     if (kind === "changed") this.keep(change);
     if (kind === "drawn") this.drawn();
     this.flush();
@@ -328,7 +378,7 @@ var PlotFrame = class {
     this.rest(performance.now() - this.began);
     this.place.dataset.drawn = "";
     this.whenDrawn();
-    if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
+    if (this.anew && this.isZoomed) this.tell("zoom", this.zoomed);
     this.anew = false;
   }
   /** A frame that is moved within the page begins anew. */
@@ -342,10 +392,9 @@ var PlotFrame = class {
   /**
    * @param {Plain[]} data
    * @param {Plain} layout it says how wide
-   * @param {Plain} config
    */
-  draw(data, layout, config) {
-    this.figure = [data, layout, { ...config, responsive: false }];
+  draw(data, layout) {
+    this.figure = [data, layout];
     this.stale = true;
     this.frame.style.height = `${layout.height}px`;
     this.flush();
@@ -358,9 +407,22 @@ var PlotFrame = class {
     this.began = performance.now();
     this.tell("figure", this.figure);
   }
-  /** @param {Plain} options of plotly's `downloadImage` */
-  savePicture(options) {
-    this.tell("picture", options);
+  get isZoomed() {
+    return Object.keys(this.zoomed).length > 0;
+  }
+  unzoom() {
+    this.tell("zoom", Object.fromEntries(
+      Object.keys(this.zoomed).map((name) => [name.replace("range", "autorange"), true])
+    ));
+  }
+  /**
+   * @param {(layout: Plain) => Plain} change of the layout for a picture
+   * @param {Plain} options of plotly's `downloadImage`
+   */
+  savePicture(change, options) {
+    if (!this.figure) return;
+    const [data, layout] = this.figure;
+    this.tell("picture", [data, change(layout), options]);
   }
   close() {
     clearInterval(this.clock);
@@ -371,34 +433,60 @@ var PlotFrame = class {
   }
 };
 
-// src/charts/colours.js
-function themeColours(place) {
-  const style = getComputedStyle(place);
-  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
-  return {
-    text: colour("--jp-ui-font-color1", "#1f2328"),
-    ground: colour("--jp-layout-color0", "#fff"),
-    raised: colour("--jp-layout-color1", "#fff")
-  };
-}
-
 // src/charts/layout.js
-var NARROW = 560;
-var WIDE = 900;
-function layoutFor(layouts, { figure, width, mode, scale }) {
-  const columns = width < NARROW ? 1 : width < WIDE ? 2 : 3;
-  const layout = structuredClone(layouts[columns - 1]);
-  const { text, raised } = themeColours(figure);
-  layout.width = width;
-  layout.font.color = text;
-  layout.hoverlabel.font.color = text;
-  layout.hoverlabel.bgcolor = raised;
-  layout.uirevision = "the reader's";
-  for (const name of Object.keys(layout)) {
-    if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: mode, type: mode === "wall" ? "date" : "linear" });
-    if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: scale, type: scale });
-  }
+var GREY = "#808080";
+var GRID = "rgba(128,128,128,.25)";
+var AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
+var X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
+var Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
+function axisNumber(place) {
+  return place ? String(place + 1) : "";
+}
+function layoutFor(tags, boxes, { figure, mode, scale }) {
+  const { clientWidth: width, clientHeight: height } = figure;
+  const { text, raised, font } = themeColours(figure);
+  const layout = {
+    width,
+    height,
+    margin: { l: 0, r: 0, t: 0, b: 0 },
+    template: {},
+    showlegend: false,
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: text, size: 12, family: font },
+    hovermode: "x unified",
+    hoverlabel: { font: { size: 11, color: text }, bgcolor: raised, bordercolor: GREY },
+    uirevision: "the reader's"
+    // zoom stays when points come
+  };
+  if (!boxes.size) Object.assign(layout, { xaxis: { visible: false }, yaxis: { visible: false } });
+  tags.forEach((tag, place) => {
+    const box = boxes.get(tag);
+    if (!box) return;
+    const number = axisNumber(place);
+    const x = [box.left / width, (box.left + box.width) / width];
+    const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
+    layout[`xaxis${number}`] = { ...X_AXIS, domain: within(x), anchor: `y${number}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`yaxis${number}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number}`, uirevision: scale, type: scale };
+  });
   return layout;
+}
+function within(shares) {
+  return shares.map((share) => Math.min(1, Math.max(0, share)));
+}
+function withTitles(layout, boxes, ground) {
+  const annotations = [...boxes].map(([tag, { left, top }]) => ({
+    text: `<b>${tag.replaceAll("<", "&lt;")}</b>`,
+    xref: "paper",
+    yref: "paper",
+    x: left / layout.width,
+    y: 1 - top / layout.height,
+    xanchor: "left",
+    yanchor: "bottom",
+    showarrow: false,
+    font: { size: 12 }
+  }));
+  return { ...layout, annotations, paper_bgcolor: ground };
 }
 
 // src/charts/lines.js
@@ -484,12 +572,113 @@ function cell(text) {
   return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+// src/charts/sheet.js
+var Sheet = class {
+  /**
+   * Calls `toggled` when the reader hides or shows a series.
+   * @param {HTMLElement} figure
+   * @param {() => void} toggled
+   */
+  constructor(figure, toggled) {
+    this.figure = figure;
+    this.toggled = toggled;
+    this.hidden = /* @__PURE__ */ new Set();
+    this.folded = /* @__PURE__ */ new Set();
+    this.words = "";
+    this.markup = "";
+    this.charts = [];
+  }
+  /** @param {string} markup */
+  show(markup) {
+    if (markup === this.markup) return;
+    this.markup = markup;
+    const place = document.createElement("template");
+    place.innerHTML = markup;
+    const sheet = place.content.firstElementChild;
+    if (!sheet) return;
+    this.figure.querySelector(":scope > .dn-sheet")?.remove();
+    this.figure.prepend(sheet);
+    this.charts = [.../** @type {NodeListOf<HTMLElement>} */
+    sheet.querySelectorAll(".dn-chart")].map((node) => ({
+      node,
+      tag: node.dataset.tag ?? "",
+      newest: node.querySelector(".dn-newest"),
+      area: (
+        /** @type {HTMLElement} */
+        node.querySelector(".dn-area")
+      )
+    }));
+    for (
+      const group of
+      /** @type {NodeListOf<HTMLDetailsElement>} */
+      sheet.querySelectorAll("details")
+    ) this.fold(group);
+    for (
+      const name of
+      /** @type {NodeListOf<HTMLElement>} */
+      sheet.querySelectorAll(".dn-series")
+    ) this.answer(name);
+    this.filter(this.words);
+  }
+  /** @param {HTMLDetailsElement} group */
+  fold(group) {
+    const name = group.dataset.group ?? "";
+    group.open = !this.folded.has(name);
+    group.addEventListener("toggle", () => {
+      if (group.open) this.folded.delete(name);
+      else this.folded.add(name);
+    });
+  }
+  /** @param {HTMLElement} name of a series, in the legend */
+  answer(name) {
+    const series = name.dataset.series ?? "";
+    const isShown = () => String(!this.hidden.has(series));
+    const made = button(name.textContent ?? "", () => {
+      if (!this.hidden.delete(series)) this.hidden.add(series);
+      made.setAttribute("aria-pressed", isShown());
+      this.toggled();
+    }, { class: "dn-series", style: name.getAttribute("style"), "aria-pressed": isShown() });
+    name.replaceWith(made);
+  }
+  /** @param {Record<string, string>} values of each metric, the newest */
+  tell(values) {
+    for (const { tag, newest } of this.charts) if (newest) write(newest, values[tag] ?? "");
+  }
+  /**
+   * Show the metrics whose names have all these words.
+   * @param {string} words
+   */
+  filter(words) {
+    this.words = words;
+    const wanted = words.toLowerCase().split(/\s+/);
+    for (const { node, tag } of this.charts) node.hidden = !wanted.every((word) => tag.toLowerCase().includes(word));
+    for (
+      const group of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.figure.querySelectorAll(".dn-group")
+    ) {
+      group.hidden = !group.querySelector(".dn-chart:not([hidden])");
+    }
+  }
+  /** Where lines are drawn, of the metrics that are shown. */
+  get boxes() {
+    const origin = this.figure.getBoundingClientRect();
+    const boxes = /* @__PURE__ */ new Map();
+    for (const { tag, area } of this.charts) {
+      const { left, top, width, height } = area.getBoundingClientRect();
+      if (width && height) boxes.set(tag, { left: left - origin.left, top: top - origin.top, width, height });
+    }
+    return boxes;
+  }
+};
+
 // src/charts/charts.js
 var FINE_POINTS = 1e3;
 var SMOOTH_POINTS = 500;
 var POINTS_AT_ONCE = 1e5;
 var AGAIN_MS = 2e3;
 var SETTLED_MS = 150;
+var FILTERED_FROM = 7;
 var X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
 var Y_AXES = [["linear", "y: linear"], ["log", "y: logarithmic"]];
 var Charts = class {
@@ -505,35 +694,36 @@ var Charts = class {
     this.smoothing = 0;
     this.mode = "step";
     this.scale = "linear";
-    this.hidden = /* @__PURE__ */ new Set();
     this.fine = /* @__PURE__ */ new Map();
     this.smooth = null;
     this.averagedAt = 0;
     this.lines = [];
     this.start = 0;
     this.isNewer = false;
-    this.width = 0;
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
+    this.sheet = new Sheet(this.figure, () => this.draw());
+    this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
+    this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
+    this.search.addEventListener("input", () => this.sheet.filter(this.search.value));
     const tools = this.tools();
     root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
       near: tools,
       changed: (change) => this.zoomed(change),
-      toggled: (hidden) => {
-        this.hidden = new Set(hidden);
-      },
       rested: () => {
         if (this.isNewer) this.update();
       }
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();
+    this.surround = () => this.sheet.show(model.get("sheet"));
     model.on("change:lines", this.updating);
-    this.resized = new ResizeObserver(() => this.resize());
+    model.on("change:sheet", this.surround);
+    this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.figure);
-    this.themed = new MutationObserver(() => this.draw());
-    this.themed.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+    whenThemed(this.figure, () => this.draw());
+    this.surround();
     this.draw();
   }
   tools() {
@@ -559,6 +749,8 @@ var Charts = class {
         this.scale = scale;
         this.draw();
       }),
+      this.reset,
+      this.search,
       button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
       button("CSV", () => this.saveTable(), { title: "Save all points as a table" }),
       this.note
@@ -580,21 +772,20 @@ var Charts = class {
     for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
     if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
   }
-  resize() {
-    const width = this.figure.clientWidth;
-    if (!width || width === this.width) return;
-    this.width = width;
-    this.draw();
-  }
   draw() {
-    const { traces, layouts, config, dots, note } = this.shape;
+    const { traces, keys, newest, dots } = this.shape;
     const lines = this.model.get("lines").map(unpacked);
-    if (!traces || lines.length !== traces.length || !this.width) return;
-    if (note) this.note.textContent = note;
+    if (!traces || lines.length !== traces.length || !this.figure.clientWidth) return;
+    this.sheet.tell(newest);
+    this.search.hidden = this.tags.length < FILTERED_FROM;
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
-    const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
-    this.plot.draw(data, layoutFor(layouts, this), config);
+    const { boxes } = this.sheet;
+    const data = this.lines.flatMap((line, number) => boxes.has(keys[number][1]) ? this.traces(number, line, dots) : []);
+    this.plot.draw(data, layoutFor(this.tags, boxes, this));
+  }
+  get tags() {
+    return [...new Set(this.shape.keys.map(([, tag]) => tag))];
   }
   /**
    * The line with the finer points that there are of it.
@@ -609,20 +800,20 @@ var Charts = class {
     return line;
   }
   /**
-   * @param {Record<string, any>} trace
-   * @param {ChartLine} line
    * @param {number} number
+   * @param {ChartLine} line
    * @param {number} dots up to how many points are marked
    */
-  traces(trace, line, number, dots) {
+  traces(number, line, dots) {
+    const { traces, keys } = this.shape;
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
-    const visible = this.hidden.has(trace.legendgroup) ? "legendonly" : true;
-    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
+    const visible = !this.sheet.hidden.has(keys[number][0]);
+    const shown = { ...traces[number], visible, uid: `${number}`, x, y: line.value, mode };
     if (!this.smoothing) return [shown];
     const smooth = this.averaged(line, number);
     return [
-      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
+      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip" },
       { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" }
     ];
   }
@@ -656,6 +847,7 @@ var Charts = class {
   // ---- Zoom --------------------------------------------------------------------------------
   /** @param {Record<string, unknown>} change of the layout, as plotly tells it */
   zoomed(change) {
+    this.reset.disabled = !this.plot.isZoomed;
     for (const [name, value] of Object.entries(change)) {
       const [, number, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
       if (!what) continue;
@@ -669,9 +861,9 @@ var Charts = class {
    * @param {number} place
    */
   async refine(place) {
-    const seen = this.plot.ranges[place ? `xaxis${place + 1}` : "xaxis"];
-    const { keys } = this.shape;
-    const tags = [...new Set(keys.map(([, tag]) => tag))];
+    const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
+    const { tags, shape: { keys } } = this;
+    if (!seen) return;
     const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
     const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
     if (!steps) return;
@@ -708,7 +900,8 @@ var Charts = class {
   }
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
-    this.plot.savePicture({ format: "png", scale: 2, width, height, filename: this.fileName });
+    const titles = (layout) => withTitles(layout, this.sheet.boxes, themeColours(this.figure).raised);
+    this.plot.savePicture(titles, { format: "png", scale: 2, width, height, filename: this.fileName });
   }
   async saveTable() {
     this.note.textContent = "collecting the points…";
@@ -736,8 +929,8 @@ var Charts = class {
   close() {
     this.settled.cancel();
     this.model.off("change:lines", this.updating);
+    this.model.off("change:sheet", this.surround);
     this.resized.disconnect();
-    this.themed.disconnect();
     this.plot.close();
   }
 };
@@ -800,7 +993,7 @@ function moveAfter(place, moved) {
   return kept;
 }
 function revive(place, model, open) {
-  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
   const view = unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
@@ -866,10 +1059,14 @@ function openCharts(model) {
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);
   const charts = new Charts(model, folded?.inside ?? root, source, () => plotlyCode(model));
-  const ready = (kept) => new Promise((resolve) => {
-    if (folded || kept && charts.plot.isDrawn) resolve();
-    else charts.plot.whenDrawn = resolve;
-  });
+  const ready = async (kept) => {
+    if (folded || kept && charts.plot.isDrawn) return;
+    root.dataset.coming = "";
+    await new Promise((resolve) => {
+      charts.plot.whenDrawn = () => resolve(null);
+    });
+    delete root.dataset.coming;
+  };
   return { root, ready, end: () => {
     charts.close();
     source.close();

@@ -1267,7 +1267,7 @@ function moveAfter(place, moved) {
   return kept;
 }
 function revive(place, model, open) {
-  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
   const view = unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
@@ -1576,35 +1576,7 @@ function openRun(model) {
 }
 
 // src/run.js
-var LOOK_EVERY_MS2 = 200;
-function sketch(root, model) {
-  const place = element("div");
-  root.append(place);
-  const change = () => {
-    place.innerHTML = model.get("sketch");
-  };
-  model.on("change:sketch", change);
-  change();
-  const clock = setInterval(() => {
-    const output = root.closest(".jp-OutputArea-output, .output_area, .cell-output");
-    place.hidden = Boolean(output?.querySelector(".dn-figure[data-drawn]"));
-  }, LOOK_EVERY_MS2);
-  return () => {
-    clearInterval(clock);
-    model.off("change:sketch", change);
-    place.remove();
-  };
-}
-function render(widget) {
-  const end = stand(widget, openRun);
-  const root = widget.el.firstElementChild;
-  const endSketch = root ? sketch(root, widget.model) : () => {
-  };
-  return () => {
-    endSketch();
-    end();
-  };
-}
+var render = (widget) => stand(widget, openRun);
 var run_default = { initialize: standsWhereMarked(openRun), render };
 export {
   run_default as default

@@ -274,8 +274,7 @@ function modelOf(model, run) {
     summary: {},
     batch: {},
     waiting: false,
-    kernel: "",
-    sketch: ""
+    kernel: ""
   };
   return {
     get: (name) => state[name],
@@ -1476,7 +1475,7 @@ function moveAfter(place, moved) {
   return kept;
 }
 function revive(place, model, open) {
-  const still = [...place.parentElement?.querySelectorAll(":scope > .distrain") ?? []];
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
   const view = unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
@@ -2079,7 +2078,7 @@ var Table = class {
 
 // src/runs.js
 function openRuns(model) {
-  const root = element("section", { class: "distrain", role: "region", "aria-label": "runs" });
+  const root = element("section", { class: "distrain distrain-runs", role: "region", "aria-label": "runs" });
   const source = new RunsSource(model);
   const table = new Table(root, source);
   return { root, moved: keepFocus(root), end: () => {

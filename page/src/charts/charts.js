@@ -2,9 +2,11 @@
 
 import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
 import { messageOf } from "../source.js";
+import { themeColours, whenThemed } from "./colours.js";
 import { PlotFrame } from "./frame.js";
-import { layoutFor } from "./layout.js";
+import { axisNumber, layoutFor, withTitles } from "./layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "./lines.js";
+import { Sheet } from "./sheet.js";
 
 /** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
 /** @import { Query, Source } from "../source.js" */
@@ -19,6 +21,7 @@ const SMOOTH_POINTS = 500;
 const POINTS_AT_ONCE = 100000;
 const AGAIN_MS = 2000;
 const SETTLED_MS = 150;
+const FILTERED_FROM = 7;  // metrics
 /** @type {[Mode, string][]} */
 const X_AXES = [["step", "x: step"], ["relative", "x: seconds since the start"], ["wall", "x: time of day"]];
 /** @type {[string, string][]} */
@@ -38,8 +41,6 @@ export class Charts {
     /** @type {Mode} */
     this.mode = "step";
     this.scale = "linear";
-    /** @type {Set<string>} groups of the legend */
-    this.hidden = new Set();
     /** @type {Map<number, Range>} by the number of a subplot */
     this.fine = new Map();
     /** @type {{weight: number, lines: Map<number, ChartLine>} | null} averaged over all points */
@@ -49,24 +50,28 @@ export class Charts {
     this.lines = [];
     this.start = 0;        // seconds since 1970
     this.isNewer = false;  // whether there is more than was drawn
-    this.width = 0;
     this.note = element("span", { class: "dn-chart-note", role: "status" });
     this.figure = element("div", { class: "dn-figure" });
+    this.sheet = new Sheet(this.figure, () => this.draw());
+    this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
+    this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
+    this.search.addEventListener("input", () => this.sheet.filter(this.search.value));
     const tools = this.tools();
     root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
       near: tools,
       changed: (change) => this.zoomed(change),
-      toggled: (hidden) => { this.hidden = new Set(hidden); },
       rested: () => { if (this.isNewer) this.update(); },
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();
+    this.surround = () => this.sheet.show(model.get("sheet"));
     model.on("change:lines", this.updating);
-    this.resized = new ResizeObserver(() => this.resize());
+    model.on("change:sheet", this.surround);
+    this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.figure);
-    this.themed = new MutationObserver(() => this.draw());
-    this.themed.observe(document.body, { attributeFilter: ["data-jp-theme-light"] });
+    whenThemed(this.figure, () => this.draw());
+    this.surround();
     this.draw();
   }
 
@@ -84,6 +89,8 @@ export class Charts {
       element("label", {}, "Smoothing ", slider, shown),
       choice("X axis", X_AXES, (mode) => { this.mode = /** @type {Mode} */ (mode); this.fine.clear(); this.draw(); }),
       choice("Y axis", Y_AXES, (scale) => { this.scale = scale; this.draw(); }),
+      this.reset,
+      this.search,
       button("PNG", () => this.savePicture(), { title: "Save the charts as a picture" }),
       button("CSV", () => this.saveTable(), { title: "Save all points as a table" }),
       this.note,
@@ -104,23 +111,22 @@ export class Charts {
     if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
   }
 
-  resize() {
-    const width = this.figure.clientWidth;
-    if (!width || width === this.width) return;
-    this.width = width;
-    this.draw();
-  }
-
   draw() {
-    const { traces, layouts, config, dots, note } = this.shape;
+    const { traces, keys, newest, dots } = this.shape;
     const lines = this.model.get("lines").map(unpacked);
-    if (!traces || lines.length !== traces.length || !this.width) return;
-    if (note) this.note.textContent = note;
+    if (!traces || lines.length !== traces.length || !this.figure.clientWidth) return;
+    this.sheet.tell(newest);
+    this.search.hidden = this.tags.length < FILTERED_FROM;
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
     this.lines = lines.map((line, number) => this.closer(line, number));
-    const data = this.lines.flatMap((line, number) => this.traces(traces[number], line, number, dots));
-    this.plot.draw(data, layoutFor(layouts, this), config);
+    const { boxes } = this.sheet;
+    const data = this.lines.flatMap((line, number) => (
+      boxes.has(keys[number][1]) ? this.traces(number, line, dots) : []
+    ));
+    this.plot.draw(data, layoutFor(this.tags, boxes, this));
   }
+
+  get tags() { return [...new Set(this.shape.keys.map(([, tag]) => tag))]; }
 
   /**
    * The line with the finer points that there are of it.
@@ -136,20 +142,20 @@ export class Charts {
   }
 
   /**
-   * @param {Record<string, any>} trace
-   * @param {ChartLine} line
    * @param {number} number
+   * @param {ChartLine} line
    * @param {number} dots up to how many points are marked
    */
-  traces(trace, line, number, dots) {
+  traces(number, line, dots) {
+    const { traces, keys } = this.shape;
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
-    const visible = this.hidden.has(trace.legendgroup) ? "legendonly" : true;
-    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
+    const visible = !this.sheet.hidden.has(keys[number][0]);
+    const shown = { ...traces[number], visible, uid: `${number}`, x, y: line.value, mode };
     if (!this.smoothing) return [shown];
     const smooth = this.averaged(line, number);
     return [
-      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip", showlegend: false },
+      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip" },
       { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" },
     ];
   }
@@ -188,6 +194,7 @@ export class Charts {
 
   /** @param {Record<string, unknown>} change of the layout, as plotly tells it */
   zoomed(change) {
+    this.reset.disabled = !this.plot.isZoomed;
     for (const [name, value] of Object.entries(change)) {
       const [, number, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
       if (!what) continue;
@@ -202,9 +209,9 @@ export class Charts {
    * @param {number} place
    */
   async refine(place) {
-    const seen = this.plot.ranges[place ? `xaxis${place + 1}` : "xaxis"];
-    const { keys } = this.shape;
-    const tags = [...new Set(keys.map(([, tag]) => tag))];
+    const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
+    const { tags, shape: { keys } } = this;
+    if (!seen) return;
     const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
     const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
     if (!steps) return;
@@ -247,7 +254,10 @@ export class Charts {
 
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
-    this.plot.savePicture({ format: "png", scale: 2, width, height, filename: this.fileName });
+    const titles = (/** @type {Record<string, any>} */ layout) => (
+      withTitles(layout, this.sheet.boxes, themeColours(this.figure).raised)
+    );
+    this.plot.savePicture(titles, { format: "png", scale: 2, width, height, filename: this.fileName });
   }
 
   async saveTable() {
@@ -278,8 +288,8 @@ export class Charts {
   close() {
     this.settled.cancel();
     this.model.off("change:lines", this.updating);
+    this.model.off("change:sheet", this.surround);
     this.resized.disconnect();
-    this.themed.disconnect();
     this.plot.close();
   }
 }

@@ -1,12 +1,24 @@
-// The theme's colours, for what can't have them from a style sheet.
+// The theme's colours and type, for what can't have them from a style sheet.
 
 /** @param {Element} place */
 export function themeColours(place) {
   const style = getComputedStyle(place);
   const colour = (/** @type {string} */ name, /** @type {string} */ otherwise) => style.getPropertyValue(name).trim() || otherwise;
   return {
-    text: colour("--jp-ui-font-color1", "#1f2328"),
+    text: style.color,
+    font: style.fontFamily,
     ground: colour("--jp-layout-color0", "#fff"),
     raised: colour("--jp-layout-color1", "#fff"),
   };
+}
+
+/**
+ * Calls `act` when a change of theme has reached the place. Styles give it a transition of its
+ * colour, however short: that tells of every change, whatever makes it and whenever styles arrive.
+ * @param {HTMLElement} place
+ * @param {() => void} act
+ */
+export function whenThemed(place, act) {
+  const hear = (/** @type {Event} */ { target }) => { if (target === place) act(); };
+  for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
 }

@@ -7,15 +7,46 @@ import { element } from "../dom.js";
 /** @typedef {Record<string, any>} Plain what is plotly's */
 /** @typedef {"code" | "figure" | "zoom" | "picture"} Act */
 
+// Where the mouse is on one subplot is marked on the others too, with the values of their lines.
 const FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
-<style>html, body { margin: 0; overflow: hidden; background: transparent; }</style><div id="plot"></div>
+<style>
+html, body { margin: 0; overflow: hidden; background: transparent; }
+#beside { position: absolute; inset: 0; pointer-events: none; }
+#beside i { position: absolute; width: 0; border-left: 1px solid #808080; }
+#beside span { position: absolute; padding: 0 4px; font-size: 11px; line-height: 15px; border-radius: 3px; opacity: .92; white-space: nowrap; overflow: hidden; }
+</style><div id="plot"></div><div id="beside"></div>
 <script>
-const plot = document.getElementById("plot");
+const [plot, beside] = ["plot", "beside"].map((id) => document.getElementById(id));
 const say = (kind, body = {}) => parent.postMessage({ kind, ...body }, "*");
 const ranges = () => Object.fromEntries(
   Object.entries(plot._fullLayout).filter(([name]) => /^[xy]axis/.test(name)).map(([name, axis]) => [name, axis.range]),
 );
-const hidden = () => [...new Set(plot._fullData.filter((trace) => trace.visible === "legendonly").map((trace) => trace.legendgroup))];
+function put(tag, style, text = "") {
+  const made = beside.appendChild(document.createElement(tag));
+  Object.entries(style).forEach(([name, value]) => { made.style[name] = typeof value === "number" ? value + "px" : value; });
+  made.innerText = text;
+}
+const nearest = (axis, { x, y }, at) => {
+  const far = (place) => Math.abs(axis.d2c(x[place]) - at);
+  let best = 0;
+  for (let place = 1; place < x.length; place++) if (far(place) < far(best)) best = place;
+  return y[best];
+};
+function mark({ x, xaxis }) {
+  const { font, hoverlabel } = plot._fullLayout;
+  const at = xaxis.d2c(x);
+  beside.replaceChildren();
+  for (const { xaxis: across, yaxis: up } of Object.values(plot._fullLayout._plots)) {
+    const left = across.c2p(at);
+    if (across._id === xaxis._id || !(left >= 0 && left <= across._length)) continue;
+    put("i", { left: across._offset + left, top: up._offset, height: up._length });
+    const texts = plot._fullData
+      .filter((line) => line.xaxis === across._id && line.visible === true && line.hoverinfo !== "skip" && line.x.length)
+      .map((line) => line.name + ": " + nearest(across, line, at).toPrecision(4));
+    const side = left > across._length / 2 ? { right: document.body.clientWidth - across._offset - left + 3 } : { left: across._offset + left + 3 };
+    put("span", { ...side, top: up._offset + 2, maxHeight: up._length - 4, color: font.color, fontFamily: font.family, background: hoverlabel.bgcolor }, texts.join("\\n"));
+  }
+}
 const acts = {
   async code(packed) {
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
@@ -24,15 +55,18 @@ const acts = {
     script.onload = () => { URL.revokeObjectURL(script.src); say("ready"); };
     document.head.append(script);
   },
-  async figure([data, layout, config]) {
+  async figure([data, layout]) {
     const first = !plot.on;
-    await Plotly.react(plot, data, layout, config);
-    if (first) plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
-    if (first) plot.on("plotly_restyle", () => say("toggled", { hidden: hidden() }));
+    await Plotly.react(plot, data, layout, { displayModeBar: false });
+    if (first) {
+      plot.on("plotly_relayout", (change) => say("changed", { change, ranges: ranges() }));
+      plot.on("plotly_hover", ({ points }) => mark(points[0]));
+      plot.on("plotly_unhover", () => beside.replaceChildren());
+    }
     say("drawn", { ranges: ranges() });
   },
   zoom(axes) { Plotly.relayout(plot, axes); },
-  picture(options) { Plotly.downloadImage(plot, options); },
+  picture([data, layout, options]) { Plotly.downloadImage({ data, layout }, options); },
 };
 addEventListener("message", ({ source, data }) => { if (source === parent) acts[data.kind](data.body); });
 say("open");
@@ -72,23 +106,21 @@ function isNear(place) {
 export class PlotFrame {
   /**
    * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
-   * plotly. Calls `changed` with what the reader has changed of the axes, `toggled` with the groups
-   * of the legend that are hidden, and `rested` a while after a drawing: who draws whatever comes
-   * should wait for it, since the machine has other things to do.
+   * plotly. Calls `changed` with what the reader has changed of the axes, and `rested` a while after
+   * a drawing: who draws whatever comes should wait for it, since the machine has other things to do.
    * @param {HTMLElement} place
    * @param {string} title
    * @param {() => Promise<DataView>} code
    * @param {{
    *   near?: Element,
    *   changed?: (change: Plain) => void,
-   *   toggled?: (hidden: string[]) => void,
    *   rested?: () => void,
    * }} [options]
    */
-  constructor(place, title, code, { near, changed = () => {}, toggled = () => {}, rested = () => {} } = {}) {
+  constructor(place, title, code, { near, changed = () => {}, rested = () => {} } = {}) {
     this.place = place;
     this.code = code;
-    this.acts = { changed, toggled, rested };
+    this.acts = { changed, rested };
     /** @type {ReturnType<typeof setTimeout> | undefined} the clock of a rest */
     this.rests = undefined;
     this.ready = false;
@@ -96,7 +128,7 @@ export class PlotFrame {
     this.stale = false;
     this.anew = false;   // whether the frame has lost what it had drawn
     this.began = 0;
-    /** @type {[Plain[], Plain, Plain] | null} data, layout, config */
+    /** @type {[Plain[], Plain] | null} data, layout */
     this.figure = null;
     /** @type {Record<string, [any, any]>} of the axes as they are drawn, by name */
     this.ranges = {};
@@ -133,11 +165,10 @@ export class PlotFrame {
   }
 
   /** @param {Plain} message */
-  receive({ kind, change, ranges, hidden }) {
+  receive({ kind, change, ranges }) {
     if (ranges) this.ranges = ranges;
     if (kind === "open") this.begin();
     if (kind === "ready") this.ready = true;
-    if (kind === "toggled") this.acts.toggled(hidden);
     if (kind === "changed") this.keep(change);
     if (kind === "drawn") this.drawn();
     this.flush();
@@ -170,7 +201,7 @@ export class PlotFrame {
     this.rest(performance.now() - this.began);
     this.place.dataset.drawn = "";
     this.whenDrawn();
-    if (this.anew && Object.keys(this.zoomed).length) this.tell("zoom", this.zoomed);
+    if (this.anew && this.isZoomed) this.tell("zoom", this.zoomed);
     this.anew = false;
   }
 
@@ -186,10 +217,9 @@ export class PlotFrame {
   /**
    * @param {Plain[]} data
    * @param {Plain} layout it says how wide
-   * @param {Plain} config
    */
-  draw(data, layout, config) {
-    this.figure = [data, layout, { ...config, responsive: false }];
+  draw(data, layout) {
+    this.figure = [data, layout];
     this.stale = true;
     this.frame.style.height = `${layout.height}px`;
     this.flush();
@@ -204,9 +234,22 @@ export class PlotFrame {
     this.tell("figure", this.figure);
   }
 
-  /** @param {Plain} options of plotly's `downloadImage` */
-  savePicture(options) {
-    this.tell("picture", options);
+  get isZoomed() { return Object.keys(this.zoomed).length > 0; }
+
+  unzoom() {
+    this.tell("zoom", Object.fromEntries(
+      Object.keys(this.zoomed).map((name) => [name.replace("range", "autorange"), true]),
+    ));
+  }
+
+  /**
+   * @param {(layout: Plain) => Plain} change of the layout for a picture
+   * @param {Plain} options of plotly's `downloadImage`
+   */
+  savePicture(change, options) {
+    if (!this.figure) return;
+    const [data, layout] = this.figure;
+    this.tell("picture", [data, change(layout), options]);
   }
 
   close() {

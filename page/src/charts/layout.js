@@ -1,29 +1,66 @@
-// The layout of the figure, as wide as its place and in the page's colours.
+// Plotly's layout: subplots where the sheet has their places, in the page's colours and type.
 
 import { themeColours } from "./colours.js";
 
-/** @import { Shape } from "../protocol.d.ts" */
+/** @import { Box } from "./sheet.js" */
 /** @import { Mode } from "./lines.js" */
+/** @typedef {Record<string, any>} Plain what is plotly's */
 
-const NARROW = 560;  // pixels
-const WIDE = 900;
+const GREY = "#808080";
+const GRID = "rgba(128,128,128,.25)";
+// Ticks as `distrain_nb/ui/ticks.py` chooses them for the drawings of documents.
+const AXIS = { zeroline: false, automargin: false, tickangle: 0, tickfont: { size: 11 }, ticklabeloverflow: "allow", gridcolor: GRID };
+const X_AXIS = { ...AXIS, nticks: 6, showgrid: false, showline: true, linecolor: GREY };
+const Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 
 /**
- * @param {Shape["layouts"]} layouts one for each number of columns
- * @param {{figure: Element, width: number, mode: Mode, scale: string}} charts
+ * The number of a subplot's axes, as plotly counts: none for the first.
+ * @param {number} place
  */
-export function layoutFor(layouts, { figure, width, mode, scale }) {
-  const columns = width < NARROW ? 1 : width < WIDE ? 2 : 3;
-  const layout = structuredClone(layouts[columns - 1]);
-  const { text, raised } = themeColours(figure);
-  layout.width = width;
-  layout.font.color = text;
-  layout.hoverlabel.font.color = text;
-  layout.hoverlabel.bgcolor = raised;
-  layout.uirevision = "the reader's";  // zoom stays when points come
-  for (const name of Object.keys(layout)) {
-    if (name.startsWith("xaxis")) Object.assign(layout[name], { uirevision: mode, type: mode === "wall" ? "date" : "linear" });
-    if (name.startsWith("yaxis")) Object.assign(layout[name], { uirevision: scale, type: scale });
-  }
+export function axisNumber(place) { return place ? String(place + 1) : ""; }
+
+/**
+ * @param {string[]} tags
+ * @param {Map<string, Box>} boxes of those that are shown
+ * @param {{figure: Element, mode: Mode, scale: string}} look
+ * @returns {Plain}
+ */
+export function layoutFor(tags, boxes, { figure, mode, scale }) {
+  const { clientWidth: width, clientHeight: height } = figure;
+  const { text, raised, font } = themeColours(figure);
+  /** @type {Plain} */
+  const layout = {
+    width, height, margin: { l: 0, r: 0, t: 0, b: 0 }, template: {}, showlegend: false,
+    paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: text, size: 12, family: font },
+    hovermode: "x unified", hoverlabel: { font: { size: 11, color: text }, bgcolor: raised, bordercolor: GREY },
+    uirevision: "the reader's",  // zoom stays when points come
+  };
+  if (!boxes.size) Object.assign(layout, { xaxis: { visible: false }, yaxis: { visible: false } });
+  tags.forEach((tag, place) => {
+    const box = boxes.get(tag);
+    if (!box) return;
+    const number = axisNumber(place);
+    const x = [box.left / width, (box.left + box.width) / width];
+    const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
+    layout[`xaxis${number}`] = { ...X_AXIS, domain: within(x), anchor: `y${number}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`yaxis${number}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number}`, uirevision: scale, type: scale };
+  });
   return layout;
+}
+
+/** @param {number[]} shares */
+function within(shares) { return shares.map((share) => Math.min(1, Math.max(0, share))); }
+
+/**
+ * What a picture needs besides: the titles and names that the page has around the lines.
+ * @param {Plain} layout
+ * @param {Map<string, Box>} boxes
+ * @param {string} ground
+ */
+export function withTitles(layout, boxes, ground) {
+  const annotations = [...boxes].map(([tag, { left, top }]) => ({
+    text: `<b>${tag.replaceAll("<", "&lt;")}</b>`, xref: "paper", yref: "paper", x: left / layout.width, y: 1 - top / layout.height,
+    xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 12 },
+  }));
+  return { ...layout, annotations, paper_bgcolor: ground };
 }

@@ -3,7 +3,7 @@
 import { choice, debounce, element, fold, OWN_KEYS } from "../dom.js";
 import { messageOf } from "../source.js";
 import { thousands } from "../words.js";
-import { themeColours } from "./colours.js";
+import { themeColours, whenThemed } from "./colours.js";
 import { ridges } from "./ridges.js";
 
 /** @import { Histograms, MediaRow, MediaState } from "../protocol.d.ts" */
@@ -54,6 +54,9 @@ export class MediaFold {
       this.settled();
     });
     this.box.addEventListener("toggle", () => this.show());
+    /** @type {Histograms | undefined} */
+    this.histograms = undefined;
+    whenThemed(this.figure, () => { if (this.histograms) this.histogram(this.histograms); });
   }
 
   /** @param {MediaRow[]} rows of all kinds */
@@ -111,12 +114,13 @@ export class MediaFold {
 
   /** @param {Histograms} answer */
   histogram(answer) {
+    this.histograms = answer;
     this.label.textContent = answer.notes.join("; ");
     if (this.figure.parentElement !== this.place) this.place.replaceChildren(this.figure);
     this.frame ??= this.plot(this.figure, this.title);
     const { text, ground } = themeColours(this.figure);
     const [hills, layout] = ridges(answer, { width: this.place.clientWidth, text, ground });
-    this.frame.draw(hills, layout, { displaylogo: false });
+    this.frame.draw(hills, layout);
   }
 
   close() {

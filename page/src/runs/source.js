@@ -66,7 +66,7 @@ export function modelOf(model, run) {
   /** @type {RunState} */
   const state = {
     run, home: model.get("home"), key: `${model.get("key")}-${run}`,
-    summary: {}, batch: {}, waiting: false, kernel: "", sketch: "",
+    summary: {}, batch: {}, waiting: false, kernel: "",
   };
   return {
     get: (name) => state[name],
