@@ -419,7 +419,7 @@ function themeColours(place) {
 }
 function whenThemed(place, act) {
   const hear = ({ target }) => {
-    if (target === place) act();
+    if (target === place) requestAnimationFrame(act);
   };
   for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
 }

@@ -19,6 +19,7 @@ export function themeColours(place) {
  * @param {() => void} act
  */
 export function whenThemed(place, act) {
-  const hear = (/** @type {Event} */ { target }) => { if (target === place) act(); };
+  // JupyterLab hides all for the moment of the change.
+  const hear = (/** @type {Event} */ { target }) => { if (target === place) requestAnimationFrame(act); };
   for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
 }
