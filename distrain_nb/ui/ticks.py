@@ -63,12 +63,14 @@ def _exponent(axis: Axis, largest: float) -> int:
 
 def _written(value: float, digits: int, exponent: int, axis: Axis) -> str:
     if abs(value) < 10.0**-digits / 2:
-        text = "0"
-    else:
-        text = f"{abs(value) * 10.0**-exponent:.{max(0, digits + exponent)}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-    sign = MINUS if value < 0 and text != "0" else ""
-    return f"{sign}{text}{_power(exponent, axis.prefixes)}"
+        return "0"
+    text = f"{abs(value) * 10.0**-exponent:.{max(0, digits + exponent)}f}"
+    whole, _, decimals = text.partition(".")
+    decimals = decimals.rstrip("0")
+    if decimals or len(whole) > 4:
+        whole = f"{int(whole):,}"
+    sign = MINUS if value < 0 else ""
+    return f"{sign}{whole}{'.' if decimals else ''}{decimals}{_power(exponent, axis.prefixes)}"
 
 
 def _power(exponent: int, prefixes: bool) -> str:

@@ -123,7 +123,9 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _html_row(tag: str, cells: Iterable[str]) -> str:
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+    """A row; a heading without words is an empty cell, since readers would announce it."""
+    tags = ((tag if cell else "td", escape(cell)) for cell in cells)
+    return "<tr>" + "".join(f"<{each}>{text}</{each}>" for each, text in tags) + "</tr>"
 
 
 def _instance(row: Any) -> Iterator[object]:
