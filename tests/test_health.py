@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import __version__, doctor
-from distrain_nb.health import Report, State
+from distrain_nb.health import Health, Report
 from tests.kernels import Kernel
 from tests.server.servers import jupyter_server
 
 
-def found(report: Report, topic: str, what: str) -> tuple[State, str, str]:
+def found(report: Report, topic: str, what: str) -> tuple[Health, str, str]:
     checks = dict(report.topics)[topic]
     one = next(check for check in checks if check.what == what)
     return one.state, one.found, one.remedy
@@ -32,10 +32,10 @@ def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel)
     assert found(report, "This machine", "distrain-nb")[1].startswith(__version__)
     assert "torch 2" in found(report, "This machine", "frameworks")[1]
     assert str(tmp_path / "home") in found(report, "This machine", "runs")[1]
-    assert found(report, "Images and rehearsals", "containers")[0] is State.GOOD
-    assert found(report, "Vertex AI", "packages")[0] is State.GOOD
+    assert found(report, "Images and rehearsals", "containers")[0] is Health.GOOD
+    assert found(report, "Vertex AI", "packages")[0] is Health.GOOD
     login, settings = (found(report, "Vertex AI", name) for name in ("login", "settings"))
-    assert login[0] is State.MISSING and "gcloud auth" in login[2]
+    assert login[0] is Health.MISSING and "gcloud auth" in login[2]
     assert settings[1] == "not set: project, region, bucket"
     shown = nb.run("print(repr(get_ipython().run_line_magic('distrain', 'doctor')))").text
     assert "✓ distrain-nb" in shown and "not set: project" in shown
@@ -51,9 +51,9 @@ def test_accounts_and_settings_that_are_there(
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(gcloud))
     monkeypatch.setenv("AWS_PROFILE", "work")
     report = doctor()
-    assert found(report, "Vertex AI", "settings")[0] is State.GOOD
+    assert found(report, "Vertex AI", "settings")[0] is Health.GOOD
     assert found(report, "Vertex AI", "login")[:2] == (
-        State.GOOD,
+        Health.GOOD,
         str(gcloud / "application_default_credentials.json"),
     )
     assert found(report, "SageMaker", "login")[1] == "the variable AWS_PROFILE"
@@ -65,7 +65,7 @@ def test_a_server_is_asked_for_the_extension(
     with jupyter_server(tmp_path / "with") as server:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "with" / "runtime"))
         assert found(doctor(), "Notebooks", server.url)[:2] == (
-            State.GOOD,
+            Health.GOOD,
             f"has the extension, {__version__}",
         )
 
@@ -74,7 +74,7 @@ def test_a_server_without_it_is_told_of(tmp_path: Path, monkeypatch: pytest.Monk
     with jupyter_server(tmp_path / "without", enabled=False) as server:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "without" / "runtime"))
         state, says, remedy = found(doctor(), "Notebooks", server.url)
-    assert (state, says) == (State.MISSING, "has no distrain-nb")
+    assert (state, says) == (Health.MISSING, "has no distrain-nb")
     assert "install distrain-nb where the server is" in remedy
 
 
@@ -82,5 +82,5 @@ def test_runs_that_can_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISTRAIN_HOME", "/proc/runs")
     state, says, remedy = found(doctor(), "This machine", "runs")
     assert "/proc" in says
-    assert state is State.WRONG
+    assert state is Health.WRONG
     assert "DISTRAIN_HOME" in remedy

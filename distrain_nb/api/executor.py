@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Generic, ParamSpec, TypeVar, overload
 
-from distrain_nb.api import call, prepare, start, submit
 from distrain_nb.api.keywords import with_options
+from distrain_nb.api.preparation import prepare
+from distrain_nb.api.source import call
+from distrain_nb.api.submission import start, submit
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.run import Run
+    from distrain_nb.types import Function, Value
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +48,7 @@ class Executor:
         self._options = options
         self.runs: list[Run] = []
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Run:
+    def submit(self, function: Function, /, *args: Value, **kwargs: Value) -> Run:
         """Start `function(*args, **kwargs)` on every rank; gives its run at once.
 
         The function is one that `def` makes at the top level of the notebook, the script or a
@@ -57,7 +60,7 @@ class Executor:
         self.runs.append(run)
         return run
 
-    def map(self, function: Callable[..., Any], /, *iterables: Iterable[Any]) -> list[Run]:
+    def map(self, function: Function, /, *iterables: Iterable[Value]) -> list[Run]:
         """A run for each set of arguments, in the order of `iterables`, which end with the
         shortest, as those of Python's `map`.
 
@@ -107,7 +110,7 @@ class RemoteFunction(Generic[P, T]):
         """Submit the call and give its run at once. Raises what `Executor.submit` raises."""
         return Executor(**self._options).submit(self, *args, **kwargs)
 
-    def map(self, *iterables: Iterable[Any]) -> list[Run]:
+    def map(self, *iterables: Iterable[Value]) -> list[Run]:
         """A run for each set of arguments: `Executor.map`."""
         return Executor(**self._options).map(self, *iterables)
 
@@ -119,7 +122,7 @@ def remote(
     **options: Unpack[Options],
 ) -> Callable[[Callable[P, T]], RemoteFunction[P, T]]: ...
 @with_options
-def remote(function: Any = None, /, **options: Unpack[Options]) -> Any:
+def remote(function: Value = None, /, **options: Unpack[Options]) -> Value:
     """A decorator: calls of the function are jobs with these options.
 
         @distrain_nb.remote(on="sagemaker", workers="2*ml.g5.xlarge")

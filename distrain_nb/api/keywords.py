@@ -6,15 +6,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, TypedDict, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from distrain_nb.layout import Pool
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Function
 
 Texts = str | Sequence[str]
 Pooled = str | int | Pool
 Seconds = str | int
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound="Function")
 
 
 class Options(TypedDict, total=False):

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import (
     TYPE_CHECKING,
-    Any,
     ClassVar,
     Generic,
     Protocol,
@@ -27,9 +26,10 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.program import Program
+    from distrain_nb.types import JsonObject, Unknown, Value
     from distrain_nb.worker.files.status import Status
 
-Handle = dict[str, Any]
+Handle: TypeAlias = "JsonObject"
 OptionsT = TypeVar("OptionsT")
 OptionsT_co = TypeVar("OptionsT_co", covariant=True)
 
@@ -147,18 +147,26 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         return ()
 
 
+class SDKJob(Protocol):
+    """A job that a cloud's SDK has started."""
+
+    @property
+    def job(self) -> str:
+        """Its name."""
+
+
 @runtime_checkable
 class HasSDK(Protocol):
     """What a backend has besides whose cloud has an SDK with objects for jobs."""
 
     name: str
 
-    def sdk_job(self, handle: Handle, folder: Path) -> Any:
+    def sdk_job(self, handle: Handle, folder: Path) -> Value:
         """The SDK's object for the job of a run. Raises DistrainError where there is none."""
 
-    def foreign(self, job: object) -> Any:
-        """What `job` stands for, an object of the SDK or a resource's name, with its name as
-        `job`; None if it is none of this cloud's."""
+    def foreign(self, job: object) -> SDKJob | None:
+        """What `job` stands for, an object of the SDK or a resource's name; None if it is none of
+        this cloud's."""
 
     def stands_for(self, job: object, folder: Path) -> bool:
         """Whether the run in that folder is that job."""
@@ -167,5 +175,5 @@ class HasSDK(Protocol):
         """Bring log and state of a job that the SDK has started into a run's folder."""
 
 
-AnyBackend: TypeAlias = "Backend[Any, Any]"
-AnyJob: TypeAlias = "Job[Any]"
+AnyBackend: TypeAlias = "Backend[Unknown, Unknown]"
+AnyJob: TypeAlias = "Job[object]"

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class State(str, Enum):
+class Health(str, Enum):
     """MISSING is what only some jobs need; WRONG is in the way of every one."""
 
     GOOD = "good"
@@ -24,7 +24,7 @@ class Check:
     """`found` says what there is; `remedy` what to do where that is not enough."""
 
     what: str
-    state: State
+    state: Health
     found: str
     remedy: str = ""
 
@@ -35,15 +35,15 @@ def packages(what: str, names: Sequence[str], extra: str) -> Check:
     lacking = [name for name, number in found.items() if number is None]
     if lacking:
         remedy = f"pip install 'distrain-nb[{extra}]'"
-        return Check(what, State.MISSING, f"{', '.join(lacking)}: not installed", remedy)
-    return Check(what, State.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
+        return Check(what, Health.MISSING, f"{', '.join(lacking)}: not installed", remedy)
+    return Check(what, Health.GOOD, ", ".join(f"{n} {number}" for n, number in found.items()))
 
 
 def login(found: str, remedy: str) -> Check:
     """Whether there are credentials; `found` names them, empty where there are none."""
     if found:
-        return Check("login", State.GOOD, found)
-    return Check("login", State.MISSING, "none on this machine's disk or in its variables", remedy)
+        return Check("login", Health.GOOD, found)
+    return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
 def installed(name: str) -> str | None:

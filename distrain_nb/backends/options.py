@@ -7,12 +7,13 @@ What the magic's parser, its `--help` and completion, Python's keyword arguments
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 Options = TypeVar("Options")
+Default = TypeVar("Default")
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Declaration:
 def option(
     form: str,
     what: str,
-    default: Any,
+    default: Default,
     *,
     shown: bool = True,
     setting: str = "",
@@ -68,7 +69,7 @@ def option(
     bare: str | None = None,
     topic: str = "",
     read: Callable[[str], tuple[str, ...]] | None = None,
-) -> Any:
+) -> Default:
     """Declare an option: a field of a frozen dataclass, `queue: str = option("NAME", "…", "")`.
 
     `form` is how its value is written and `what` says in a line what it is for. A default of False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
@@ -106,7 +106,7 @@ def _own() -> dict[str, EntryPoint]:
     """Those of this package, looked for first: to look through all that is installed takes longer
     than a warm start."""
     try:
-        found: Any = distribution("distrain-nb").entry_points
+        found = distribution("distrain-nb").entry_points
     except PackageNotFoundError:
         return {}
     return {entry.name: entry for entry in found if entry.group == GROUP}

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.checks import Check, State
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.health import machine, notebooks
 from distrain_nb.health.backends import backends
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Check", "Report", "State", "doctor"]
+__all__ = ["Check", "Health", "Report", "doctor"]
 
-SIGNS = {State.GOOD: "✓", State.MISSING: "–", State.WRONG: "✕"}
+SIGNS = {Health.GOOD: "✓", Health.MISSING: "–", Health.WRONG: "✕"}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
-from distrain_nb.backends.checks import Check, State
+from distrain_nb.backends.checks import Check, Health
 from distrain_nb.findings import errors
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
         if checks:
             yield backend.title, checks
     for name, why in plugins.broken().items():
-        yield name, (Check("backend", State.WRONG, why, "install it anew, or remove it"),)
+        yield name, (Check("backend", Health.WRONG, why, "install it anew, or remove it"),)
 
 
 def _settings(backend: AnyBackend) -> Iterator[Check]:
@@ -34,8 +34,8 @@ def _settings(backend: AnyBackend) -> Iterator[Check]:
     wrong = errors(api.check("pass", **options))
     if not wrong:
         found = "complete: %distrain config shows and changes them"
-        yield Check("settings", State.GOOD, found)
+        yield Check("settings", Health.GOOD, found)
         return
     names = [finding.where for finding in wrong]
     remedy = f"%distrain config {' '.join(f'{name}=…' for name in names)} keeps them"
-    yield Check("settings", State.MISSING, f"not set: {', '.join(names)}", remedy)
+    yield Check("settings", Health.MISSING, f"not set: {', '.join(names)}", remedy)

@@ -8,7 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 from distrain_nb import __version__
-from distrain_nb.backends.checks import Check, State, installed
+from distrain_nb.backends.checks import Check, Health, installed
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
@@ -25,7 +25,7 @@ LITTLE_GIB = 1.0
 
 def local() -> Iterator[Check]:
     """What runs on this machine need."""
-    yield Check("distrain-nb", State.GOOD, f"{__version__}, Python {platform.python_version()}")
+    yield Check("distrain-nb", Health.GOOD, f"{__version__}, Python {platform.python_version()}")
     yield _runs()
     yield _frameworks()
     yield _gpus()
@@ -45,59 +45,59 @@ def _runs() -> Check:
     there = next(each for each in (folder, *folder.parents) if each.is_dir())
     if not os.access(there, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
-        return Check("runs", State.WRONG, f"{folder} can't be written", remedy)
+        return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
     free = shutil.disk_usage(there).free / GIB
     if free < LITTLE_GIB:
         remedy = "delete old runs with %distrain delete, or set DISTRAIN_HOME to another disk"
-        return Check("runs", State.WRONG, f"{folder}, only {free:.1f} GiB free", remedy)
-    return Check("runs", State.GOOD, f"{folder}, {free:.0f} GiB free")
+        return Check("runs", Health.WRONG, f"{folder}, only {free:.1f} GiB free", remedy)
+    return Check("runs", Health.GOOD, f"{folder}, {free:.0f} GiB free")
 
 
 def _frameworks() -> Check:
     found = [(name, installed(name)) for name in FRAMEWORKS]
     there = [f"{name} {number}" for name, number in found if number]
     if there:
-        return Check("frameworks", State.GOOD, ", ".join(there))
+        return Check("frameworks", Health.GOOD, ", ".join(there))
     remedy = "pip install 'distrain-nb[torch]', for example; a cell may do without any"
-    return Check("frameworks", State.MISSING, "none of those that distribute training", remedy)
+    return Check("frameworks", Health.MISSING, "none of those that distribute training", remedy)
 
 
 def _gpus() -> Check:
     gpus, cores = Gpus.open(), f"{os.cpu_count()} cores"
     if gpus is None:
-        return Check("processors", State.GOOD, f"{cores}, no NVIDIA GPU")
-    return Check("processors", State.GOOD, f"{cores}, {gpus.count} GPUs")
+        return Check("processors", Health.GOOD, f"{cores}, no NVIDIA GPU")
+    return Check("processors", Health.GOOD, f"{cores}, {gpus.count} GPUs")
 
 
 def _mpi() -> Check:
     program = shutil.which("mpirun")
     if program:
-        return Check("mpirun", State.GOOD, program)
+        return Check("mpirun", Health.GOOD, program)
     remedy = "install Open MPI, such as apt-get install openmpi-bin"
-    return Check("mpirun", State.MISSING, "none, which --launcher mpi needs", remedy)
+    return Check("mpirun", Health.MISSING, "none, which --launcher mpi needs", remedy)
 
 
 def _uv() -> Check:
     try:
         from uv import find_uv_bin
 
-        return Check("uv", State.GOOD, find_uv_bin())
+        return Check("uv", Health.GOOD, find_uv_bin())
     except (ImportError, FileNotFoundError):
         remedy = "pip install uv"
-        return Check("uv", State.WRONG, "none, which images with packages need", remedy)
+        return Check("uv", Health.WRONG, "none, which images with packages need", remedy)
 
 
 def _engine() -> Check:
     try:
-        return Check("containers", State.GOOD, engine.choose().note)
+        return Check("containers", Health.GOOD, engine.choose().note)
     except DistrainError as wrong:
         found, _, remedy = str(wrong).partition(". ")
-        return Check("containers", State.MISSING, f"{found}.", remedy)
+        return Check("containers", Health.MISSING, f"{found}.", remedy)
 
 
 def _registry() -> Check:
     program = next(filter(None, map(shutil.which, PROGRAMS)), None)
     if program:
-        return Check("registry", State.GOOD, program)
+        return Check("registry", Health.GOOD, program)
     remedy = "install it, such as apt-get install docker-registry"
-    return Check("registry", State.MISSING, "none, which --rehearse keeps images in", remedy)
+    return Check("registry", Health.MISSING, "none, which --rehearse keeps images in", remedy)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from distrain_nb.backends.checks import Check, State, installed
+from distrain_nb.backends.checks import Check, Health, installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,10 +21,10 @@ REMEDY = (
 def jupyter() -> Iterator[Check]:
     """The packages that the kernel needs to draw, and every server that runs."""
     drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget", "plotly"))
-    yield Check("widgets", State.GOOD, drawn)
+    yield Check("widgets", Health.GOOD, drawn)
     servers = list(_servers())
     if not servers:
-        yield Check("servers", State.GOOD, "none of this user runs where this kernel can see it")
+        yield Check("servers", Health.GOOD, "none of this user runs where this kernel can see it")
     for server in servers:
         yield _extension(server)
 
@@ -48,9 +48,9 @@ def _extension(server: dict[str, Any]) -> Check:
             trust_env=False,
         )
     except httpx.HTTPError as wrong:
-        return Check(url, State.MISSING, f"does not answer: {type(wrong).__name__}")
+        return Check(url, Health.MISSING, f"does not answer: {type(wrong).__name__}")
     if answer.status_code == httpx.codes.OK:
-        return Check(url, State.GOOD, f"has the extension, {answer.json()['version']}")
+        return Check(url, Health.GOOD, f"has the extension, {answer.json()['version']}")
     if answer.status_code == httpx.codes.NOT_FOUND:
-        return Check(url, State.MISSING, "has no distrain-nb", REMEDY)
-    return Check(url, State.MISSING, f"answers {answer.status_code}, so it can't be asked")
+        return Check(url, Health.MISSING, "has no distrain-nb", REMEDY)
+    return Check(url, Health.MISSING, f"answers {answer.status_code}, so it can't be asked")

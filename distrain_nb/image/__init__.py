@@ -5,7 +5,7 @@ from distrain_nb.image.builders.cloudbuild import CloudBuild
 from distrain_nb.image.builders.dependencies import read_requirements
 from distrain_nb.image.builders.docker import REDUCTION_SERVER, dockerfile
 from distrain_nb.image.image import Image, ImageLayer, Recipe
-from distrain_nb.image.progress import Listener, Progress, at_most_every
+from distrain_nb.image.progress import Listener, at_most_every
 from distrain_nb.image.registry.reference import Reference
 
 __all__ = [
@@ -14,7 +14,6 @@ __all__ = [
     "Image",
     "ImageLayer",
     "Listener",
-    "Progress",
     "Recipe",
     "Reference",
     "at_most_every",

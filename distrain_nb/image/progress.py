@@ -5,29 +5,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from distrain_nb.errors import ImageError
-from distrain_nb.program.program import readable_size
-
-
-@dataclass(frozen=True)
-class Progress:
-    """`done` of `total` bytes in this phase; a `total` of 0 means that bytes don't count here."""
-
-    phase: str
-    done: int = 0
-    total: int = 0
-
-    def __str__(self) -> str:
-        if not self.total:
-            return self.phase
-        return f"{self.phase}: {readable_size(self.done)} of {readable_size(self.total)}"
-
-    def _repr_html_(self) -> str:
-        value = f" value='{self.done}' max='{self.total}'" if self.total else ""
-        return f"<div><progress{value} style='width: 20em'></progress> {self}</div>"
-
+from distrain_nb.worker.files.status import Progress
 
 Listener = Callable[[Progress], None]
 

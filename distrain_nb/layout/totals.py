@@ -20,7 +20,7 @@ class Totals:
     """What a layout adds up to; machines that no table has count as nothing and are named.
 
     `training_gbps` is what the primary and the workers send at most, Gbit/s, and `reduction_gbps`
-    what the Reduction Server takes in and gives back. `memory_gb` is GB, on SageMaker GiB.
+    what the Reduction Server takes in and gives back. `memory_gb` is in the unit of the place.
     `bare` are the machines, or the roles without one, of which some figure is not known.
     """
 
@@ -28,6 +28,7 @@ class Totals:
     accelerators: int
     vcpu: int
     memory_gb: float
+    memory_unit: str
     training_gbps: float
     reduction_gbps: float
     bare: tuple[str, ...]
@@ -37,7 +38,7 @@ class Totals:
             f"{self.replicas} replica{'s' if self.replicas != 1 else ''}",
             f"{self.accelerators} accelerators",
             f"{self.vcpu} vCPU",
-            f"{self.memory_gb:,.6g} GB",
+            f"{self.memory_gb:,.6g} {self.memory_unit}",
             f"{self.training_gbps:g} Gbit/s between workers",
         ]
         if self.reduction_gbps:
@@ -56,6 +57,7 @@ def totals(layout: Layout) -> Totals:
         accelerators=sum(resolved.pool.replicas * resolved.accelerators for resolved in known),
         vcpu=sum(resolved.pool.replicas * (resolved.vcpu or 0) for resolved in known),
         memory_gb=sum(resolved.pool.replicas * (resolved.memory_gb or 0) for resolved in known),
+        memory_unit="GiB" if layout.on == "sagemaker" else "GB",
         training_gbps=_gbps(known, (Role.PRIMARY, Role.WORKERS)),
         reduction_gbps=_gbps(known, (Role.REDUCERS,)),
         bare=() if layout.on == "local" else _bare(pools),

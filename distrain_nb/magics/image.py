@@ -9,12 +9,14 @@ from distrain_nb.errors import CaptureError
 from distrain_nb.findings import errors
 from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfile
 from distrain_nb.magics.command_line import image_options
+from distrain_nb.program.program import readable_size
 
 if TYPE_CHECKING:
     import argparse
 
-    from distrain_nb.image import Image, Progress
-    from distrain_nb.ui.outputs import Output
+    from distrain_nb.image import Image
+    from distrain_nb.ui.outputs import CellOutput
+    from distrain_nb.worker.files.status import Progress
 
 
 def run_image(words: list[str], source: api.Source) -> Image | None:
@@ -56,12 +58,12 @@ def _builder(options: argparse.Namespace) -> str | CloudBuild:
 class _Bar:
     """One output that shows how far the build is, and is empty when that is over."""
 
-    _output: Output | None = None
+    _output: CellOutput | None = None
 
     def show(self, event: Progress) -> None:
         from distrain_nb.ui import outputs
 
-        bundle = {"text/plain": str(event), "text/html": event._repr_html_()}
+        bundle = shown(event)
         if self._output is not None:
             self._output.replace(bundle)
         elif outputs.replaceable():
@@ -70,3 +72,13 @@ class _Bar:
     def clear(self) -> None:
         if self._output is not None:
             self._output.replace({"text/plain": "", "text/html": ""})
+
+
+def shown(progress: Progress) -> dict[str, str]:
+    """How far the build is, in words and as a bar."""
+    text, value = progress.phase, ""
+    if progress.total:
+        text += f": {readable_size(progress.done)} of {readable_size(progress.total)}"
+        value = f" value='{progress.done}' max='{progress.total}'"
+    bar = f"<div><progress{value} style='width: 20em'></progress> {text}</div>"
+    return {"text/plain": text, "text/html": bar}

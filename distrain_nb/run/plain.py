@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import pickle
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
+from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from distrain_nb.worker.pickles import OUT_OF_BAND, other_numpy
 
 if TYPE_CHECKING:
+    from distrain_nb.types import Value
     from distrain_nb.worker.pickles import Restoring
 
 _PLAIN = {
@@ -45,13 +46,13 @@ class PlainReader(pickle._Unpickler):
     a dtype with a made-up one would have NumPy take bytes for the addresses of objects.
     """
 
-    dispatch: ClassVar[dict[int, Any]] = dict(pickle._Unpickler.dispatch)
+    dispatch: ClassVar[dict[int, Value]] = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, objects: BinaryIO, restoring: Restoring) -> None:
         super().__init__(objects)
         self._restoring = restoring
 
-    def find_class(self, module: str, name: str) -> Any:
+    def find_class(self, module: str, name: str) -> Value:
         if (module, name) == OUT_OF_BAND:
             return self._restore
         if (module, name) == ("numpy", "ndarray"):
@@ -65,7 +66,7 @@ class PlainReader(pickle._Unpickler):
                 return super().find_class(other_numpy(module), name)
         raise NotPlain(f"{module}.{name}")
 
-    def _restore(self, kind: str, *state: Any) -> Any:
+    def _restore(self, kind: str, *state: Value) -> Value:
         if kind not in _OUT_OF_BAND_KINDS:
             raise NotPlain(f"{state[0] if state else kind} of the notebook")
         if kind == "array" and state[2].hasobject:
@@ -90,14 +91,14 @@ class PlainReader(pickle._Unpickler):
     dispatch[pickle.BUILD[0]] = _build
 
 
-def _empty_array(*_: Any) -> Any:
+def _empty_array(*_: object) -> Value:
     """What NumPy makes first of an array that lies in the pickle, of objects for example."""
     import numpy as np
 
     return np.empty(0, "i1")
 
 
-def _scalar(dtype: Any, data: Any) -> Any:
+def _scalar(dtype: Value, data: Value) -> Value:
     import numpy as np
 
     if dtype.hasobject:
@@ -115,14 +116,14 @@ def _is_dtype(name: str) -> bool:
     return isinstance(getattr(torch, name, None), torch.dtype)
 
 
-def _is_shared(dtype: Any) -> bool:
+def _is_shared(dtype: Value) -> bool:
     """Whether it is NumPy's own of that name rather than a copy."""
     import numpy as np
 
     return dtype is np.dtype(dtype.str)
 
 
-def _is_sound(dtype: Any) -> bool:
+def _is_sound(dtype: Value) -> bool:
     """Whether it is that of objects, or has none, however deep, and its fields have room in it."""
     import numpy as np
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ResultUntrusted, RunUnreadable
 from distrain_nb.run.plain import NotPlain, PlainReader
+from distrain_nb.types import Value
 from distrain_nb.worker.pickles import Reader
 from distrain_nb.worker.rank import values
 
@@ -20,7 +21,7 @@ _DAMAGE = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionEr
 _BY_OTHERS = 0o022
 
 
-class Results(Mapping[str, Any]):
+class Results(Mapping[str, Value]):
     """The values that a run brought back; each is read when it is asked for.
 
     Plain data (numbers, texts, times, containers, arrays, tensors, state dicts) is read as such.
@@ -45,7 +46,7 @@ class Results(Mapping[str, Any]):
         index = self._index()
         return (*self._names(index), *index.unsaved)
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Value:
         if name not in self.named:
             there = ", ".join(self) or "nothing"
             raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")

@@ -2,62 +2,41 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
 from distrain_nb.backends.remote.submission import read_links
-from distrain_nb.errors import (
-    OptionError,
-    RunCancelled,
-    RunFailed,
-    RunNotReady,
-    RunUnreadable,
-)
+from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
+from distrain_nb.run.damage import readable
 from distrain_nb.run.log.reader import Line, LogReader, still
-from distrain_nb.run.results import RETURNED, Results, is_ours
+from distrain_nb.run.results import Results, is_ours
 from distrain_nb.run.summary import UNREADABLE
-from distrain_nb.worker.files import fields
+from distrain_nb.run.waiting import Waitable
 from distrain_nb.worker.files.folder import (
     EVENTS_FOLDER,
     OPTIONS_FILE,
-    RECORD_FILE,
     RESOURCES_FOLDER,
     RESULTS_FOLDER,
-    SCHEMA,
 )
-from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
-    from concurrent.futures import Future
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
 
     from distrain_nb.backends.base import AnyBackend
     from distrain_nb.run.store import Record
-
-LOOK_EVERY_S = 0.05
-_DAMAGE = (
-    OSError,
-    ValueError,
-    TypeError,
-    KeyError,
-    AttributeError,
-    RecursionError,
-    OptionError,
-)
+    from distrain_nb.types import Value
+    from distrain_nb.worker.files.status import Status
 
 
-class Run:
+class Run(Waitable):
     """What was submitted. All that it tells is read from disk, so any process may hold one."""
 
     def __init__(self, record: Record) -> None:
@@ -101,7 +80,7 @@ class Run:
     @property
     def options(self) -> dict[str, list[str]]:
         """The options of its job that it was submitted with, such as the values of `param`."""
-        with self._readable(), suppress(FileNotFoundError):
+        with readable(self.record), suppress(FileNotFoundError):
             return dict(json.loads((self.folder / OPTIONS_FILE).read_text(encoding="utf-8")))
         return {}
 
@@ -116,12 +95,8 @@ class Run:
 
         Raises RunUnreadable where its folder is gone, or damaged.
         """
-        with self._readable():
-            return self._backend.status(dict(self.record.handle), self.folder)
-
-    @property
-    def state(self) -> State:
-        return self.status.state
+        with readable(self.record):
+            return self._backend.status(self.record.handle, self.folder)
 
     @property
     def may_be_deleted(self) -> bool:
@@ -133,35 +108,8 @@ class Run:
 
     def cancel(self) -> None:
         """Ask for it to be stopped; returns at once. Raises RunUnreadable."""
-        with self._readable():
-            self._backend.cancel(dict(self.record.handle), self.folder)
-
-    def wait(self, timeout: float | None = None) -> Run:
-        """Until it has ended, `timeout` seconds at most; gives itself.
-
-        Raises RunFailed with the report, RunCancelled, or TimeoutError.
-        """
-        end = time.monotonic() + (float("inf") if timeout is None else timeout)
-        while not self.state.final:
-            if time.monotonic() >= end:
-                raise TimeoutError(f"run {self.id} is {self.state} after {timeout:g} s")
-            time.sleep(LOOK_EVERY_S)
-        self.check()
-        return self
-
-    def check(self) -> None:
-        """Raises RunFailed with the report, or RunCancelled, if it has ended so.
-
-        Warns of a success that is none, such as of ranks that worked alone.
-        """
-        status = self.status
-        if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
-            warnings.warn(f"run {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
-        if status.state is State.FAILED:
-            raise RunFailed(f"run {self.id} ({self.name}) failed\n{status.error}")
-        if status.state is State.CANCELLED:
-            why = f": {status.error}" if status.error else ""
-            raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
+        with readable(self.record):
+            self._backend.cancel(self.record.handle, self.folder)
 
     def lines(self, rank: int | None = None) -> Iterator[Line]:
         """The log as it is on disk now, of all processes or of the one that has this rank.
@@ -203,7 +151,7 @@ class Run:
 
         Raises OptionError for a run that no such process carries.
         """
-        with self._readable():
+        with readable(self.record):
             found = carrier_log.read(self.folder)
         if not found:
             raise OptionError(f"run {self.id} has no carrier: it runs on {self.backend}")
@@ -212,10 +160,10 @@ class Run:
     @property
     def links(self) -> dict[str, str]:
         """Where its job and folders are in a cloud, by what they are called; empty for others."""
-        with self._readable():
+        with readable(self.record):
             return read_links(self.folder)
 
-    def sdk_job(self) -> Any:
+    def sdk_job(self) -> Value:
         """The object that the cloud's own SDK has for its job, as of now: `aiplatform.CustomJob` on
         Vertex AI, `aiplatform.CustomTrainingJob` with `pipeline`, and on SageMaker
         `sagemaker.core.resources.TrainingJob` (the extra `sagemaker-sdk`).
@@ -228,7 +176,7 @@ class Run:
         if not isinstance(backend, HasSDK):
             raise OptionError(f"run {self.id} has no job of an SDK: it runs on {self.backend}")
         try:
-            return backend.sdk_job(dict(self.record.handle), self.folder)
+            return backend.sdk_job(self.record.handle, self.folder)
         except RunNotReady as wrong:
             raise RunNotReady(f"run {self.id} has no job of an SDK: {wrong}") from None
 
@@ -252,44 +200,8 @@ class Run:
         still missing, and why. Empty for a run that goes on."""
         if not self.state.final:
             return {}
-        with self._readable():
-            return self._backend.fetch(dict(self.record.handle), self.folder)
-
-    def done(self) -> bool:
-        """Whether it has ended, in whatever way. Raises RunUnreadable."""
-        return self.state.final
-
-    def result(self, timeout: float | None = None) -> Any:
-        """Wait for its end, `timeout` seconds at most, and give what the function returned on
-        rank 0; for a cell, `results`.
-
-        Raises RunFailed with the report, RunCancelled, TimeoutError, ValueError for what could
-        not be saved, ResultUntrusted for what is more than plain data and came from a bucket
-        (`results.trusted["result"]` reads it), and what `results` raises.
-        """
-        self.wait(timeout)
-        return self.results[RETURNED] if RETURNED in self.results.named else self.results
-
-    def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for its end, `timeout` seconds at most; RunFailed or RunCancelled if it has ended
-        so, else None. Raises TimeoutError."""
-        try:
-            self.wait(timeout)
-        except (RunFailed, RunCancelled) as wrong:
-            return wrong
-        return None
-
-    def future(self) -> Future[Any]:
-        """A future that has `result()` when the run has ended, for
-        `concurrent.futures.as_completed` and `wait`. To cancel it leaves the run alone."""
-        from distrain_nb.run.future import future_of
-
-        return future_of(self)
-
-    def __await__(self) -> Generator[Any, None, Any]:
-        """`await run` gives `result()` and leaves the event loop free; to cancel the task that
-        awaits leaves the run alone."""
-        return asyncio.wrap_future(self.future()).__await__()
+        with readable(self.record):
+            return self._backend.fetch(self.record.handle, self.folder)
 
     @property
     def results(self) -> Results:
@@ -313,32 +225,3 @@ class Run:
         except RunUnreadable:
             state = UNREADABLE
         return f"Run({self.id}, {self.name!r}, on={self.backend!r}, state={state!r})"
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """What is wrong with its files, as RunUnreadable."""
-        try:
-            yield
-        except _DAMAGE as wrong:
-            raise RunUnreadable(self._why(wrong)) from wrong
-
-    def _why(self, wrong: Exception) -> str:
-        if not self.folder.exists():
-            why = f"its folder {self.folder} is gone"
-        elif self._schema() > SCHEMA:
-            why = (
-                f"a later version of distrain-nb has written {self.folder} "
-                f"(schema {self._schema()}; this one reads {SCHEMA})"
-            )
-        elif isinstance(wrong, OSError | OptionError | fields.Damaged):
-            why = str(wrong)
-        else:
-            why = f"{self.folder} is damaged ({type(wrong).__name__}: {wrong})"
-        return f"run {self.id} ({self.name}) can't be read: {why}; `%distrain delete {self.id}`"
-
-    def _schema(self) -> int:
-        """The number of the rules by which its folder was written."""
-        with suppress(OSError, fields.Damaged):
-            number = fields.load(self.folder / RECORD_FILE).get("schema")
-            return number if isinstance(number, int) else SCHEMA
-        return SCHEMA

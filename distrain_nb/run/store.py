@@ -11,7 +11,7 @@ import os
 import shutil
 import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
 from distrain_nb.errors import RunNotFound, StoreError, did_you_mean
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from distrain_nb.types import Json, JsonObject
 
 RUNS_FOLDER = "runs"
 
@@ -59,7 +61,7 @@ class Record:
     created: float
     experiment: str
     line: str
-    handle: Mapping[str, Any]
+    handle: JsonObject
     folder: Path
 
 
@@ -76,7 +78,7 @@ class Store:
         experiment: str,
         line: str,
         options: Mapping[str, Sequence[str]] | None = None,
-        handle: Mapping[str, Any] | None = None,
+        handle: JsonObject | None = None,
     ) -> Record:
         """A new run with a folder of its own; a name that is not given is made of its number.
 
@@ -233,7 +235,7 @@ def _forget(database: sqlite3.Connection, run: Record) -> None:
     database.execute("DELETE FROM runs WHERE id = ?", (run.id,))
 
 
-def _read_handle(row: Row) -> dict[str, Any]:
+def _read_handle(row: Row) -> dict[str, Json]:
     try:
         return dict(json.loads(row.handle or "{}"))
     except (ValueError, TypeError):

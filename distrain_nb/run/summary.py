@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.program.program import readable_size
@@ -14,6 +14,7 @@ from distrain_nb.worker.files.status import State
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from distrain_nb.types import Json
     from distrain_nb.worker.files.status import Progress, Status, Stretch
 
 SHORTEST_STEP_S = 0.1
@@ -74,10 +75,9 @@ class RunSummary:
         """Seconds since it was submitted, until it ended."""
         return max(0.0, (self.end or now) - self.begin)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """As JSON values; a time that is no number is None."""
-        values: dict[str, Any] = finite.without_nan(asdict(self))
-        return values
+        return finite.without_nan(asdict(self))
 
     def line(self, now: float) -> str:
         """All of it in one line of text."""

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.compare import check_count, compare, differences, line_name, title
+from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.listing import Listing
+from distrain_nb.run.streams import streams
 from distrain_nb.server.access import open_run, own_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run, Store
+    from distrain_nb.run.pages.protocol import Answer, CurvesAnswer
     from distrain_nb.run.pages.query import Query
 
 
-def rows(store: Store) -> dict[str, Any]:
+def rows(store: Store) -> Answer:
     """The runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is new."""
     return {"runs": [each.as_json() for each in _listing(store.folder).read(own_runs(store))]}
 
 
-def side_by_side(store: Store, numbers: str) -> dict[str, Any]:
+def side_by_side(store: Store, numbers: str) -> Answer:
     """By what the runs of these numbers, as in `3,5`, differ: `[name, value of each, …]`.
 
     Raises OptionError for fewer than two, RunNotFound.
@@ -31,20 +33,19 @@ def side_by_side(store: Store, numbers: str) -> dict[str, Any]:
     return {"titles": compared.titles, "rows": differences(compared)}
 
 
-def curves(store: Store, numbers: str, query: Query) -> dict[str, Any]:
+def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:
     """The metrics of the runs of these numbers, with their titles in the names of the lines.
 
     For the query see `run.curves`. Raises OptionError, RunNotFound.
     """
-    answers = [(title(run), answer(run, "metrics", query)) for run in chosen(store, numbers)]
-    return {
-        "lines": [
-            {**line, "run": line_name(name, line["run"])}
-            for name, answered in answers
-            for line in answered["lines"]
-        ],
-        "notes": [note for _, answered in answers for note in answered["notes"]],
-    }
+    found: CurvesAnswer = {"lines": [], "notes": []}
+    for run in chosen(store, numbers):
+        answered = curves_of(streams(run.folder).metrics, query)
+        for line in answered["lines"]:
+            line["run"] = line_name(title(run), line["run"])
+        found["lines"] += answered["lines"]
+        found["notes"] += answered["notes"]
+    return found
 
 
 def chosen(store: Store, numbers: str) -> list[Run]:

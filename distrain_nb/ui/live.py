@@ -62,7 +62,7 @@ class LiveView:
         tail: Tail,
         metrics: Metrics,
         stop: Callable[[], None],
-        ask: Callable[[str, Mapping[str, str]], dict[str, Any]],
+        ask: Callable[[str, Mapping[str, str]], Mapping[str, object]],
     ) -> None:
         self._tail = tail
         self._metrics = metrics

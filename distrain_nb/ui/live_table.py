@@ -5,7 +5,7 @@ It also draws the charts of a run that the reader attaches to, which needs the k
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import anywidget
@@ -21,6 +21,9 @@ from distrain_nb.ui.charts import RunCharts, follow
 from distrain_nb.ui.compare_charts import ComparisonCharts
 from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.widgets import STATIC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class RunsWidget(anywidget.AnyWidget):
@@ -60,7 +63,7 @@ class LiveTable:
         except (DistrainError, FileNotFoundError) as error:
             return {"error": str(error)}
 
-    def _body(self, path: str, query: dict[str, str]) -> dict[str, Any]:
+    def _body(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
         if path == "runs":
             return table.rows(self._store)
         if path == "compare":

@@ -44,7 +44,7 @@ class Monitor:
         self._live: LiveView | None = None
         self._terminal = TerminalView(self._metrics)
         self._due = 0.0
-        self._places: list[outputs.Output] = []
+        self._places: list[outputs.CellOutput] = []
         self._let_go = False
 
     @property

@@ -20,7 +20,7 @@ OWN_CELL, OWN_LINE = "%%distrain", "%distrain"
 REPLACED_EVERY_S, REDRAWN_EVERY_S = 0.1, 1.0
 
 
-class Output(ABC):
+class CellOutput(ABC):
     """One output of the cell that is running."""
 
     @abstractmethod
@@ -28,12 +28,12 @@ class Output(ABC):
         """Show this instead."""
 
 
-def show(bundle: Bundle) -> Output:
+def show(bundle: Bundle) -> CellOutput:
     """Display something that may be replaced."""
     return _Redrawn(bundle) if frontend() is Frontend.SERVER else _Updated(bundle)
 
 
-def replace_all(*changes: tuple[Output, Bundle]) -> None:
+def replace_all(*changes: tuple[CellOutput, Bundle]) -> None:
     """Replace several outputs at once, in this order."""
     redrawn = [output for output, _ in changes if isinstance(output, _Redrawn)]
     for output, bundle in changes:
@@ -63,7 +63,7 @@ def pause_s() -> float:
     return REDRAWN_EVERY_S if frontend() is Frontend.SERVER else REPLACED_EVERY_S
 
 
-class _Updated(Output):
+class _Updated(CellOutput):
     def __init__(self, bundle: Bundle) -> None:
         from IPython.display import DisplayHandle
 
@@ -74,7 +74,7 @@ class _Updated(Output):
         self._handle.update(bundle, raw=True)
 
 
-class _Redrawn(Output):
+class _Redrawn(CellOutput):
     """One of ours in a cell, all of which are displayed anew when one changes."""
 
     _of_cell: tuple[str, list[_Redrawn]] = ("", [])

@@ -13,7 +13,7 @@ from distrain_nb.run.log.scan import scan
 
 if TYPE_CHECKING:
     from distrain_nb.run.log.reader import Line
-    from distrain_nb.run.log.scan import Records
+    from distrain_nb.run.log.scan import LogRecords
 
 KEPT = 2_000
 LONGEST_SHOWN = 4_000
@@ -57,7 +57,7 @@ class Tail:
         self._move_bars(records, found)
         return Batch(self.total - len(shown), shown, tuple(self._bars.values()))
 
-    def _move_bars(self, records: bytes, found: Records) -> None:
+    def _move_bars(self, records: bytes, found: LogRecords) -> None:
         """The last record of each writer is its bar, or says that it has none any more."""
         _, from_end = np.unique(found.writers[::-1], return_index=True)
         for last in sorted(len(found.writers) - 1 - from_end):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
 STATIC = Path(__file__).parent / "static"  # its modules and styles are made from page/
-Answer = Callable[[str, dict[str, str]], dict[str, Any]]  # of a path and a query
+Answer = Callable[[str, dict[str, str]], Mapping[str, object]]  # of a path and a query
 
 
 class PlotlyCode(anywidget.AnyWidget):
@@ -52,7 +52,7 @@ def answers(widget: Any, answer: Answer) -> None:
 def about_run(folder: Path) -> Answer:
     """What answers questions about the run of this folder."""
 
-    def answered(path: str, query: dict[str, str]) -> dict[str, Any]:
+    def answered(path: str, query: dict[str, str]) -> Mapping[str, object]:
         return answer(Run(Store(folder.parents[1]).get(folder.name)), path, query)
 
     return answered

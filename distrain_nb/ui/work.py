@@ -62,7 +62,7 @@ class _TerminalBar(WorkBar):
 class _PageBar(WorkBar):
     """An output of the cell that is replaced, at last by nothing."""
 
-    _output: outputs.Output | None = None
+    _output: outputs.CellOutput | None = None
 
     def show(self, progress: Progress) -> None:
         if self._output is not None:

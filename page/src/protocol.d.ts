@@ -86,8 +86,8 @@ export interface Batch {
   lines: DataView;
 }
 
-/** Number, time, process, stream, what ended it, text. */
-export type LineRow = [number, number, number, string, string, string];
+/** Number, time, process, stream, whether the next of its writer takes its place, text. */
+export type LineRow = [number, number, number, string, boolean, string];
 
 export interface LogAnswer {
   lines: LineRow[];

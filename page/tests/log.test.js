@@ -28,7 +28,7 @@ function batch(first, records, more = {}) {
  * @returns {LogAnswer}
  */
 function answer(first, count, more = {}) {
-  const lines = Array.from({ length: count }, (_, n) => /** @type {LineRow} */ ([first + n, 0, 0, "o", "\n", `line ${first + n}`]));
+  const lines = Array.from({ length: count }, (_, n) => /** @type {LineRow} */ ([first + n, 0, 0, "o", false, `line ${first + n}`]));
   return { lines, bars: [], first, rows: 100, total: 100, end: false, ...more };
 }
 

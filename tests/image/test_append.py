@@ -20,7 +20,7 @@ from .services.processes import run
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distrain_nb.image.progress import Progress
+    from distrain_nb.worker.files.status import Progress
 
     from .services.bases import BaseImage
 

@@ -29,7 +29,7 @@ from .services.tokens import TokenServer, token_server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.image.progress import Progress
+    from distrain_nb.worker.files.status import Progress
 
     from .services.bases import BaseImage
 

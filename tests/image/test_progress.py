@@ -5,17 +5,19 @@ from __future__ import annotations
 import pytest
 
 from distrain_nb.errors import OptionError
-from distrain_nb.image import Progress, Recipe, at_most_every, build
+from distrain_nb.image import Recipe, at_most_every, build
+from distrain_nb.magics.image import shown
+from distrain_nb.worker.files.status import Progress
 
 from .programs import SimpleProgram
 
 
 def test_an_event_in_words_and_as_a_bar() -> None:
-    event = Progress("sending", 512, 2048)
-    assert str(event) == "sending: 512 B of 2 KiB"
-    assert "<progress value='512' max='2048'" in event._repr_html_()
-    assert str(Progress("packing")) == "packing"
-    assert "<progress style" in Progress("packing")._repr_html_()
+    event = shown(Progress("sending", 512, 2048))
+    assert event["text/plain"] == "sending: 512 B of 2 KiB"
+    assert "<progress value='512' max='2048'" in event["text/html"]
+    packing = shown(Progress("packing"))
+    assert packing["text/plain"] == "packing" and "<progress style" in packing["text/html"]
 
 
 def test_a_slow_listener_hears_of_phases_and_ends_only() -> None:

@@ -17,8 +17,9 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import Severity
 from distrain_nb.layout import OPTIONS, Layout, Role
 from distrain_nb.layout.catalog import current
-from distrain_nb.layout.formats import EXPORTS, distribution_argument, left_out, read_any
+from distrain_nb.layout.formats import EXPORTS, left_out, read_any
 from distrain_nb.layout.formats.hyperparameters import hyperparameters
+from distrain_nb.layout.formats.sagemaker import distributions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -268,7 +269,7 @@ def test_every_field_of_a_layout_is_said_or_named(form: Any) -> None:
 
 def _starts_alike(one: Layout, other: Layout) -> bool:
     """Whether the containers are told the same, be it a launcher or the distribution's name."""
-    told = [hyperparameters(distribution_argument(each), "") for each in (one, other)]
+    told = [hyperparameters(distributions(each), "") for each in (one, other)]
     return one.on == "sagemaker" and told[0] == told[1] != {}
 
 

@@ -91,7 +91,8 @@ def test_totals() -> None:
     sagemaker = totals(Layout.of("sagemaker", workers="2*ml.p4d.24xlarge"))
     assert (sagemaker.accelerators, sagemaker.vcpu, sagemaker.training_gbps) == (16, 192, 800)
     assert totals(JOB.edited({"workers.machine": "x-1"})).bare == ("x-1",)
-    assert "40 accelerators" in str(found)
+    assert "40 accelerators" in str(found) and "3,350.4 GB ·" in str(found)
+    assert "2,304 GiB ·" in str(sagemaker)  # AWS counts in GiB
 
 
 @examples

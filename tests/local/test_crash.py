@@ -8,8 +8,9 @@ import psutil
 import pytest
 
 from distrain_nb import api
+from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
-from distrain_nb.run import still
+from distrain_nb.run import Run, still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 
@@ -37,7 +38,7 @@ def alive(plan: Path) -> set[str]:
     }
 
 
-def check(run: api.Run, plan: Path) -> None:
+def check(run: Run, plan: Path) -> None:
     """The run has ended, in the state that it was left in."""
     assert eventually(lambda: run.state.final)
     assert run.state in (State.SUCCEEDED, State.FAILED)
@@ -65,7 +66,7 @@ def test_a_supervisor_is_killed_at_every_step(plan: Path) -> None:
 
 
 def test_a_fork_server_is_killed_at_every_step(plan: Path) -> None:
-    api.Config(idle=0.1).save()
+    Config(idle=0.1).save()
     step, refused = 0, 0
     while True:
         plan.write_text(f"server {step}")

@@ -12,7 +12,7 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
-from distrain_nb.run import still
+from distrain_nb.run import Run, still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel, kernel
@@ -39,13 +39,13 @@ SAMPLED = "glob.glob(os.path.dirname(os.path.dirname(__file__)) + '/resources/*/
 SAID = re.compile(r"it had taken (\d+) MB of memory; ([\d.]+) [MG]B were left [\d.]+ s before")
 
 
-def ranks_of(run: api.Run) -> list[psutil.Process]:
+def ranks_of(run: Run) -> list[psutil.Process]:
     """The run's processes that are still alive."""
     pids = [p.pid for p in run.status.processes if p.pid]
     return [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
 
 
-def waited_for_no_collective(run: api.Run) -> bool:
+def waited_for_no_collective(run: Run) -> bool:
     """Whether it ended without the half hour after which a collective gives up."""
     times = run.status.times
     return times["failed"] - times["running"] < 120

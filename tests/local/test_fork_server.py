@@ -19,7 +19,9 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.backends.local import warm
+from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
+from distrain_nb.run import Run
 from distrain_nb.worker.files.request import Request, send
 from distrain_nb.worker.files.status import State
 from tests import seccomp
@@ -39,7 +41,7 @@ def server(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> psuti
     return found
 
 
-def server_of(run: api.Run) -> psutil.Process:
+def server_of(run: Run) -> psutil.Process:
     supervisor = run.status.supervisor
     assert supervisor is not None
     parent = psutil.Process(supervisor.pid).parent()
@@ -83,7 +85,7 @@ def test_a_run_that_a_server_has_not_taken_when_it_ends_is_given_to_another(
     home: Path, server: psutil.Process
 ) -> None:
     server.suspend()
-    runs: list[api.Run] = []
+    runs: list[Run] = []
     asking = [threading.Thread(target=lambda: runs.append(api.submit(SLEEP))) for _ in range(2)]
     for each in asking:
         each.start()
@@ -133,7 +135,7 @@ def test_a_long_folder_for_temporary_files_and_none_of_the_system(
 ) -> None:
     long = tmp_path / ("long" * 30) / ("longer" * 30)
     long.mkdir(parents=True)
-    api.Config(idle=1.0).save()
+    Config(idle=1.0).save()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
     for runtime in (None, str(tmp_path / "not there")):
         if runtime is None:
@@ -148,7 +150,7 @@ def test_a_folder_that_others_can_enter_is_not_used(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime, temporary = tmp_path / "runtime", tmp_path / "temporary"
-    api.Config(idle=1.0).save()
+    Config(idle=1.0).save()
     theirs = runtime / "distrain", temporary / f"distrain-{os.getuid()}"
     for folder in theirs:
         folder.mkdir(parents=True)

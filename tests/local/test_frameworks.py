@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 from distrain_nb import api
+from distrain_nb.config import Config
+from distrain_nb.run import Run
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.kernels import Kernel
@@ -108,9 +110,9 @@ if evaluates:
 """
 
 
-def primary_ends_first(grace: float) -> api.Run:
+def primary_ends_first(grace: float) -> Run:
     """A run whose evaluator is at work when its primary ends."""
-    api.Config(grace=grace).save()
+    Config(grace=grace).save()
     run = api.submit(EVALUATE, workers=1, evaluators=1)
     assert eventually(lambda: "evaluating" in run.logs())
     (run.folder / "model" / "trained").touch()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
+from distrain_nb.run import Run
 from distrain_nb.run.metrics.events import scalars
 from distrain_nb.worker.metrics import writer
 from tests.conftest import eventually
@@ -39,7 +40,7 @@ def working(home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch) 
     return notebook_folder
 
 
-def found(run: api.Run) -> dict[tuple[str, str], list[float]]:
+def found(run: Run) -> dict[tuple[str, str], list[float]]:
     """Values by series and tag."""
     lines = scalars(run.folder / "tensorboard")
     return {tuple(key): points["value"].tolist() for key, points in lines.items()}

@@ -11,6 +11,8 @@ import psutil
 import pytest
 
 from distrain_nb import api
+from distrain_nb.config import Config
+from distrain_nb.run import Run
 from distrain_nb.worker.files.folder import WATCHED_FILE
 from distrain_nb.worker.files.launch import FORK_SAFE
 from distrain_nb.worker.supervisor.heartbeat import note_watched
@@ -40,7 +42,7 @@ threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 """
 
 
-def server_of(run: api.Run) -> psutil.Process:
+def server_of(run: Run) -> psutil.Process:
     """The fork server that the run's supervisor came from, asked while the run is alive."""
     supervisor = run.status.supervisor
     assert supervisor is not None
@@ -133,7 +135,7 @@ def test_a_changed_local_module_is_seen(
 
 def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANOTHER_SERVER", "1")
-    api.Config(idle=1.0).save()
+    Config(idle=1.0).save()
     run = api.submit("import time; time.sleep(600)")
     assert eventually(lambda: str(run.state) == "running")
     server = server_of(run)

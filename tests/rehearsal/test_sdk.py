@@ -16,6 +16,7 @@ from distrain_nb import api
 from distrain_nb.backends.remote import sdk
 from distrain_nb.backends.remote.carrier import carry
 from distrain_nb.errors import OptionError, RunNotFound, RunNotReady
+from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
@@ -70,7 +71,7 @@ def test_what_is_no_job(home: None) -> None:
 def test_a_run_on_this_machine_has_none(home: None) -> None:
     with pytest.raises(OptionError, match="it runs on local"):
         api.submit("pass", wait=True).sdk_job()
-    store = api.Store()
+    store = Store()
     record = store.add("night", "vertex", "", "--on vertex", handle={"rehearsal": True})
     with pytest.raises(RunNotReady, match="it was a rehearsal"):
-        api.Run(record).sdk_job()
+        Run(record).sdk_job()

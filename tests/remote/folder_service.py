@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.carried import Pace
-from distrain_nb.backends.remote.service import Entry, Observed, Stored
+from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.image import Progress
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.status import Owner, Process, State, Status
+from distrain_nb.worker.files.status import Owner, Process, Progress, State, Status
 from distrain_nb.worker.metrics import writer
 
 if TYPE_CHECKING:
@@ -64,13 +63,13 @@ class FolderService:
 
     def log(
         self, job: str, cursor: dict[str, Any], *, last: bool
-    ) -> tuple[Sequence[Entry], dict[str, Any]]:
+    ) -> tuple[Sequence[LogEntry], dict[str, Any]]:
         first = cursor.get("next", 0)
         until = min(first + 70, int((self.folder / "reached").read_text()))
         if last:
             until = int((self.folder / "reached").read_text())
         entries = [
-            Entry(
+            LogEntry(
                 time=1e9 + n,
                 role="workers" if n % 2 else "primary",
                 replica=0,
@@ -80,7 +79,7 @@ class FolderService:
             for n in range(first, until)
         ]
         if first == 0 and until:
-            entries.insert(0, Entry(1e9, "workers", 0, "the image has been pulled"))
+            entries.insert(0, LogEntry(1e9, "workers", 0, "the image has been pulled"))
         return entries, {"next": until}
 
     def cancel(self, job: str) -> None:

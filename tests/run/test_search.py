@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
-from distrain_nb.run.log.search import Found, Wanted, search
+from distrain_nb.run.log.search import Matches, Wanted, search
 from tests.run.logs import WRITERS, Printing, standing
 
 LETTERS = "aAé1\t "
@@ -34,7 +34,7 @@ def expected(folder: Path, only: Filter, wanted: Wanted) -> list[int]:
 
 def every(log: LogIndex, only: Filter, wanted: Wanted, limit: int) -> list[int]:
     """As a page asks: on from where the last answer ended."""
-    found, rows = Found([], -1, 0, False), []
+    found, rows = Matches([], -1, 0, False), []
     while not found.done:
         after = found.searched
         found = search(log, only, wanted, after, limit)

@@ -14,10 +14,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.log_ordering import Lateness
-from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.backends.sagemaker.client import client
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
-from distrain_nb.backends.sagemaker.metrics import Metrics
+from distrain_nb.backends.sagemaker.metrics import MetricDefinitions
 
 AT_ONCE = Lateness(settle=0.0)
 BATCH = 5000
@@ -65,7 +65,7 @@ def test_many_lines_of_several_hosts_come_once_and_in_order(
     start, each = now() - 60_000, 1000
     put(logs, f"{job}x", 1, [(start, "another job's")])
     cursor: dict[str, Any] = {}
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     for part in range(2):
         for host in (1, 2):
             lines = [
@@ -182,11 +182,11 @@ def test_metrics_are_read_from_the_lines_of_rank_0() -> None:
         {"Name": "loss", "Regex": "loss=([0-9.]+)"},
         {"Name": "accuracy", "Regex": "accuracy=([0-9.]+)"},
     ]
-    entries = [Entry(0.0, role, 0, text) for role, text in LINES]
+    entries = [LogEntry(0.0, role, 0, text) for role, text in LINES]
     cursor: dict[str, Any] = {}
     points: list[Any] = []
     for entry in entries:  # one at a time: steps go on where they were
-        (told,), cursor = Metrics.of(definitions).found([entry], cursor, {"low": 1})
+        (told,), cursor = MetricDefinitions.of(definitions).found([entry], cursor, {"low": 1})
         points += told.points
         cursor = as_json(cursor)
     assert points == [
@@ -196,4 +196,4 @@ def test_metrics_are_read_from_the_lines_of_rank_0() -> None:
         ("accuracy", 1, 0.2),
     ]
     assert cursor == {"low": 1, "metrics": {"loss": 2, "accuracy": 2}}
-    assert Metrics.of(()).found(entries, {}, {"low": 1}) == (entries, {"low": 1})
+    assert MetricDefinitions.of(()).found(entries, {}, {"low": 1}) == (entries, {"low": 1})

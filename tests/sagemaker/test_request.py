@@ -14,7 +14,8 @@ import boto3
 import pytest
 
 from distrain_nb.api import prepare
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
@@ -47,7 +48,7 @@ TWO_GROUPS = Layout.of(
 def test_a_primary_on_another_instance_is_a_group_of_its_own() -> None:
     plan = planned(TWO_GROUPS, code="import torch\n")
     assert not errors(plan.findings)
-    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     assert not report(request)
     assert request["ResourceConfig"] == {
         "InstanceGroups": [
@@ -70,7 +71,7 @@ def test_the_api_takes_it(layout: Layout, options: dict[str, Any]) -> None:
     plan = planned(layout, name="My run", results=("loss",), experiment="trials", options=options)
     allowed = {"sagemaker.keep-alive-spot"} if layout.spot and options else set()
     assert {f.code for f in errors(plan.findings)} == allowed
-    assert not report(filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"}))
+    assert not report(substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"}))
 
 
 def test_every_option_is_where_the_api_has_it() -> None:
@@ -199,7 +200,7 @@ SENT_BY_SDK = {
 def test_the_sdk_sends_the_same(name: str) -> None:
     layout, options = SENT_BY_SDK[name]
     plan = planned(layout, code="x = 1\n", data=("train=s3://my-bucket/train",), options=options)
-    theirs, ours = SDK[name], filled(plan.request, {RUN: "run"})
+    theirs, ours = SDK[name], substituted(plan.request, {RUN: "run"})
     assert ours["HyperParameters"] == theirs["HyperParameters"]
     same = [key for key in theirs if key not in ("AlgorithmSpecification", "ProfilerConfig")]
     for key in (*same, "AlgorithmSpecification"):  # ours says more: our tag, our variables
@@ -289,8 +290,8 @@ def test_a_shell_sends_the_same(tmp_path: Path) -> None:
     assert got == ["sagemaker", "create-training-job", "--region", "us-west-2", "--cli-input-json"]
     sent = json.loads(body)
     values = {RUN: sent["TrainingJobName"], ACCOUNT: "123456789012"}
-    image = filled(f"{plan.settings.repository}:{RUN}", values)
-    assert sent == filled(plan.request, {**values, IMAGE: image})
+    image = substituted(f"{plan.settings.repository}:{RUN}", values)
+    assert sent == substituted(plan.request, {**values, IMAGE: image})
     assert sent["RoleArn"] == ROLE
     assert sent["TrainingJobName"].startswith("my-run-")
 

@@ -15,9 +15,10 @@ from botocore.loaders import Loader
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.sagemaker import SageMakerBackend
 from distrain_nb.backends.sagemaker.model import request_shape
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
@@ -56,7 +57,7 @@ def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], scrip
     except OptionError:
         event("refused at once")
         return
-    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     found = [f.message for f in errors(plan.findings) if f.code == "sagemaker.limit"]
     event("found" if found else "sent")
     assert {message.rpartition("(")[2].rstrip(")") for message in found} == refused(request)
@@ -114,7 +115,7 @@ def old_boto3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.mark.usefixtures("old_boto3")
 def test_what_boto3_is_too_old_to_send_is_an_error_before_anything_is_built() -> None:
     plan = planned(options={"reservation": PLAN})
-    request = filled(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
+    request = substituted(plan.request, {RUN: "run", ACCOUNT: "1" * 12, IMAGE: "image"})
     sagemaker = boto3.Session().client(
         "sagemaker", "us-west-2", aws_access_key_id="nobody", aws_secret_access_key="none"
     )

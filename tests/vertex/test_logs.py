@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.backends.remote.log_ordering import Lateness
-from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.backends.vertex import logs
 from distrain_nb.backends.vertex.client import logging_client
 from distrain_nb.backends.vertex.logs import read
@@ -37,27 +37,29 @@ print(json.dumps([[[e.time, e.role, e.replica, e.text, e.stream] for e in entrie
 """
 
 
-def by_replica(entries: list[Entry]) -> dict[int, list[str]]:
+def by_replica(entries: list[LogEntry]) -> dict[int, list[str]]:
     found = defaultdict(list)
     for entry in entries:
         found[entry.replica].append(entry.text)
     return found
 
 
-def in_another_process(address: str, cursor: dict[str, Any]) -> tuple[list[Entry], dict[str, Any]]:
+def in_another_process(
+    address: str, cursor: dict[str, Any]
+) -> tuple[list[LogEntry], dict[str, Any]]:
     done = subprocess.run(
         [sys.executable, "-c", ANOTHER_PROCESS, address],
         input=json.dumps(cursor), capture_output=True, text=True, check=True,
     )  # fmt: skip
     entries, after = json.loads(done.stdout)
-    return [Entry(*entry) for entry in entries], after
+    return [LogEntry(*entry) for entry in entries], after
 
 
 @pytest.mark.slow
 def test_200_000_lines_of_4_replicas_under_trouble() -> None:
     log = CloudLogging(busy=40)
     end = fill(log, lines=200_000, replicas=4, seconds=400, chance=random.Random(6))
-    got: list[Entry] = []
+    got: list[LogEntry] = []
     cursor: dict[str, Any] = {}
     with serving(log) as address:
         client = logging_client({"logging": address})
@@ -89,7 +91,7 @@ def test_any_delays_and_any_moments_of_looking(
     for number, late in enumerate(delays):
         log.write(START + number * step, number % 3, str(number), late)
     log.settle()
-    got: list[Entry] = []
+    got: list[LogEntry] = []
     cursor: dict[str, Any] = {}
     with serving(log) as address:
         client = logging_client({"logging": address})
@@ -113,7 +115,7 @@ def test_a_line_that_comes_an_hour_late_is_given_late_and_once() -> None:
         late = 3600 * NS if second == 7 else 0
         log.write(START + second * NS, second % 2, str(second), late)
     log.settle()
-    got: list[Entry] = []
+    got: list[LogEntry] = []
     cursor: dict[str, Any] = {}
     with serving(log) as address:
         client = logging_client({"logging": address})

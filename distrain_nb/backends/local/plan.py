@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
+    from distrain_nb.types import Json
 
 LocalJob: TypeAlias = "Job[NoOptions]"
 
@@ -116,7 +117,7 @@ def _cluster(job: LocalJob) -> Cluster:
     return Cluster(addresses, job.name or "local", {"workerPoolSpecs": _pool_specs(job.layout)})
 
 
-def _pool_specs(layout: Layout) -> list[dict[str, Any]]:
+def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
     pools: dict[int, Pool] = {role.position: pool for role, pool in layout.pools()}
     return [
         {"machineSpec": {}, "replicaCount": str(pools[n].replicas)} if n in pools else {}

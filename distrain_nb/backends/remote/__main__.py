@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote import carrier_log
@@ -22,8 +22,10 @@ from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.program.progress import report, report_to
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from types import FrameType
+
+    from distrain_nb.types import Json, JsonObject
 
 _log = logging.getLogger("distrain_nb.backends.remote")
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
@@ -57,14 +59,14 @@ def _rehearse(folder: Path, submission: Submission) -> None:
         carry(folder, endpoints, doing)
 
 
-def _buckets(request: Mapping[str, Any]) -> set[str]:
+def _buckets(request: JsonObject) -> set[str]:
     """The buckets that a submission names."""
-    named = {request["bucket"]} if request.get("bucket") else set()
+    named = {str(request["bucket"])} if request.get("bucket") else set()
     found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
     return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Json) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from dataclasses import asdict
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
 from distrain_nb.backends.plugins import rehearsal_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Service
     from distrain_nb.backends.remote.submission import Spec
     from distrain_nb.layout import Layout
+    from distrain_nb.types import JsonObject, Unknown
 
 CARRIER = "distrain_nb.backends.remote"
 START_AGAIN_AFTER_S = 20.0
@@ -61,7 +62,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     has_image = True
 
     @abstractmethod
-    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> Service:
+    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> Service:
         """The service that a `Spec` in JSON was made for; `endpoints` are a rehearsal's, or
         empty."""
 
@@ -108,7 +109,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         return Journal.read(folder).missing
 
 
-AnyRemoteBackend: TypeAlias = "RemoteBackend[Any, Any]"
+AnyRemoteBackend: TypeAlias = "RemoteBackend[Unknown, Unknown]"
 
 
 def _readable(options: RemoteOptions) -> dict[str, str]:

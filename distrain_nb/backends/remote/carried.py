@@ -6,11 +6,10 @@ import logging
 import os
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import forget
-from distrain_nb.worker.files import status as run_status
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from distrain_nb.image import Progress
+    from distrain_nb.worker.files.status import Progress
 
 LONGEST_PAUSE_S = 30.0
 
@@ -63,9 +62,8 @@ class Carried:
         """Whether the service may have a job of this run."""
         return bool(self.journal.sent or self.journal.job)
 
-    def keep(self, **changes: Any) -> None:
+    def keep(self, journal: Journal) -> None:
         """Write down how far the run has come. Raises OSError, and then nothing has changed."""
-        journal = replace(self.journal, **changes)
         journal.write(self.folder)
         self.journal = journal
 
@@ -100,7 +98,7 @@ class Carried:
         """Called while code is staged and results are fetched."""
         before = self.status.progress
         since = before.since if before and before.phase == progress.phase else time.time()
-        shown = run_status.Progress(progress.phase, progress.done, progress.total, since)
+        shown = replace(progress, since=since)
         self.put(replace(self.status.reach(progress.phase), progress=shown))
 
     def end(self, state: State, error: str = "", note: str = "") -> None:

@@ -112,7 +112,7 @@ class Carrier:
             observed = self._follow(collector)
             succeeded = observed.state is State.SUCCEEDED
             missing = collector.all_of(kinds(results=succeeded), run.pace.fetch)
-        run.keep(missing=missing)
+        run.keep(replace(run.journal, missing=missing))
         error = with_report(run, observed.state, observed.error)
         run.end(observed.state, error, self._note(observed.state, missing))
 
@@ -121,7 +121,7 @@ class Carrier:
         run = self._run
         with closing(Collector(run, self._service)) as collector:
             missing = collector.all_of(tuple(run.journal.missing), 0.0)
-        run.keep(missing=missing)
+        run.keep(replace(run.journal, missing=missing))
         error = with_report(run, run.status.state, run.status.error)
         note = self._note(run.status.state, missing)
         run.put(replace(run.status, error=error, note=note, progress=None))

@@ -5,19 +5,20 @@ from __future__ import annotations
 import tempfile
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar
+from typing import IO, TYPE_CHECKING, Generic, TypeVar
 
 from distrain_nb.backends.remote.delivery import Delivery, Laid, loose_files
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.submission import Spec
 from distrain_nb.errors import DistrainError
-from distrain_nb.image import Progress
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from distrain_nb.image import Listener
+    from distrain_nb.types import JsonObject
 
 SpecT = TypeVar("SpecT", bound=Spec)
 
@@ -33,7 +34,7 @@ class CloudService(ABC, Generic[SpecT]):
     spec: SpecT
     endpoints: Mapping[str, str]
 
-    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
+    def stage(self, program: Path, tell: Listener) -> JsonObject:
         """Build the image, or bring the code to the bucket, as the run's deliveries say.
 
         Raises ImageError, or DistrainError for what the cloud refuses.
@@ -86,7 +87,7 @@ class CloudService(ABC, Generic[SpecT]):
         """Build the image; where it is."""
 
     @abstractmethod
-    def _staged(self, image: str) -> Mapping[str, Any]:
+    def _staged(self, image: str) -> JsonObject:
         """The request, with the image that was built (empty if none was) where it belongs."""
 
     @abstractmethod

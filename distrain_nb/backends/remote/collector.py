@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 import re
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote import fetch
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
-from distrain_nb.backends.remote.service import Denied, Entry
-from distrain_nb.image import Progress, at_most_every
+from distrain_nb.backends.remote.service import Denied, LogEntry
+from distrain_nb.image import at_most_every
 from distrain_nb.worker.files.folder import RESULTS_FOLDER
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from distrain_nb.backends.remote.service import Cursor, Service
+    from distrain_nb.backends.remote.service import Service
+    from distrain_nb.backends.remote.submission import Journal
 
 # What may be missing when a job has ended, in words for people.
 LINES, EVENTS, RESULTS = "last lines of the log", "event files", RESULTS_FOLDER
@@ -46,7 +49,7 @@ class Collector:
         journal = self._run.journal
         entries, cursor = self._service.log(journal.job, journal.cursor, last=last)
         if entries or cursor != journal.cursor:
-            self._keep(entries, cursor=cursor)
+            self._keep(entries, replace(journal, cursor=dict(cursor)))
         if any(each.role == SERVICE and _STARTS_AGAIN.search(each.text) for each in entries):
             self._run.put(self._run.status.reach(RESTARTING))
         return len(entries)
@@ -108,20 +111,18 @@ class Collector:
         fetch.results(self._service.output, self._run.folder, tell)
 
     def _tell_once(self, text: str) -> None:
-        if text not in self._run.journal.denied:
+        journal = self._run.journal
+        if text not in journal.denied:
             _log.warning("%s", text)
-            denied = [*self._run.journal.denied, text]
-            self._keep([Entry(time.time(), SERVICE, 0, text, "e")], denied=denied)
+            entry = LogEntry(time.time(), SERVICE, 0, text, "e")
+            self._keep([entry], replace(journal, denied=[*journal.denied, text]))
 
-    def _keep(self, entries: Sequence[Entry], **more: Cursor | list[str]) -> None:
+    def _keep(self, entries: Sequence[LogEntry], journal: Journal) -> None:
         """Lines and points count once the journal has been written, which says where they end."""
-        journal, labels = self._run.journal, list(self._run.journal.labels)
-        self._run.keep(
-            log_size=self._log.add(entries, journal.log_size, labels),
-            points_size=self._points.add(entries, journal.points_size),
-            labels=labels,
-            **more,
-        )
+        labels = list(journal.labels)
+        log_size = self._log.add(entries, journal.log_size, labels)
+        points_size = self._points.add(entries, journal.points_size)
+        self._run.keep(replace(journal, log_size=log_size, points_size=points_size, labels=labels))
         self._run.name_processes()
 
 

@@ -8,15 +8,15 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
-from distrain_nb.image import Progress
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESULTS_FOLDER
 from distrain_nb.worker.files.log import last_overwrite
+from distrain_nb.worker.files.status import Progress
 from distrain_nb.worker.metrics.writer import event, first_event, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from distrain_nb.backends.remote.service import Entry, Output, Stored
+    from distrain_nb.backends.remote.service import LogEntry, OutputFolder, Stored
     from distrain_nb.backends.remote.submission import Journal
     from distrain_nb.image import Listener
 
@@ -40,7 +40,7 @@ class Log:
         self._file = os.open(folder / LOG_FILE, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         os.ftruncate(self._file, journal.log_size)
 
-    def add(self, entries: Sequence[Entry], size: int, labels: list[str]) -> int:
+    def add(self, entries: Sequence[LogEntry], size: int, labels: list[str]) -> int:
         """Write them after the first `size` bytes, and give the size then; labels of processes
         that are new are appended."""
         records = b"".join(_record(entry, labels) for entry in entries)
@@ -59,7 +59,7 @@ def _write(file: int, data: bytes, place: int) -> None:
         data, place = data[written:], place + written
 
 
-def _record(entry: Entry, labels: list[str]) -> bytes:
+def _record(entry: LogEntry, labels: list[str]) -> bytes:
     tagged = _TAGGED.fullmatch(entry.text)
     own = entry.role if entry.role == SERVICE else f"{entry.role} {entry.replica}"
     label = tagged[1] if tagged else own
@@ -71,7 +71,7 @@ def _record(entry: Entry, labels: list[str]) -> bytes:
     return b"".join(head + last_overwrite(line) + b"\n" for line in lines)
 
 
-def events(output: Output, folder: Path) -> None:
+def events(output: OutputFolder, folder: Path) -> None:
     """Fetch what event files have grown by: ranges, not whole files.
 
     Raises Outside, when all else is there, for objects that are refused.
@@ -94,7 +94,7 @@ class Points:
     def __init__(self, folder: Path) -> None:
         self._path = folder / EVENTS_FOLDER / POINTS_FILE
 
-    def add(self, entries: Sequence[Entry], size: int) -> int:
+    def add(self, entries: Sequence[LogEntry], size: int) -> int:
         """Write them after the first `size` bytes, and give the size then."""
         found = [(entry.time, *point) for entry in entries for point in entry.points]
         if not found:
@@ -109,7 +109,7 @@ class Points:
         return size + len(data)
 
 
-def results(output: Output, folder: Path, tell: Listener) -> None:
+def results(output: OutputFolder, folder: Path, tell: Listener) -> None:
     """Fetch what `--result` named; a file has its name once it is whole.
 
     Raises Outside, when all else is there, for objects that are refused.
@@ -126,7 +126,7 @@ def results(output: Output, folder: Path, tell: Listener) -> None:
         draft.replace(path)
 
 
-def _pieces(output: Output, stored: Stored, path: Path, have: int) -> Iterable[int]:
+def _pieces(output: OutputFolder, stored: Stored, path: Path, have: int) -> Iterable[int]:
     with path.open("ab") as file:
         while have < stored.size:
             piece = output.read(stored.name, have, min(stored.size, have + PIECE))

@@ -9,7 +9,7 @@ is given late, and not lost.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,7 +36,7 @@ class Lateness:
 
 
 @dataclass(frozen=True, order=True)
-class Line:
+class HeldLine:
     """A line as it is held back: when it was written (ns), its id, when we got it (s), from where
     and what, and when the service received it (ns) if it says so. Ids of lines of the same time
     sort as they were written."""
@@ -55,25 +55,42 @@ class Line:
         return max(self.time, self.received)
 
 
+class Place(TypedDict, total=False):
+    """What a cursor has, times in ns: where to read from, from when on what was received is to be
+    read too, and the newest line's time; lines that may come again, by id, with what they are found
+    by; and those that may still be overtaken, each as the values of a `HeldLine`."""
+
+    low: int
+    received: int
+    latest: int
+    seen: dict[str, int]
+    held: list[tuple[int, str, float, str, str, str, int]]
+
+
+def _place(cursor: Cursor) -> Place:
+    return cast("Place", cursor)
+
+
 def since(cursor: Cursor) -> int:
     """Where to read from (ns); 0 is the beginning."""
-    return int(cursor.get("low", 0))
+    return _place(cursor).get("low", 0)
 
 
 def received_since(cursor: Cursor) -> int:
     """From when on (ns) what was received is to be read too; 0 where the service doesn't tell."""
-    return int(cursor.get("received", 0))
+    return _place(cursor).get("received", 0)
 
 
 def settle(
-    found: Iterable[Line], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
-) -> tuple[list[Line], Cursor]:
+    found: Iterable[HeldLine], cursor: Cursor, now: float, lateness: Lateness, *, last: bool
+) -> tuple[list[HeldLine], Cursor]:
     """What has settled of the lines that were found and of those held back, and the cursor then.
 
     `last` gives them all.
     """
-    low, received, latest = since(cursor), received_since(cursor), int(cursor.get("latest", 0))
-    seen, held = dict(cursor.get("seen", {})), [Line(*line) for line in cursor.get("held", ())]
+    place = _place(cursor)
+    low, received, latest = since(cursor), received_since(cursor), place.get("latest", 0)
+    seen, held = dict(place.get("seen", {})), [HeldLine(*line) for line in place.get("held", ())]
     late = int(lateness.late * NS)
     for line in found:
         if line.id not in seen:
@@ -93,8 +110,8 @@ def settle(
 
 
 def _split(
-    held: list[Line], horizon: int, now: float, lateness: Lateness
-) -> tuple[list[Line], list[Line]]:
+    held: list[HeldLine], horizon: int, now: float, lateness: Lateness
+) -> tuple[list[HeldLine], list[HeldLine]]:
     """Those that are old enough, by the service's clock or by ours, with all that go before."""
     for line in held:
         if now - line.got >= lateness.settle:

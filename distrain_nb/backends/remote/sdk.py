@@ -6,7 +6,7 @@ import time
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.backend import (
     RemoteBackend,
@@ -19,12 +19,13 @@ from distrain_nb.errors import DistrainError, RunNotReady
 from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from distrain_nb.backends.base import Handle
     from distrain_nb.backends.remote.service import Stored
     from distrain_nb.backends.remote.submission import Spec
+    from distrain_nb.types import JsonObject, Value
 
 
 class NoOutput:
@@ -48,10 +49,10 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         for others."""
 
     @abstractmethod
-    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:
+    def _object(self, name: str, spec: JsonObject) -> Value:
         """The SDK's object for the job of that name. Raises DistrainError."""
 
-    def sdk_job(self, handle: Handle, folder: Path) -> Any:
+    def sdk_job(self, handle: Handle, folder: Path) -> Value:
         """Raises RunNotReady before the service has named the job and for a rehearsal, whose
         service has gone; DistrainError where the SDK isn't installed, or the service says no."""
         if handle.get("rehearsal"):
@@ -66,7 +67,7 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         foreign = self.foreign(job)
         if foreign is None or Journal.read(folder).job != foreign.job:
             return False
-        return bool(Submission.read(folder).spec["region"] == foreign.region)
+        return Submission.read(folder).spec["region"] == foreign.region
 
     def follow(self, job: object, folder: Path) -> None:
         """Bring the log and state of a job that the SDK has started into a run's folder."""

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, brief
 from distrain_nb.backends.remote.service import Unanswered
 from distrain_nb.errors import DistrainError
-from distrain_nb.image import Progress, at_most_every
+from distrain_nb.image import at_most_every
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.files.status import Progress
 
 if TYPE_CHECKING:
     from distrain_nb.backends.remote.service import Service
@@ -43,7 +45,7 @@ def send(run: Carried, service: Service) -> None:
     while not run.journal.job:
         if run.journal.sent:
             job = _look_for(run, service)
-            run.keep(job=job, sent=run.journal.sent if job else 0.0)
+            run.keep(replace(run.journal, job=job, sent=run.journal.sent if job else 0.0))
         elif trouble and not (left and isinstance(trouble, Unanswered)):
             raise trouble
         elif run.stop_wanted():
@@ -62,20 +64,21 @@ def _stage(run: Carried, service: Service) -> None:
 
     listener = at_most_every(TELL_EVERY_S, tell)
     listener(Progress("packaging the code"))
-    run.keep(request=dict(service.stage(run.folder / PROGRAM_FOLDER, listener)))
+    staged = service.stage(run.folder / PROGRAM_FOLDER, listener)
+    run.keep(replace(run.journal, request=dict(staged)))
 
 
 def _create(run: Carried, service: Service) -> Exception | None:
     """Send the request; what went wrong, unless it was refused, which is raised."""
     request = run.journal.request or {}
-    run.keep(sent=time.time())
+    run.keep(replace(run.journal, sent=time.time()))
     try:
-        run.keep(job=service.create(request))
+        run.keep(replace(run.journal, job=service.create(request)))
     except Unanswered as wrong:
         run.note(f"no answer; asking whether the service has the job: {brief(wrong)}", wrong)
         return wrong
     except DistrainError:
-        run.keep(sent=0.0)
+        run.keep(replace(run.journal, sent=0.0))
         raise
     except Exception as wrong:
         _log.warning("can't send the request", exc_info=True)

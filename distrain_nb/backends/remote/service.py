@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from distrain_nb.errors import DistrainError
 
@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.image import Listener
+    from distrain_nb.types import JsonObject
     from distrain_nb.worker.files.status import State
 
-Cursor = dict[str, Any]
+# How far a service's log has been read: JSON values that only the service understands.
+Cursor: TypeAlias = "Mapping[str, object]"
 
 
 class Denied(DistrainError):
@@ -30,7 +32,7 @@ class Gone(DistrainError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class LogEntry:
     """A line that a replica has written. `time` is in seconds since the epoch; `role` is a pool's
     (`primary`, `workers`, `servers`, `reducers`, `evaluators`), `stream` is `o` or `e`; `points`
     are metrics that the service was told to read from it: name, step and value."""
@@ -60,7 +62,7 @@ class Stored:
     size: int
 
 
-class Output(Protocol):
+class OutputFolder(Protocol):
     """The job's output folder in an object store."""
 
     def objects(self, below: str) -> Sequence[Stored]:
@@ -74,29 +76,29 @@ class Service(Protocol):
     """A job on a service. Every method may be called again by another process after a death."""
 
     @property
-    def output(self) -> Output: ...
+    def output(self) -> OutputFolder: ...
 
-    def stage(self, program: Path, tell: Listener) -> Mapping[str, Any]:
+    def stage(self, program: Path, tell: Listener) -> JsonObject:
         """Bring the code where the job finds it: an image in a registry, or an archive in a bucket.
 
         `program` is the folder that `Program.write` has laid down. Gives the request as it is to
         be sent, with what only staging could tell (the image's digest).
         """
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: JsonObject) -> str:
         """Send the request and give the job's name.
 
         Raises Unanswered if it may have arrived all the same; any other DistrainError says that
         the service hasn't taken it.
         """
 
-    def find(self, request: Mapping[str, Any]) -> str:
+    def find(self, request: JsonObject) -> str:
         """The name of the job that the request has made; empty if there is none."""
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises Gone if the service doesn't have it."""
 
-    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
         """The lines since the cursor (empty at first), in order within each replica, each once.
 
         Lines that may still be overtaken by earlier ones are held back (in the cursor, as JSON)

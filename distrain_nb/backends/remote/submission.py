@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
+from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, LINKS_FILE, SUBMISSION_FILE
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from distrain_nb.types import JsonObject
+
 _SPEC = "told"  # its key in the file
+
+JsonT = TypeVar("JsonT", bound="Json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +49,29 @@ class Spec:
     base: str = ""
     requirements: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    request: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Json] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
     variables: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, raw: dict[str, Any]) -> Self:
+    def of(cls, raw: JsonObject) -> Self:
         """From a submission's JSON. Raises `fields.Damaged`."""
-        return fields.decode(cls, raw, Path(SUBMISSION_FILE))
+        return fields.decode(cls, dict(raw), Path(SUBMISSION_FILE))
+
+
+def substituted(request: JsonT, values: Mapping[str, str]) -> JsonT:
+    """The request with each stand-in's value in every text that has it."""
+
+    def within(part: Json) -> Json:
+        if isinstance(part, str):
+            for name, value in values.items():
+                part = part.replace(name, value)
+            return part
+        if isinstance(part, dict):
+            return {key: within(value) for key, value in part.items()}
+        return [within(each) for each in part] if isinstance(part, list) else part
+
+    return cast("JsonT", within(request))
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,7 @@ class Submission:
     """
 
     backend: str
-    spec: dict[str, Any]
+    spec: dict[str, Json]
     processes: tuple[Process, ...]
     kernel: Owner | None = None
     rehearse: str | None = None
@@ -96,10 +116,10 @@ class Journal:
     job had ended, and why.
     """
 
-    request: dict[str, Any] | None = None
+    request: dict[str, Json] | None = None
     sent: float = 0.0
     job: str = ""
-    cursor: dict[str, Any] = field(default_factory=dict)
+    cursor: dict[str, object] = field(default_factory=dict)
     log_size: int = 0
     points_size: int = 0
     labels: list[str] = field(default_factory=list)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.secrets import HIDDEN, STORED
@@ -54,7 +54,7 @@ def filled(hidden: Mapping[str, str], values: Mapping[str, str]) -> dict[str, st
     return {name: values[name] if value == HIDDEN else value for name, value in hidden.items()}
 
 
-def keep(values: Mapping[str, Any], folder: Path) -> None:
+def keep(values: Mapping[str, str], folder: Path) -> None:
     """Write the values down for the process that submits the job."""
     if values:
         mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkRemoteBackend
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.backends.sagemaker.service import SageMakerService
+    from distrain_nb.types import JsonObject, Value
 
 
 class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
@@ -60,7 +61,7 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
             login_of(os.environ), "run aws configure or aws sso login; in Studio its role serves"
         )
 
-    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> SageMakerService:
+    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SageMakerService:
         """A job on SageMaker, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.backends.sagemaker.plan import SageMakerSpec
         from distrain_nb.backends.sagemaker.service import SageMakerService
@@ -76,5 +77,5 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         """The spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
-    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:
-        return sdk_object(name, spec["region"])
+    def _object(self, name: str, spec: JsonObject) -> Value:
+        return sdk_object(name, str(spec["region"]))

@@ -9,13 +9,15 @@ A URI is `s3://BUCKET/PREFIX`, `fsx://FILESYSTEM/PATH` (FSx for Lustre) or `efs:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import present
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from distrain_nb.types import Json
 
 FORM = "NAME=URI[,mode=File|FastFile|Pipe][,sharded][,manifest|augmented]"
 MODES = ("File", "FastFile", "Pipe")
@@ -71,7 +73,7 @@ class Channel:
         """How its data come to the program; empty is the job's mode, File."""
         return self.values.get("mode", "")
 
-    def config(self) -> dict[str, Any]:
+    def config(self) -> dict[str, Json]:
         """The channel as the API has it."""
         seed = self.values.get("shuffle")
         return present(
@@ -84,7 +86,7 @@ class Channel:
             ShuffleConfig={"Seed": int(seed)} if seed else None,
         )
 
-    def _objects(self) -> dict[str, Any]:
+    def _objects(self) -> dict[str, Json]:
         kind = "S3Prefix"
         if "manifest" in self.flags:
             kind = "ManifestFile"
@@ -101,7 +103,7 @@ class Channel:
             )
         }
 
-    def _file_system(self) -> dict[str, Any]:
+    def _file_system(self) -> dict[str, Json]:
         system, slash, path = self.uri.partition("://")[2].partition("/")
         return {
             "FileSystemDataSource": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 from botocore import exceptions
@@ -16,6 +16,8 @@ from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from botocore.client import BaseClient
 
 # Standard mode repeats what may pass, with exponential pauses and jitter.
 ATTEMPTS, CONNECT_S, READ_S = 8, 10, 60
@@ -55,7 +57,7 @@ _REFUSED = re.compile(
 )
 
 
-def client(service: str, region: str, endpoints: Mapping[str, str]) -> Any:
+def client(service: str, region: str, endpoints: Mapping[str, str]) -> BaseClient:
     """A client of a service of AWS, or of the rehearsal's stand-in for it."""
     retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
     config = Config(

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.sagemaker.client import plain_words
 from distrain_nb.backends.sagemaker.service import SageMakerService
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from distrain_nb.backends.remote.service import Cursor, LogEntry
 
 
 class ForeignService(SageMakerService):
     """A job that the SDK has started: its state, its log, its metric definitions, its end."""
 
     @cached_property
-    def output(self) -> Any:
+    def output(self) -> NoOutput:
         """Empty: only our worker writes event files and results where we look for them."""
         return NoOutput()
 
-    def log(self, job: str, cursor: Any, *, last: bool) -> Any:
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
         """The lines since the cursor, with the metrics that the job's definitions find in them."""
         return self._described.log(job, cursor, last=last)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from botocore import exceptions
 from botocore.exceptions import ClientError
@@ -15,7 +15,11 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from botocore.client import BaseClient
+
+    from distrain_nb.types import JsonObject
 
 _SERVER_ERROR = 500  # and above: statuses of HTTP
 _IN_USE, _INVALID = "ResourceInUse", "ValidationException"
@@ -41,13 +45,29 @@ _TOO_LONG = {
 _PROGRAM_FAILED = re.compile(r"AlgorithmError: (?P<said>.*?)(?:, exit code: -?\d+)?", re.DOTALL)
 
 
+class Transition(TypedDict, total=False):
+    """One entry of a job's history."""
+
+    Status: str
+    StatusMessage: str
+
+
+class Description(TypedDict, total=False):
+    """What is read of what `DescribeTrainingJob` gives."""
+
+    TrainingJobStatus: str
+    SecondaryStatus: str
+    SecondaryStatusTransitions: list[Transition]
+    FailureReason: str
+
+
 @dataclass(frozen=True)
 class TrainingJobs:
     """The jobs of an account in a region; `client` is SageMaker's."""
 
-    client: Any = field(repr=False)
+    client: BaseClient = field(repr=False)
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: JsonObject) -> str:
         """Send a request, whose job has a name of its own, and give that name.
 
         A job of ours that has that name already is the one: its answer was lost. Raises
@@ -66,7 +86,7 @@ class TrainingJobs:
                 raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
         return str(request["TrainingJobName"])
 
-    def find(self, request: Mapping[str, Any]) -> str:
+    def find(self, request: JsonObject) -> str:
         """The job of ours that has the request's name; empty if there is none. Raises
         DistrainError."""
         name = str(request["TrainingJobName"])
@@ -98,7 +118,7 @@ class TrainingJobs:
                 if code_of(wrong) != _INVALID:
                     raise
 
-    def _own(self, request: Mapping[str, Any], taken: ClientError) -> str:
+    def _own(self, request: JsonObject, taken: ClientError) -> str:
         """The job that has the name already, if it is of this request."""
         try:
             name = self.find(request)
@@ -109,13 +129,13 @@ class TrainingJobs:
         return name
 
 
-def observed(answer: Mapping[str, Any]) -> Observed:
+def observed(answer: Description) -> Observed:
     """What `DescribeTrainingJob` says, in our words."""
-    status, second = str(answer["TrainingJobStatus"]), str(answer.get("SecondaryStatus", ""))
+    status, second = answer["TrainingJobStatus"], answer.get("SecondaryStatus", "")
     if status == "Completed":
         return Observed(State.SUCCEEDED, "succeeded")
     if status == "Failed":
-        reason = readable(str(answer.get("FailureReason", "")))
+        reason = readable(answer.get("FailureReason", ""))
         return Observed(State.FAILED, "failed", reason or "SageMaker: the job failed")
     if status == "Stopped":
         reason = _TOO_LONG.get(second, "")
@@ -123,7 +143,7 @@ def observed(answer: Mapping[str, Any]) -> Observed:
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
-    return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", ())))
+    return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", [])))
 
 
 def _is_missing(wrong: ClientError) -> bool:
@@ -141,11 +161,11 @@ def readable(reason: str) -> str:
     return found["said"] if found else reason.strip()
 
 
-def _story(transitions: Any) -> str:
+def _story(transitions: Sequence[Transition]) -> str:
     """What the last statuses tell beyond their names: interruptions, and a lack of instances."""
     times = sum(each["Status"] == "Interrupted" for each in transitions)
-    latest = transitions[-1] if transitions else {}
-    message = str(latest.get("StatusMessage", ""))
+    latest: Transition = transitions[-1] if transitions else {}
+    message = latest.get("StatusMessage", "")
     if "capacity" in message.lower():
         return f": {message}"
     if not times or latest["Status"] == "Interrupted":

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
+from distrain_nb.backends.remote.submission import substituted
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from distrain_nb.backends.sagemaker.model import Constraint, Step
+    from distrain_nb.backends.sagemaker.model import Constraint, PathStep
+    from distrain_nb.types import JsonObject
 
 # The options that fill a place, for those who look for what to change.
 _OPTIONS = {
@@ -42,7 +44,7 @@ _LIKELY = {RUN: "r" * 49, ACCOUNT: "1" * 12, IMAGE: "image"}
 _SHOWN = 60
 
 
-def beyond(request: Mapping[str, Any]) -> Iterator[Finding]:
+def beyond(request: JsonObject) -> Iterator[Finding]:
     """An error for each part of a request that has a wrong size or form, or that boto3 is too old
     to send.
 
@@ -54,7 +56,7 @@ def beyond(request: Mapping[str, Any]) -> Iterator[Finding]:
     from distrain_nb.backends.sagemaker import model
 
     seen = set()
-    for part in model.parts(filled(request, _LIKELY), model.request_shape()):
+    for part in model.parts(substituted(request, _LIKELY), model.request_shape()):
         place = _place(part.path)
         problems = (_problem(each, part.value) for each in model.failed(part.value, part.shape))
         problem = next(filter(None, problems), "")
@@ -75,20 +77,20 @@ def _error(code: str, place: str, message: str) -> Finding:
     return Finding(f"sagemaker.{code}", Severity.ERROR, option, message)
 
 
-def _place(path: Iterable[Step]) -> str:
+def _place(path: Iterable[PathStep]) -> str:
     """`[]` is a member of a list, `{}` a key and `{}=` a value of a map."""
     written = {"item": "[]", "key": "{}", "value": "{}="}
     return "".join(written.get(step.kind, f".{step.name}") for step in path).lstrip(".")
 
 
-def _problem(failed: Constraint, value: Any) -> str:
+def _problem(failed: Constraint, value: object) -> str:
     """Empty for a value that the model doesn't list."""
     if isinstance(value, str):
         what = f"{_short(value)} has {len(value)} characters"
-    elif isinstance(value, int):
-        what = f"{value} is out of range"
-    else:
+    elif isinstance(value, list | dict):
         what = f"there are {len(value)}"
+    else:
+        what = f"{value} is out of range"
     problems = {
         "min": f"{what}; at least {failed.bound} are needed",
         "max": f"{what}; at most {failed.bound} are allowed",
@@ -97,6 +99,6 @@ def _problem(failed: Constraint, value: Any) -> str:
     return problems.get(failed.kind, "")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

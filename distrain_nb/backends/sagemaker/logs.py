@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
-from distrain_nb.backends.remote.log_ordering import NS, Lateness, Line, settle, since
-from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.log_ordering import NS, HeldLine, Lateness, settle, since
+from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.backends.sagemaker.client import THROTTLED, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from botocore.client import BaseClient
 
     from distrain_nb.backends.remote.service import Cursor
 
@@ -36,11 +38,13 @@ _OF_MPIRUN = re.compile(r"\[\d+,(?:mpirank:)?(\d+)(?:,[\w-]+)?\]<std(out|err)>:?
 class JobLog:
     """The log of a job that has so many hosts; `client` is CloudWatch Logs'."""
 
-    client: Any
+    client: BaseClient
     job: str
     hosts: int
 
-    def read(self, cursor: Cursor, lateness: Lateness, *, last: bool) -> tuple[list[Entry], Cursor]:
+    def read(
+        self, cursor: Cursor, lateness: Lateness, *, last: bool
+    ) -> tuple[list[LogEntry], Cursor]:
         """The lines that have settled since the cursor, and the cursor after them.
 
         `last` gives all lines that there are. Where CloudWatch is too busy for long, the lines so
@@ -51,7 +55,7 @@ class JobLog:
         settled, after = settle(found, cursor, time.time(), lateness, last=last)
         return [self._entry(line) for line in settled], after
 
-    def _lines(self, start: int, *, last: bool) -> Iterator[Line]:
+    def _lines(self, start: int, *, last: bool) -> Iterator[HeldLine]:
         """From `start` (ms) on, the streams of all hosts."""
         asked = {
             "logGroupName": GROUP,
@@ -74,15 +78,15 @@ class JobLog:
                 if event["logStreamName"].startswith(f"{self.job}/"):
                     source, text = event["logStreamName"], event["message"]
                     number = event["eventId"].zfill(_ID_DIGITS)
-                    yield Line(event["timestamp"] * MS, number, now, source, text)
+                    yield HeldLine(event["timestamp"] * MS, number, now, source, text)
 
-    def _entry(self, line: Line) -> Entry:
+    def _entry(self, line: HeldLine) -> LogEntry:
         role, replica = self._replica(line.source)
         found = _OF_MPIRUN.fullmatch(line.text)
         if found is None:
-            return Entry(line.time / NS, role, replica, line.text)
+            return LogEntry(line.time / NS, role, replica, line.text)
         text = found[3] if found[3].startswith("[rank ") else f"[rank {found[1]}] {found[3]}"
-        return Entry(line.time / NS, role, replica, text, "e" if found[2] == "err" else "o")
+        return LogEntry(line.time / NS, role, replica, text, "e" if found[2] == "err" else "o")
 
     def _replica(self, stream: str) -> tuple[str, int]:
         """The pool and the number of a host, as the worker gives them: by the order of names.

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from distrain_nb.backends.sagemaker.client import code_of, plain_words
 
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
 # The one region that has no name where buckets are made.
 _UNNAMED = "us-east-1"
 
 
-def make_bucket(s3: Any, name: str, region: str) -> None:
+def make_bucket(s3: BaseClient, name: str, region: str) -> None:
     """Raises DistrainError if that is not allowed."""
     place = {"CreateBucketConfiguration": {"LocationConstraint": region}}
     with plain_words(f"make the bucket {name}"):
@@ -24,7 +27,7 @@ def make_bucket(s3: Any, name: str, region: str) -> None:
             s3.create_bucket(Bucket=name, **({} if region == _UNNAMED else place))
 
 
-def make_repository(ecr: Any, name: str) -> None:
+def make_repository(ecr: BaseClient, name: str) -> None:
     """Raises DistrainError if that is not allowed."""
     with plain_words(f"make the repository {name} in Amazon ECR"):
         try:

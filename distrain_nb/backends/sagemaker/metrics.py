@@ -5,41 +5,41 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from distrain_nb.backends.remote.service import Cursor, Entry
+    from distrain_nb.backends.remote.service import Cursor, LogEntry
 
 _RANK = re.compile(r"\[rank (\d+)\] ")
 _COUNTS = "metrics"  # in the cursor
 
 
 @dataclass(frozen=True)
-class Metrics:
+class MetricDefinitions:
     """What is looked for in lines, by name: each pattern has one group, the number."""
 
     patterns: Mapping[str, re.Pattern[str]]
 
     @classmethod
-    def of(cls, definitions: Iterable[Mapping[str, str]]) -> Metrics:
+    def of(cls, definitions: Iterable[Mapping[str, str]]) -> MetricDefinitions:
         """From the request's `MetricDefinitions`."""
         return cls({each["Name"]: re.compile(each["Regex"]) for each in definitions})
 
     def found(
-        self, entries: Iterable[Entry], before: Cursor, after: Cursor
-    ) -> tuple[list[Entry], Cursor]:
+        self, entries: Iterable[LogEntry], before: Cursor, after: Cursor
+    ) -> tuple[list[LogEntry], Cursor]:
         """The lines with their numbers, and the cursor with how many each metric has had.
 
         Each metric counts its own steps, from 0. Only rank 0 reports, or the first host where
         lines don't tell their rank.
         """
-        counts: Counter[str] = Counter(before.get(_COUNTS, {}))
+        counts = Counter(cast("dict[str, int]", before.get(_COUNTS, {})))
         measured = [self._with_points(entry, counts) for entry in entries]
         return measured, {**after, _COUNTS: dict(counts)} if counts else after
 
-    def _with_points(self, entry: Entry, counts: Counter[str]) -> Entry:
+    def _with_points(self, entry: LogEntry, counts: Counter[str]) -> LogEntry:
         if not self.patterns or not _reports(entry):
             return entry
         points = []
@@ -56,13 +56,13 @@ class Metrics:
                 yield name, number
 
 
-def _reports(entry: Entry) -> bool:
+def _reports(entry: LogEntry) -> bool:
     found = _RANK.match(entry.text)
     return found[1] == "0" if found else entry.role == "primary"
 
 
-def _number(text: Any) -> float | None:
+def _number(text: str | None) -> float | None:
     try:
-        return float(text)
-    except (TypeError, ValueError):
+        return None if text is None else float(text)
+    except ValueError:
         return None

@@ -24,18 +24,18 @@ _CLASSES = {
 }
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """From a value to one inside it: the `member` of a structure or the `item` of a list with that
     name or index, or the `key` of a map, or its `value` there."""
 
     kind: str
-    name: Any
+    name: str | int
 
 
 class Part(NamedTuple):
     """A value in a request, where it stands, and what the model says of it."""
 
-    path: tuple[Step, ...]
+    path: tuple[PathStep, ...]
     value: Any
     shape: Shape
 
@@ -45,7 +45,7 @@ class Constraint(NamedTuple):
     or map), `pattern` or `enum`, and what the model has for it."""
 
     kind: str
-    bound: Any
+    bound: object
 
 
 @cache
@@ -56,25 +56,25 @@ def request_shape(operation: str = "CreateTrainingJob") -> Shape | None:
     return service.operation_model(operation).input_shape
 
 
-def parts(value: Any, shape: Shape, path: tuple[Step, ...] = ()) -> Iterator[Part]:
+def parts(value: Any, shape: Shape, path: tuple[PathStep, ...] = ()) -> Iterator[Part]:
     """The value and all inside it that the model knows, a part before what is inside it."""
     yield Part(path, value, shape)
     for step, inner, its_shape in _inside(value, shape):
         yield from parts(inner, its_shape, (*path, step))
 
 
-def _inside(value: Any, shape: Shape) -> Iterator[tuple[Step, Any, Shape]]:
+def _inside(value: Any, shape: Shape) -> Iterator[tuple[PathStep, Any, Shape]]:
     if isinstance(shape, StructureShape):
         for name, member in shape.members.items():
             if value.get(name) is not None:
-                yield Step("member", name), value[name], member
+                yield PathStep("member", name), value[name], member
     elif isinstance(shape, ListShape):
         for index, one in enumerate(value):
-            yield Step("item", index), one, shape.member
+            yield PathStep("item", index), one, shape.member
     elif isinstance(shape, MapShape):
         for key, one in value.items():
-            yield Step("key", key), key, shape.key
-            yield Step("value", key), one, shape.value
+            yield PathStep("key", key), key, shape.key
+            yield PathStep("value", key), one, shape.value
 
 
 def unknown(part: Part) -> list[str]:

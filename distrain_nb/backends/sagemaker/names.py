@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 # Stand in a request for the run's own name, the number of the account, and the image that is built.
 RUN, ACCOUNT, IMAGE = "${RUN}", "${ACCOUNT}", "${IMAGE}"
 
@@ -24,15 +19,3 @@ SOURCE = "source/sourcedir.tar.gz"
 # The channels that bring our code: to an image that knows nothing of us, and, as an archive, to a
 # framework container that can't fetch it since its job is isolated.
 CODE_CHANNEL, SOURCE_CHANNEL = "distrain", "code"
-
-
-def filled(request: Any, values: Mapping[str, str]) -> Any:
-    """The request with each stand-in's value in every place that has it."""
-    if isinstance(request, dict):
-        return {key: filled(value, values) for key, value in request.items()}
-    if isinstance(request, list):
-        return [filled(value, values) for value in request]
-    if isinstance(request, str):
-        for name, value in values.items():
-            request = request.replace(name, value)
-    return request

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from distrain_nb.backends.base import Job
+    from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -102,7 +103,7 @@ def secret(variable: str, text: str) -> str:
     return text
 
 
-def hyperparameters(texts: Iterable[str]) -> dict[str, Any]:
+def hyperparameters(texts: Iterable[str]) -> dict[str, Json]:
     """NAME=VALUE texts; a value is a Python literal, or else a text. Raises OptionError."""
     found = {}
     for text in texts:
@@ -115,7 +116,7 @@ def hyperparameters(texts: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def encoded(values: Mapping[str, Any]) -> dict[str, str]:
+def encoded(values: JsonObject) -> dict[str, str]:
     """Hyperparameters as the containers read them: each value as JSON."""
     return {name: json.dumps(value) for name, value in values.items()}
 
@@ -168,10 +169,10 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return name, value
 
 
-def _literal(text: str) -> Any:
+def _literal(text: str) -> Json:
     """A value that JSON can hold, or the text itself."""
     try:
-        value = ast.literal_eval(text)
+        value: Json = ast.literal_eval(text)
         json.dumps(value)
     except (ValueError, SyntaxError, TypeError):
         return text

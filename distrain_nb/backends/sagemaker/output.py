@@ -8,7 +8,7 @@ import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -18,6 +18,8 @@ from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from botocore.client import BaseClient
 
 # What we call a folder, and where the service puts it.
 _OURS, _THEIRS = "tensorboard/", "tensorboard-output/"
@@ -33,7 +35,7 @@ class RunOutput:
     Results come in an archive, which is read once, as a stream, into a file without a name.
     """
 
-    client: Any = field(repr=False)
+    client: BaseClient = field(repr=False)
     bucket: str
     prefix: str
 
@@ -95,7 +97,7 @@ class Unpacked:
     places: dict[str, tuple[int, int]]
 
     @classmethod
-    def of(cls, body: Any) -> Unpacked:
+    def of(cls, body: IO[bytes]) -> Unpacked:
         """The results in a gzipped archive: plain files alone, whatever else it may hold."""
         file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - open for as long as it is read
         places = {}

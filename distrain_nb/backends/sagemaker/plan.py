@@ -6,11 +6,11 @@ import json
 import re
 import sys
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.naming import run_name, short_name
-from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import (
@@ -21,8 +21,8 @@ from distrain_nb.backends.sagemaker.containers import (
     python_of,
 )
 from distrain_nb.backends.sagemaker.limits import beyond
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN, filled
-from distrain_nb.backends.sagemaker.request import Start, request_of
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
+from distrain_nb.backends.sagemaker.request import Start, read, request_of
 from distrain_nb.backends.sagemaker.settings import settings_of, wrong
 from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
@@ -32,12 +32,13 @@ from distrain_nb.secrets import HIDDEN
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
+    from distrain_nb.types import Json, JsonObject
 
 _OLDEST_PYTHON = (3, 8)
 
@@ -59,7 +60,7 @@ class SageMakerPlan:
     settings: Settings
     start: Start
     base: str
-    request: Mapping[str, Any] = field(repr=False)
+    request: JsonObject = field(repr=False)
     findings: tuple[Finding, ...]
 
     @property
@@ -84,7 +85,7 @@ class SageMakerPlan:
             requirements=self._requirements(),
             required=self.job.program.required,
             deliveries=(self.start.delivery,),
-            request=filled(self._without_values(), {RUN: run}),
+            request=substituted(self._without_values(), {RUN: run}),
             variables=self._values(),
         )
 
@@ -92,21 +93,21 @@ class SageMakerPlan:
         """With what fetches secrets, where the job names some."""
         program = self.job.program
         needed = program.requirements
-        fetches = SECRETS_VARIABLE in self.request["Environment"]
+        fetches = SECRETS_VARIABLE in read(self.request)["Environment"]
         has = any(requirement_name(each) == "boto3" for each in (*needed, *program.required))
         return (*needed, "boto3") if fetches and not has else needed
 
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
 
-    def _without_values(self) -> dict[str, Any]:
+    def _without_values(self) -> dict[str, Json]:
         """The request as it is shown and kept."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
-        return {**self.request, "Environment": {**self.request["Environment"], **hidden}}
+        return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
 
     def __str__(self) -> str:
         """The request in the command that sends it, for a shell of its own."""
-        body = json.dumps(filled(self._without_values(), {IMAGE: self._target()}), indent=2)
+        body = json.dumps(substituted(self._without_values(), {IMAGE: self._target()}), indent=2)
         lines = [
             *(f"# {note}" for note in self._notes()),
             f"RUN={short_name(self.job.name)}-$(date +%s)",

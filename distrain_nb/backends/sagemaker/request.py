@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, cast
 
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
@@ -28,12 +28,13 @@ from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
 from distrain_nb.layout.formats.pieces import present
-from distrain_nb.layout.formats.sagemaker import hosts, training_job
+from distrain_nb.layout.formats.sagemaker import hosts, resources, times
 
 if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.layout import Layout
+    from distrain_nb.types import Json, JsonObject
 
 # A spot job that names no time to wait gets this much beyond the time that it may run.
 SPOT_WAIT_S = 86400
@@ -52,13 +53,38 @@ class Start:
     ranks: int
 
 
-def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, Any]:
+class Machines(TypedDict, total=False):
+    """A `ResourceConfig`, or one of its groups: how many hosts there are."""
+
+    InstanceCount: int
+    InstanceGroups: list[Machines]
+
+
+class Algorithm(TypedDict, total=False):
+    """An `AlgorithmSpecification`: what metrics look like in the log."""
+
+    MetricDefinitions: list[dict[str, str]]
+
+
+class RequestParts(TypedDict):
+    """What is read again of a `CreateTrainingJob`, and of what `DescribeTrainingJob` gives."""
+
+    AlgorithmSpecification: Algorithm
+    ResourceConfig: Machines
+    Environment: dict[str, str]
+
+
+def read(request: JsonObject) -> RequestParts:
+    """What is read again of a request."""
+    return cast("RequestParts", request)
+
+
+def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str, Json]:
     """The whole request, with stand-ins for what only the submission can tell.
 
     Raises OptionError for options that can't be read.
     """
     given = job.options
-    said = training_job(job.layout)
     return present(
         TrainingJobName=RUN,
         HyperParameters=_hyperparameters(job, settings, start),
@@ -66,12 +92,12 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         RoleArn=settings.role or None,
         InputDataConfig=[channel.config() for channel in _channels(job, settings, start)],
         OutputDataConfig=present(KmsKeyId=given.kms_key or None, S3OutputPath=settings.folder),
-        ResourceConfig={**said["ResourceConfig"], **_resources(job)},
+        ResourceConfig={**resources(job.layout), **_resources(job)},
         VpcConfig=present(
             SecurityGroupIds=list(given.security_group),
             Subnets=list(given.subnet),
         ),
-        StoppingCondition={**said.get("StoppingCondition", {}), **_times(job.layout)},
+        StoppingCondition={**times(job.layout), **_times(job.layout)},
         Tags=_tags(job),
         EnableNetworkIsolation=given.isolate or None,
         EnableInterContainerTrafficEncryption=given.encrypt or None,
@@ -101,7 +127,7 @@ def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dic
     return options.encoded({**theirs, **own})
 
 
-def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Any]:
+def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
     metrics = options.metrics(job.options.metric)
     starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
     return present(
@@ -122,7 +148,7 @@ def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Chan
     return own
 
 
-def _resources(job: SageMakerJob) -> dict[str, Any]:
+def _resources(job: SageMakerJob) -> dict[str, Json]:
     """What the layout doesn't say of the machines. Those with storage of their own encrypt it
     themselves, and take no key."""
     given, pool = job.options, hosts(job.layout)
@@ -137,7 +163,7 @@ def _resources(job: SageMakerJob) -> dict[str, Any]:
     )
 
 
-def _times(layout: Layout) -> dict[str, int]:
+def _times(layout: Layout) -> dict[str, Json]:
     """Limits that always hold; the service wants both of a spot job."""
     runs = layout.timeout or figure(current(), "sagemaker", "run_seconds_default")
     waits = layout.max_wait or (runs + SPOT_WAIT_S if layout.spot else None)

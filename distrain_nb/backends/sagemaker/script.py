@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.sagemaker.names import RUN
 from distrain_nb.layout.formats.hyperparameters import hyperparameters as of_distribution
-from distrain_nb.layout.formats.sagemaker import distribution_argument, hosts
+from distrain_nb.layout.formats.sagemaker import distributions, hosts
 
 if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.layout import Layout
+    from distrain_nb.types import Json
 
 ENTRY = "distrain_program.py"
 
@@ -21,20 +22,20 @@ _MODEL_DIR = "/opt/ml/model"
 
 def hyperparameters(
     layout: Layout, ranks: int, settings: Settings, framework: str | None
-) -> dict[str, Any]:
+) -> dict[str, Json]:
     """The containers' own but for where the archive is, with values that are yet to be encoded.
 
     `layout` names its launcher.
     """
-    argument = distribution_argument(replace(layout, ranks_per_replica=ranks))
-    found = {
+    named = distributions(replace(layout, ranks_per_replica=ranks))
+    found: dict[str, Json] = {
         "sagemaker_program": ENTRY,
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
         "sagemaker_region": settings.region,
-        **of_distribution(argument, hosts(layout).machine),
+        **of_distribution(named, hosts(layout).machine),
     }
     if framework == "tensorflow":
-        on_disk = argument.keys() & {"mpi", "smdistributed"}
+        on_disk = {"mpi", "smdistributed"} & {name.partition(".")[0] for name in named}
         found["model_dir"] = _MODEL_DIR if on_disk else f"{settings.folder}/{RUN}/model"
     return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import needing
 
 if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.plan import SageMakerSpec
+    from distrain_nb.types import Value
 
 _ARN = re.compile(
     r"arn:aws[\w-]*:sagemaker:(?P<region>[a-z0-9-]+):\d*:training-job/(?P<name>[\w-]+)"
@@ -26,7 +27,7 @@ def foreign(job: object) -> SageMakerSpec | None:
     return SageMakerSpec(job=name, region=found["region"])
 
 
-def sdk_object(name: str, region: str) -> Any:
+def sdk_object(name: str, region: str) -> Value:
     """The SDK's `TrainingJob` of that name. Raises DistrainError."""
     with needing("sagemaker-sdk"):
         import boto3

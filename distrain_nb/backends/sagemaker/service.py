@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.submission import JsonT, substituted
 from distrain_nb.backends.sagemaker.client import client, plain_words
 from distrain_nb.backends.sagemaker.delivery import write_archive
 from distrain_nb.backends.sagemaker.jobs import TrainingJobs
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
 from distrain_nb.backends.sagemaker.making import make_bucket, make_repository
-from distrain_nb.backends.sagemaker.metrics import Metrics
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, SOURCE, filled
+from distrain_nb.backends.sagemaker.metrics import MetricDefinitions
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, SOURCE
 from distrain_nb.backends.sagemaker.output import RunOutput
 from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 from distrain_nb.backends.sagemaker.regions import partition_of
+from distrain_nb.backends.sagemaker.request import read
 from distrain_nb.image import Recipe, build
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from botocore.client import BaseClient
+
     from distrain_nb.backends.remote.delivery import Laid
-    from distrain_nb.backends.remote.service import Cursor, Entry, Observed
+    from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
     from distrain_nb.image import Listener
+    from distrain_nb.types import Json, JsonObject
 
 
 @dataclass(frozen=True)
@@ -33,33 +38,33 @@ class SageMakerService(CloudService[SageMakerSpec]):
     """A job on SageMaker, or on a rehearsal's stand-in."""
 
     @cached_property
-    def output(self) -> RunOutput:
+    def output(self) -> OutputFolder:
         """The run's folder in its bucket."""
         return RunOutput(self._s3, self._bucket, self._folder)
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: JsonObject) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
         return self._jobs.create(self._whole(request))
 
-    def find(self, request: Mapping[str, Any]) -> str:
+    def find(self, request: JsonObject) -> str:
         """The run's job, empty if there is none. Raises DistrainError."""
         return self._jobs.find(self._whole(request))
 
-    def _whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _whole(self, request: JsonObject) -> dict[str, Json]:
         """With the values of variables."""
-        environment = variables.filled(request["Environment"], self.spec.variables)
+        environment = variables.filled(read(request)["Environment"], self.spec.variables)
         return {**request, "Environment": environment}
 
     def observe(self, job: str) -> Observed:
         """How the job is doing. Raises DistrainError."""
         return self._jobs.observe(job)
 
-    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
         """The lines since the cursor, with the metrics that are in them. Raises DistrainError if
         CloudWatch can't be reached."""
-        machines = self.spec.request["ResourceConfig"]
-        groups = machines.get("InstanceGroups", (machines,))
+        machines = read(self.spec.request)["ResourceConfig"]
+        groups = machines.get("InstanceGroups", [machines])
         hosts = sum(group["InstanceCount"] for group in groups)
         with plain_words("read the job's log"):
             entries, after = JobLog(self._logs, job, hosts).read(cursor, self._lateness, last=last)
@@ -92,9 +97,8 @@ class SageMakerService(CloudService[SageMakerSpec]):
         if ACCOUNT in self.spec.bucket:
             make_bucket(self._s3, self._bucket, self.spec.region)
 
-    def _staged(self, image: str) -> Mapping[str, Any]:
-        staged: Mapping[str, Any] = self._filled(self.spec.request, {IMAGE: image})
-        return staged
+    def _staged(self, image: str) -> JsonObject:
+        return self._filled(self.spec.request, {IMAGE: image})
 
     def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
         write_archive(program, self.spec.framework, file)
@@ -108,12 +112,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     @cached_property
     def _bucket(self) -> str:
-        return str(self._filled(self.spec.bucket, {}))
+        return self._filled(self.spec.bucket, {})
 
-    def _filled(self, value: Any, values: Mapping[str, str]) -> Any:
+    def _filled(self, value: JsonT, values: Mapping[str, str]) -> JsonT:
         """With the account's number, which is asked for only if it is needed."""
-        found = filled(value, values)
-        return filled(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
+        found = substituted(value, values)
+        return substituted(found, {ACCOUNT: self._account}) if ACCOUNT in str(found) else found
 
     def _put(self, name: str, file: IO[bytes]) -> None:
         key = self._folder + name
@@ -133,22 +137,22 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return build(program, recipe, self.spec.builder, tell).uri
 
     @cached_property
-    def _metrics(self) -> Metrics:
-        algorithm = self.spec.request["AlgorithmSpecification"]
-        return Metrics.of(algorithm.get("MetricDefinitions", ()))
+    def _metrics(self) -> MetricDefinitions:
+        algorithm = read(self.spec.request)["AlgorithmSpecification"]
+        return MetricDefinitions.of(algorithm.get("MetricDefinitions", ()))
 
     @cached_property
     def _jobs(self) -> TrainingJobs:
         return TrainingJobs(self._client("sagemaker"))
 
     @cached_property
-    def _s3(self) -> Any:
+    def _s3(self) -> BaseClient:
         return self._client("s3")
 
     @cached_property
-    def _logs(self) -> Any:
+    def _logs(self) -> BaseClient:
         return self._client("logs")
 
-    def _client(self, name: str) -> Any:
+    def _client(self, name: str) -> BaseClient:
         with plain_words("log in to AWS"):
             return client(name, self.spec.region, self.endpoints)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkRemoteBackend
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.backends.vertex.service import VertexService
+    from distrain_nb.types import JsonObject, Value
 
 
 class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
@@ -63,7 +64,7 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             "run gcloud auth application-default login; on Workbench the machine's account serves",
         )
 
-    def service(self, spec: dict[str, Any], endpoints: Mapping[str, str]) -> VertexService:
+    def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> VertexService:
         """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.backends.vertex.plan import VertexSpec
         from distrain_nb.backends.vertex.service import VertexService
@@ -79,5 +80,5 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
         """The spec of the job that an object of the SDK, or its name, stands for."""
         return foreign(job)
 
-    def _object(self, name: str, spec: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def _object(self, name: str, spec: JsonObject) -> Value:  # noqa: ARG002
         return sdk_object(name)

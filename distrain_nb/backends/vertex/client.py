@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google.api_core import exceptions, retry
+from google.api_core.client_options import ClientOptions
 from google.auth.exceptions import GoogleAuthError
 
 from distrain_nb.backends.remote.service import Denied
@@ -13,6 +14,11 @@ from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.storage import Client
+    from grpc import Channel
 
 # The guidance for clients: exponential pauses with jitter for what may pass.
 MAY_PASS = (
@@ -62,27 +68,33 @@ def plain_words(doing: str) -> Iterator[None]:
         ) from wrong
 
 
-def job_client(region: str, endpoints: Mapping[str, str]) -> Any:
+def job_client(region: str, endpoints: Mapping[str, str]) -> JobServiceClient:
     """A client for custom jobs."""
     from google.cloud.aiplatform_v1 import JobServiceClient
     from google.cloud.aiplatform_v1.services.job_service.transports.grpc import (
         JobServiceGrpcTransport,
     )
 
-    return _client(JobServiceClient, JobServiceGrpcTransport, region, endpoints)
+    if "aiplatform" not in endpoints:
+        return JobServiceClient(client_options=_options(region))
+    channel = _channel(endpoints["aiplatform"])
+    return JobServiceClient(transport=JobServiceGrpcTransport(channel=channel))
 
 
-def pipeline_client(region: str, endpoints: Mapping[str, str]) -> Any:
+def pipeline_client(region: str, endpoints: Mapping[str, str]) -> PipelineServiceClient:
     """A client for training pipelines."""
     from google.cloud.aiplatform_v1 import PipelineServiceClient
     from google.cloud.aiplatform_v1.services.pipeline_service.transports.grpc import (
         PipelineServiceGrpcTransport,
     )
 
-    return _client(PipelineServiceClient, PipelineServiceGrpcTransport, region, endpoints)
+    if "aiplatform" not in endpoints:
+        return PipelineServiceClient(client_options=_options(region))
+    channel = _channel(endpoints["aiplatform"])
+    return PipelineServiceClient(transport=PipelineServiceGrpcTransport(channel=channel))
 
 
-def logging_client(endpoints: Mapping[str, str]) -> Any:
+def logging_client(endpoints: Mapping[str, str]) -> LoggingServiceV2Client:
     """A client for the entries of Cloud Logging."""
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
     from google.cloud.logging_v2.services.logging_service_v2.transports import (
@@ -95,10 +107,10 @@ def logging_client(endpoints: Mapping[str, str]) -> Any:
     return LoggingServiceV2Client(transport=LoggingServiceV2GrpcTransport(channel=channel))
 
 
-def storage_client(project: str, endpoints: Mapping[str, str]) -> Any:
+def storage_client(project: str, endpoints: Mapping[str, str]) -> Client:
     """A client for Cloud Storage."""
     from google.auth.credentials import AnonymousCredentials
-    from google.cloud import storage  # type: ignore[attr-defined]
+    from google.cloud import storage
 
     if "storage" not in endpoints:
         return storage.Client(project=project)
@@ -109,13 +121,11 @@ def storage_client(project: str, endpoints: Mapping[str, str]) -> Any:
     )
 
 
-def _client(kind: Any, transport: Any, region: str, endpoints: Mapping[str, str]) -> Any:
-    if "aiplatform" in endpoints:
-        return kind(transport=transport(channel=_channel(endpoints["aiplatform"])))
-    return kind(client_options={"api_endpoint": f"{region}-aiplatform.googleapis.com"})
+def _options(region: str) -> ClientOptions:
+    return ClientOptions(api_endpoint=f"{region}-aiplatform.googleapis.com")
 
 
-def _channel(address: str) -> Any:
+def _channel(address: str) -> Channel:
     """To a stand-in on this machine, which no proxy knows."""
     import grpc
 

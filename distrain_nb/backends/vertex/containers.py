@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.layout import Layout
-    from distrain_nb.layout.catalog.rows import Container
+    from distrain_nb.layout.catalog.rows import PrebuiltContainer
 
 # What the catalog's frameworks are imported as.
 IMPORTED_AS = {
@@ -40,7 +40,7 @@ def base_of(job: VertexJob) -> str:
     return _nearest(fitting, job.layout.region)
 
 
-def _prebuilt(job: VertexJob) -> Iterator[Container]:
+def _prebuilt(job: VertexJob) -> Iterator[PrebuiltContainer]:
     framework = job.layout.framework_name or next(
         (name for name, modules in IMPORTED_AS.items() if job.program.imports & set(modules)), None
     )
@@ -61,7 +61,7 @@ def _hardware(layout: Layout) -> str:
     return "tpu" if pool.accelerator.startswith("TPU") else "gpu"
 
 
-def _nearest(row: Container, region: str | None) -> str:
+def _nearest(row: PrebuiltContainer, region: str | None) -> str:
     near = multi_region(region)
     if near not in row.multi_regions:
         return row.image_uri

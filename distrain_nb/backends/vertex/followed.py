@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import NoOutput
 from distrain_nb.backends.vertex.service import VertexService
@@ -15,7 +15,7 @@ class ForeignService(VertexService):
     """A job that the SDK has started: its state, its log, its end."""
 
     @property
-    def output(self) -> Any:
+    def output(self) -> NoOutput:
         """Empty: only our worker writes event files and results where we look for them."""
         return NoOutput()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google.api_core import exceptions
 
@@ -16,6 +16,11 @@ from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
+    from google.cloud.aiplatform_v1.types import CustomJob, TrainingPipeline
+
+    from distrain_nb.types import JsonObject, Value
 
 # A request that is answered so may have arrived.
 LOST = (exceptions.ServerError, exceptions.Aborted, exceptions.Cancelled)
@@ -45,7 +50,7 @@ class Jobs(ABC):
         self._region = region
         self._endpoints = endpoints
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: JsonObject) -> str:
         """Send a request and give the job's name. Raises DistrainError, Unanswered if the job may
         be there all the same."""
         with client.plain_words("submit the job"):
@@ -88,10 +93,10 @@ class Jobs(ABC):
     def _find(self, where: str) -> str: ...
 
     @abstractmethod
-    def _send(self, request: Mapping[str, Any]) -> str: ...
+    def _send(self, request: JsonObject) -> str: ...
 
     @abstractmethod
-    def _get(self, job: str) -> Any: ...
+    def _get(self, job: str) -> CustomJob | TrainingPipeline: ...
 
     @abstractmethod
     def _cancel(self, job: str) -> None: ...
@@ -101,7 +106,7 @@ class CustomJobs(Jobs):
     """Jobs by themselves."""
 
     @cached_property
-    def _client(self) -> Any:
+    def _client(self) -> JobServiceClient:
         return client.job_client(self._region, self._endpoints)
 
     def custom_job(self, job: str) -> str:
@@ -112,7 +117,7 @@ class CustomJobs(Jobs):
         found = self._client.list_custom_jobs(asked, retry=client.retries(), timeout=client.CALL_S)
         return next((job.name for job in found), "")
 
-    def _send(self, request: Mapping[str, Any]) -> str:
+    def _send(self, request: JsonObject) -> str:
         from google.cloud.aiplatform_v1.types import CustomJob
         from google.protobuf.json_format import ParseDict
 
@@ -122,7 +127,7 @@ class CustomJobs(Jobs):
         )
         return str(sent.name)
 
-    def _get(self, job: str) -> Any:
+    def _get(self, job: str) -> CustomJob:
         return self._client.get_custom_job(name=job, retry=client.retries(), timeout=client.CALL_S)
 
     def _cancel(self, job: str) -> None:
@@ -133,12 +138,12 @@ class Pipelines(Jobs):
     """Jobs in training pipelines."""
 
     @cached_property
-    def _client(self) -> Any:
+    def _client(self) -> PipelineServiceClient:
         return client.pipeline_client(self._region, self._endpoints)
 
     def custom_job(self, job: str) -> str:
         with client.plain_words("ask which job the pipeline runs"):
-            metadata = self._get(job).training_task_metadata
+            metadata: Value = self._get(job).training_task_metadata
         return str((metadata or {}).get("backingCustomJob", ""))
 
     def _find(self, where: str) -> str:
@@ -148,7 +153,7 @@ class Pipelines(Jobs):
         )
         return next((job.name for job in found), "")
 
-    def _send(self, request: Mapping[str, Any]) -> str:
+    def _send(self, request: JsonObject) -> str:
         from google.cloud.aiplatform_v1.types import TrainingPipeline
         from google.protobuf.json_format import ParseDict
 
@@ -160,7 +165,7 @@ class Pipelines(Jobs):
         )
         return str(sent.name)
 
-    def _get(self, job: str) -> Any:
+    def _get(self, job: str) -> TrainingPipeline:
         return self._client.get_training_pipeline(
             name=job, retry=client.retries(), timeout=client.CALL_S
         )

@@ -9,20 +9,23 @@ from __future__ import annotations
 import re
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from google.api_core import exceptions, retry
 
 from distrain_nb.backends.remote import log_ordering
-from distrain_nb.backends.remote.log_ordering import NS, Lateness, Line
-from distrain_nb.backends.remote.service import Entry
+from distrain_nb.backends.remote.log_ordering import NS, HeldLine, Lateness
+from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.backends.vertex.client import CALL_S, MAY_PASS
 from distrain_nb.backends.vertex.jobs import readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+
     from distrain_nb.backends.remote.service import Cursor
+    from distrain_nb.types import Value
 
 PAGE = 1000
 BUSY_S = 20.0  # how long Cloud Logging may be too busy before a call ends with what it has
@@ -34,8 +37,14 @@ _ERROR = 500  # the severity that stderr gets
 
 
 def read(
-    client: Any, project: str, job: str, cursor: Cursor, lateness: Lateness, *, last: bool
-) -> tuple[list[Entry], Cursor]:
+    client: LoggingServiceV2Client,
+    project: str,
+    job: str,
+    cursor: Cursor,
+    lateness: Lateness,
+    *,
+    last: bool,
+) -> tuple[list[LogEntry], Cursor]:
     """The lines that have settled since the cursor, and the cursor after them.
 
     `job` is the custom job's number. `last` gives all lines that there are. Being too busy is
@@ -49,13 +58,15 @@ def read(
     return [_entry(line) for line in settled], after
 
 
-def _entry(line: Line) -> Entry:
+def _entry(line: HeldLine) -> LogEntry:
     found = _TASK.fullmatch(line.source)
     role, replica = (_ROLES[int(found[1])], int(found[2])) if found else (_SERVICE, 0)
-    return Entry(line.time / NS, role, replica, line.text, line.stream)
+    return LogEntry(line.time / NS, role, replica, line.text, line.stream)
 
 
-def _entries(client: Any, project: str, job: str, cursor: Cursor, *, last: bool) -> Iterator[Any]:
+def _entries(
+    client: LoggingServiceV2Client, project: str, job: str, cursor: Cursor, *, last: bool
+) -> Iterator[Value]:
     """The entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
@@ -93,7 +104,7 @@ def _entries(client: Any, project: str, job: str, cursor: Cursor, *, last: bool)
         request.page_token = page.next_page_token
 
 
-def _line(entry: Any, now: float) -> Line | None:
+def _line(entry: Value, now: float) -> HeldLine | None:
     """A line of a replica, or of the service about the job."""
     task = entry.resource.labels.get("task_name", "")
     if task != _SERVICE and not _TASK.fullmatch(task):
@@ -101,10 +112,10 @@ def _line(entry: Any, now: float) -> Line | None:
     text = readable(_text(entry)) if task == _SERVICE else _text(entry)
     stream = "e" if entry.severity >= _ERROR else "o"
     written, received = entry.timestamp.ToNanoseconds(), entry.receive_timestamp.ToNanoseconds()
-    return Line(written, entry.insert_id, now, task, text, stream, received)
+    return HeldLine(written, entry.insert_id, now, task, text, stream, received)
 
 
-def _text(entry: Any) -> str:
+def _text(entry: Value) -> str:
     if entry.HasField("json_payload"):
         payload = entry.json_payload
         return str(payload["message"]) if "message" in payload else str(dict(payload.items()))

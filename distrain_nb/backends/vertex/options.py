@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import option
 from distrain_nb.backends.remote.options import RemoteOptions
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from distrain_nb.backends.base import Job
+    from distrain_nb.types import Json
 
 _KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
@@ -125,7 +126,7 @@ def lustre_mounts(texts: Iterable[str]) -> list[dict[str, str]]:
     return found
 
 
-def reservation(text: str) -> dict[str, Any] | None:
+def reservation(text: str) -> dict[str, Json] | None:
     """`any`, `none`, or the reservations (separated by commas) that machines are taken from."""
     if not text:
         return None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.backends.vertex.client import plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from google.cloud.storage import Client
 
 # What we call a folder, and what the variables of Vertex AI do.
 _OURS, _THEIRS = "tensorboard/", "logs/"
@@ -19,7 +21,7 @@ _OURS, _THEIRS = "tensorboard/", "logs/"
 class BucketOutput:
     """The folder `prefix` (with a slash at its end) of a bucket; `client` is Cloud Storage's."""
 
-    client: Any = field(repr=False)
+    client: Client = field(repr=False)
     bucket: str
     prefix: str
 

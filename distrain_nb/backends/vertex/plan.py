@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.naming import run_name, short_name
-from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.vertex import options, request
 from distrain_nb.backends.vertex.containers import base_of
 from distrain_nb.backends.vertex.settings import missing, settings_of
 from distrain_nb.backends.vertex.validation import findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
+from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.secrets import HIDDEN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
     from distrain_nb.findings import Finding
+    from distrain_nb.types import Json, JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +48,7 @@ class VertexPlan:
     base: str
     ranks_per_replica: int
     gpus: int
-    request: Mapping[str, Any] = field(repr=False)
+    request: JsonObject = field(repr=False)
     findings: tuple[Finding, ...]
 
     @property
@@ -81,20 +83,19 @@ class VertexPlan:
             requirements=self.job.program.requirements,
             required=self.job.program.required,
             deliveries=self.deliveries,
-            request=request.with_run(sent, run),
+            request=substituted(sent, {request.RUN: run}),
             variables=self._values(),
         )
 
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
 
-    def _without_values(self) -> Mapping[str, Any]:
+    def _without_values(self) -> dict[str, Json]:
         """The request as it is shown and kept."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
-        shown: Mapping[str, Any] = request.with_variables(
+        return request.with_variables(
             self.request, lambda env: {name: hidden.get(name, env[name]) for name in env}
         )
-        return shown
 
     def __str__(self) -> str:
         """What `gcloud ai custom-jobs create --config` takes, and its command line."""
@@ -102,17 +103,17 @@ class VertexPlan:
             "gcloud ai custom-jobs create --config=FILE",
             f"--project={self.settings.project or 'PROJECT'}",
             f"--region={self.settings.region or 'LOCATION'}",
-            f"--display-name={shlex.quote(self.request['displayName'])}",
-            f"--labels={','.join(f'{n}={v}' for n, v in self.request['labels'].items())}",
+            f"--display-name={shlex.quote(request.display_name(self.job))}",
+            f"--labels={','.join(f'{n}={v}' for n, v in request.labels(self.job).items())}",
         ]
-        if "encryptionSpec" in self.request:
-            head.append(f"--kms-key={shlex.quote(self.request['encryptionSpec']['kmsKeyName'])}")
+        if self.job.options.kms_key:
+            head.append(f"--kms-key={shlex.quote(self.job.options.kms_key)}")
         notes = [
             *self._notes(),
             f"{request.RUN} becomes the run's name.",
             *(" ".join(head),),
         ]
-        spec = request.with_image(self._without_values()["jobSpec"], self._target())
+        spec = substituted(self._without_values()["jobSpec"], {IMAGE: self._target()})
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def _target(self) -> str:

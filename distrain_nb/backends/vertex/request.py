@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
@@ -11,13 +11,21 @@ from distrain_nb.backends.vertex import options
 from distrain_nb.backends.vertex.validation import launcher_of
 from distrain_nb.layout import Role
 from distrain_nb.layout.formats.pieces import present
-from distrain_nb.layout.formats.vertex import IMAGE, custom_job_spec, image_of
+from distrain_nb.layout.formats.vertex import (
+    IMAGE,
+    image_of,
+    machine_spec,
+    scheduling,
+    worker_pool_specs,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
+    from distrain_nb.layout import Pool
+    from distrain_nb.types import Json, JsonObject
 
 # What only the moment of submission can tell: the run's own name in the cloud.
 RUN = "${RUN}"
@@ -33,22 +41,31 @@ SHOW_TRANSPORT = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,NET"}
 CUSTOM_TASK = "gs://google-cloud-aiplatform/schema/trainingjob/definition/custom_task_1.0.0.yaml"
 
 
-def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
+def custom_job(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
     """The `CustomJob`, with `RUN` where the run's name belongs.
 
     Where an image has yet to be built, its name is `IMAGE`. `base` is the container that runs a
     source distribution.
     """
-    labels = options.labels(job.options.label)
     return {
-        "displayName": job.name or "distrain",
-        "labels": {**labels, RUN_LABEL: RUN},
+        "displayName": display_name(job),
+        "labels": labels(job),
         "jobSpec": _job_spec(job, settings, ranks, base),
         **present(encryptionSpec=present(kmsKeyName=job.options.kms_key or None)),
     }
 
 
-def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
+def display_name(job: VertexJob) -> str:
+    """What the console calls the job."""
+    return job.name or "distrain"
+
+
+def labels(job: VertexJob) -> dict[str, str]:
+    """The user's, and the one by which the run's job is found."""
+    return {**options.labels(job.options.label), RUN_LABEL: RUN}
+
+
+def training_pipeline(job: JsonObject) -> dict[str, Json]:
     """A custom job as a pipeline that has no other step."""
     return {
         "displayName": job["displayName"],
@@ -61,7 +78,8 @@ def training_pipeline(job: Mapping[str, Any]) -> dict[str, Any]:
 
 def deliveries(job: VertexJob) -> tuple[Delivery, ...]:
     """How the code gets to the pools, each way once."""
-    return tuple(dict.fromkeys(each for _, _, each in _pools(job) if each))
+    each = (_delivery(job, role, pool) for role, pool in job.layout.pools())
+    return tuple(dict.fromkeys(filter(None, each)))
 
 
 def output_folder(settings: Settings) -> str:
@@ -89,53 +107,35 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
     return {**own, **plain(given), **stored}
 
 
-def with_run(request: Any, run: str) -> Any:
-    """The request with the run's name in every place of `RUN`."""
-    if isinstance(request, dict):
-        return {key: with_run(value, run) for key, value in request.items()}
-    if isinstance(request, list):
-        return [with_run(value, run) for value in request]
-    return request.replace(RUN, run) if isinstance(request, str) else request
-
-
-def with_variables(request: Any, change: Callable[[Mapping[str, str]], Mapping[str, str]]) -> Any:
+def with_variables(
+    request: JsonObject, change: Callable[[Mapping[str, str]], Mapping[str, str]]
+) -> dict[str, Json]:
     """The request with the variables of every pool as `change` gives them."""
-    if isinstance(request, dict):
-        return {
-            key: _listed(change({each["name"]: each["value"] for each in value}))
-            if key == "env"
-            else with_variables(value, change)
-            for key, value in request.items()
-        }
-    if isinstance(request, list):
-        return [with_variables(value, change) for value in request]
-    return request
+
+    def within(key: str, value: Json) -> Json:
+        if key == "env":
+            listed = cast("list[dict[str, str]]", value)
+            return _listed(change({each["name"]: each["value"] for each in listed}))
+        if isinstance(value, dict):
+            return with_variables(value, change)
+        return [within("", each) for each in value] if isinstance(value, list) else value
+
+    return {key: within(key, value) for key, value in request.items()}
 
 
-def with_image(request: Any, image: str) -> Any:
-    """The request with the image that has been built in every place of `IMAGE`."""
-    if isinstance(request, dict):
-        return {key: with_image(value, image) for key, value in request.items()}
-    if isinstance(request, list):
-        return [with_image(value, image) for value in request]
-    return image if request == IMAGE else request
-
-
-def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Any]:
+def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict[str, Json]:
     given = job.options
-    spec = custom_job_spec(job.layout)
-    pools = spec["workerPoolSpecs"]
-    scheduling = spec.get("scheduling", {})
-    if given.restart:
-        scheduling["restartJobOnWorkerRestart"] = True
+    restart = present(restartJobOnWorkerRestart=given.restart or None)
+    specs = worker_pool_specs(job.layout)
     variables = environment(job, settings, ranks)
-    for position, container in _containers(job, variables, base):
-        del pools[position]["containerSpec"]
-        pools[position] |= container | _on_machines(job, position, pools[position])
+    for role, pool in job.layout.pools():
+        spec = specs[role.position]
+        del spec["containerSpec"]
+        spec |= _container(job, role, pool, variables, base) | _on_machines(job, role, pool)
     return present(
         persistentResourceId=given.persistent_resource or None,
-        workerPoolSpecs=pools,
-        scheduling=scheduling,
+        workerPoolSpecs=specs,
+        scheduling=scheduling(job.layout) | restart,
         serviceAccount=settings.service_account or None,
         network=settings.network or None,
         baseOutputDirectory={"outputUriPrefix": output_folder(settings)},
@@ -145,36 +145,30 @@ def _job_spec(job: VertexJob, settings: Settings, ranks: int, base: str) -> dict
     )
 
 
-def _containers(
-    job: VertexJob, variables: Mapping[str, str], base: str
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What each pool runs. The Reduction Server brings all that it needs."""
-    for role, image, delivery in _pools(job):
-        if delivery is None:
-            yield role.position, {"containerSpec": {"imageUri": image}}
-        elif delivery is Delivery.ARCHIVE:
-            yield role.position, {"pythonPackageSpec": _python_package(variables, base, job)}
-        elif delivery is Delivery.IMAGE:
-            yield role.position, {"containerSpec": {"imageUri": IMAGE, "env": _listed(variables)}}
-        else:
-            yield role.position, {"containerSpec": _own_container(image, variables)}
+def _container(
+    job: VertexJob, role: Role, pool: Pool, variables: Mapping[str, str], base: str
+) -> dict[str, Json]:
+    """What a pool runs."""
+    image, delivery = image_of(job.layout, role, pool), _delivery(job, role, pool)
+    if delivery is None:
+        return {"containerSpec": {"imageUri": image}}
+    if delivery is Delivery.ARCHIVE:
+        return {"pythonPackageSpec": _python_package(variables, base, job)}
+    if delivery is Delivery.IMAGE:
+        return {"containerSpec": {"imageUri": IMAGE, "env": _listed(variables)}}
+    return {"containerSpec": _own_container(image, variables)}
 
 
-def _pools(job: VertexJob) -> Iterator[tuple[Role, str, Delivery | None]]:
-    """Each pool with its image and with how it gets the code, if it gets any."""
-    for role, pool in job.layout.pools():
-        image, delivery = image_of(job.layout, role, pool), Delivery.FILES
-        if role is Role.REDUCERS:
-            yield role, image, None
-            continue
-        if job.options.python_package:
-            delivery = Delivery.ARCHIVE
-        elif image == IMAGE:
-            delivery = Delivery.IMAGE
-        yield role, image, delivery
+def _delivery(job: VertexJob, role: Role, pool: Pool) -> Delivery | None:
+    """How a pool gets the code; the Reduction Server brings all that it needs."""
+    if role is Role.REDUCERS:
+        return None
+    if job.options.python_package:
+        return Delivery.ARCHIVE
+    return Delivery.IMAGE if image_of(job.layout, role, pool) == IMAGE else Delivery.FILES
 
 
-def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> dict[str, Any]:
+def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> dict[str, Json]:
     return {
         "executorImageUri": job.layout.image or base,
         "packageUris": [f"{variables['DISTRAIN_OUTPUT']}/{PACKAGE}/distrain_program-0.tar.gz"],
@@ -183,7 +177,7 @@ def _python_package(variables: Mapping[str, str], base: str, job: VertexJob) -> 
     }
 
 
-def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
+def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
     """A container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
     own = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
@@ -195,19 +189,19 @@ def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _on_machines(job: VertexJob, position: int, pool: dict[str, Any]) -> dict[str, Any]:
+def _on_machines(job: VertexJob, role: Role, pool: Pool) -> dict[str, Json]:
     """Mounts, and for those that train the reservation that machines are taken from."""
     given = job.options
-    trains = position in (Role.PRIMARY.position, Role.WORKERS.position)
+    trains = role in (Role.PRIMARY, Role.WORKERS)
     affinity = options.reservation(given.reservation) if trains else None
     return present(
-        machineSpec={**pool["machineSpec"], **present(reservationAffinity=affinity)},
+        machineSpec={**machine_spec(pool), **present(reservationAffinity=affinity)},
         nfsMounts=options.nfs_mounts(given.nfs),
         lustreMounts=options.lustre_mounts(given.lustre),
     )
 
 
-def _experiment(job: VertexJob, settings: Settings) -> dict[str, str]:
+def _experiment(job: VertexJob, settings: Settings) -> dict[str, Json]:
     """The experiment that the job is filed under; Vertex AI adds a run to it if none is named."""
     name, _, run = job.experiment.partition("/")
     contexts = f"{settings.parent}/metadataStores/default/contexts"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.backends.remote.sdk import needing
 
 if TYPE_CHECKING:
     from distrain_nb.backends.vertex.plan import VertexSpec
+    from distrain_nb.types import Value
 
 _NAME = re.compile(
     r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"
@@ -29,7 +30,7 @@ def foreign(job: object) -> VertexSpec | None:
     )
 
 
-def sdk_object(name: str) -> Any:
+def sdk_object(name: str) -> Value:
     """The `CustomJob`, or for a pipeline the `CustomTrainingJob`, of a resource name.
 
     Raises DistrainError.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 from distrain_nb.backends.remote.cloud import CloudService
+from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.remote.variables import filled
 from distrain_nb.backends.vertex import client, request
 from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, write_archive
@@ -19,13 +20,18 @@ from distrain_nb.backends.vertex.request import with_variables
 from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
+from distrain_nb.layout.formats.vertex import IMAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
+    from google.cloud.storage import Client
+
     from distrain_nb.backends.remote.delivery import Laid
-    from distrain_nb.backends.remote.service import Cursor, Entry, Observed
+    from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
     from distrain_nb.image import Listener
+    from distrain_nb.types import JsonObject
 
 CONSOLE = "https://console.cloud.google.com"
 
@@ -35,18 +41,18 @@ class VertexService(CloudService[VertexSpec]):
     """A job on Vertex AI, or on a rehearsal's stand-in."""
 
     @property
-    def output(self) -> BucketOutput:
+    def output(self) -> OutputFolder:
         """The run's folder in its bucket."""
         return BucketOutput(self._storage, self.spec.bucket, self._folder)
 
-    def create(self, request: Mapping[str, Any]) -> str:
+    def create(self, request: JsonObject) -> str:
         """Send the request and give the job's name. Raises DistrainError, Unanswered if the job
         may be there all the same."""
         return self._jobs.create(
             with_variables(request, lambda hidden: filled(hidden, self.spec.variables))
         )
 
-    def find(self, request: Mapping[str, Any]) -> str:  # noqa: ARG002 - the label names the run
+    def find(self, request: JsonObject) -> str:  # noqa: ARG002 - the label names the run
         """The run's job, empty if there is none. Raises DistrainError."""
         return self._jobs.find(self.spec.run)
 
@@ -54,7 +60,7 @@ class VertexService(CloudService[VertexSpec]):
         """How the job is doing. Raises DistrainError."""
         return self._jobs.observe(job)
 
-    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[Entry], Cursor]:
+    def log(self, job: str, cursor: Cursor, *, last: bool) -> tuple[Sequence[LogEntry], Cursor]:
         """The lines since the cursor. Raises DistrainError if Cloud Logging can't be reached."""
         number = self._jobs.custom_job(job).rpartition("/")[2]
         if not number:  # a pipeline that has not begun
@@ -83,9 +89,8 @@ class VertexService(CloudService[VertexSpec]):
             "TensorBoard": f"{folder}logs",
         }
 
-    def _staged(self, image: str) -> Mapping[str, Any]:
-        staged: Mapping[str, Any] = request.with_image(self.spec.request, image)
-        return staged
+    def _staged(self, image: str) -> JsonObject:
+        return substituted(self.spec.request, {IMAGE: image})
 
     def _write_archive(self, program: Laid, file: IO[bytes]) -> str:
         write_archive(program, self.spec.base, file)
@@ -122,11 +127,11 @@ class VertexService(CloudService[VertexSpec]):
         return kind(self.spec.project, self.spec.region, self.endpoints)
 
     @cached_property
-    def _storage(self) -> Any:
+    def _storage(self) -> Client:
         with client.plain_words("log in to Cloud Storage"):
             return client.storage_client(self.spec.project, self.endpoints)
 
     @cached_property
-    def _logging(self) -> Any:
+    def _logging(self) -> LoggingServiceV2Client:
         with client.plain_words("log in to Cloud Logging"):
             return client.logging_client(self.endpoints)

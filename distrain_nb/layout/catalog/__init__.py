@@ -8,14 +8,14 @@ from distrain_nb.layout.catalog.active import (
     overrides_file,
     short_name,
 )
-from distrain_nb.layout.catalog.lookup import Answer, Grid, query
+from distrain_nb.layout.catalog.lookup import Grid, Lookup, query
 from distrain_nb.layout.catalog.tables import TABLES, Catalog
 
 __all__ = [
     "TABLES",
-    "Answer",
     "Catalog",
     "Grid",
+    "Lookup",
     "accelerator_name",
     "current",
     "overrides_file",

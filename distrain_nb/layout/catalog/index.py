@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.layout.catalog.rows import BandwidthRule, Container, Topology
+    from distrain_nb.layout.catalog.rows import BandwidthRule, PrebuiltContainer, Topology
     from distrain_nb.layout.catalog.tables import Catalog
 
 Counts = tuple[int, ...]
@@ -101,13 +101,13 @@ def _capped(rule: BandwidthRule, vcpu: int | None, egress: float | None) -> floa
     return min(rule.cap_gbps, max(rule.floor_gbps or 0, rule.gbps_per_vcpu * vcpu))
 
 
-def prebuilt(catalog: Catalog, image: str | None) -> Container | None:
+def prebuilt(catalog: Catalog, image: str | None) -> PrebuiltContainer | None:
     """The prebuilt container behind an image URI of any multi-region and tag."""
     return _prebuilt(catalog).get(_unplaced(image)) if image else None
 
 
 @lru_cache(maxsize=8)
-def _prebuilt(catalog: Catalog) -> Mapping[str, Container]:
+def _prebuilt(catalog: Catalog) -> Mapping[str, PrebuiltContainer]:
     return {_unplaced(row.image_uri): row for row in catalog.containers.values()}
 
 

@@ -40,7 +40,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Lookup:
     """The rows of the catalog that hold every word of a query, a table a subject."""
 
     words: tuple[str, ...]
@@ -59,14 +59,14 @@ class Answer:
         return "".join(grid._repr_html_() for grid in self.grids)
 
 
-def query(*words: str) -> Answer:
+def query(*words: str) -> Lookup:
     """The rows in which every word is found, in any case; without words, what tables there are."""
     catalog = current()
     if not words:
-        return Answer((), (_contents(catalog),))
+        return Lookup((), (_contents(catalog),))
     wanted = tuple(word.lower() for word in words)
     grids = (_grid(subject, catalog, wanted) for subject in _SUBJECTS)
-    return Answer(words, tuple(grid for grid in grids if grid.rows))
+    return Lookup(words, tuple(grid for grid in grids if grid.rows))
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class Topology(NamedTuple):
     note: str
 
 
-class Container(NamedTuple):
+class PrebuiltContainer(NamedTuple):
     """A prebuilt Vertex AI training container; its URI is the one of the `us` multi-region."""
 
     framework: str
@@ -185,7 +185,7 @@ class Limit(NamedTuple):
     note: str
 
 
-class Source(NamedTuple):
+class SourceDocument(NamedTuple):
     """The document behind a source key, and its date."""
 
     key: str

@@ -36,11 +36,11 @@ TABLES: dict[str, Table] = {
     "topologies": Table(
         rows.Topology, "tpu_topologies", ("machine_type", "tpu", "topology", "accelerator_count")
     ),
-    "containers": Table(rows.Container, "vertex_prebuilt_containers", ("image_uri",)),
+    "containers": Table(rows.PrebuiltContainer, "vertex_prebuilt_containers", ("image_uri",)),
     "instances": Table(rows.Instance, "aws_training_instances", ("instance_type",)),
     "distributions": Table(rows.Distribution, "sagemaker_distributions", ("distribution",)),
     "limits": Table(rows.Limit, "limits", ("service", "name")),
-    "sources": Table(rows.Source, "sources", ("key",)),
+    "sources": Table(rows.SourceDocument, "sources", ("key",)),
 }
 
 
@@ -101,7 +101,7 @@ class Catalog:
         return self._read("topologies")
 
     @cached_property
-    def containers(self) -> Mapping[str, rows.Container]:
+    def containers(self) -> Mapping[str, rows.PrebuiltContainer]:
         return self._read("containers")
 
     @cached_property
@@ -117,7 +117,7 @@ class Catalog:
         return self._read("limits")
 
     @cached_property
-    def sources(self) -> Mapping[str, rows.Source]:
+    def sources(self) -> Mapping[str, rows.SourceDocument]:
         return self._read("sources")
 
     def _read(self, name: str) -> dict[Any, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.layout.formats.pieces import Given, Imported, present, seconds_of
 from distrain_nb.layout.formats.vertex import shared_image
@@ -11,6 +11,8 @@ from distrain_nb.layout.pool import Pool, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from distrain_nb.types import Json
 
 PREFIXES = {
     Role.PRIMARY: "master",
@@ -21,9 +23,9 @@ PREFIXES = {
 _CUSTOM = "CUSTOM"
 
 
-def training_input(layout: Layout) -> dict[str, Any]:
+def training_input(layout: Layout) -> dict[str, Json]:
     """The content of `config.yaml`, with its keys in the order of the documents."""
-    given: dict[str, Any] = {"scaleTier": layout.tier or _CUSTOM}
+    given: dict[str, Json] = {"scaleTier": layout.tier or _CUSTOM}
     for role, prefix in PREFIXES.items():
         pool = layout.pool(role)
         if pool:
@@ -34,7 +36,7 @@ def training_input(layout: Layout) -> dict[str, Any]:
     return {"trainingInput": given}
 
 
-def _pool(layout: Layout, role: Role, prefix: str, pool: Pool) -> Iterator[tuple[str, Any]]:
+def _pool(layout: Layout, role: Role, prefix: str, pool: Pool) -> Iterator[tuple[str, Json]]:
     if role is not Role.PRIMARY or pool.replicas != 1:
         yield f"{prefix}Count", pool.replicas
     if pool.machine:
@@ -44,7 +46,7 @@ def _pool(layout: Layout, role: Role, prefix: str, pool: Pool) -> Iterator[tuple
         yield f"{prefix}Config", config
 
 
-def _config(pool: Pool, image: str | None) -> dict[str, Any]:
+def _config(pool: Pool, image: str | None) -> dict[str, Json]:
     asked = pool.accelerator or pool.accelerator_count
     return present(
         acceleratorConfig=present(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.ai_platform import from_training_input
@@ -64,7 +63,7 @@ def _tidied(text: str) -> str:
     return re.sub(r",(\s*[}\]])", r"\1", text)
 
 
-def _from_mapping(value: Any, text: str) -> Imported:
+def _from_mapping(value: object, text: str) -> Imported:
     if isinstance(value, list):
         return from_specs(value)
     if isinstance(value, dict):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.layout.formats.ai_platform import training_input
-from distrain_nb.layout.formats.vertex import custom_job_spec, worker_pool_specs
+from distrain_nb.layout.formats.vertex import custom_job_spec, image_of, machine_spec
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.yamls import data_yaml
 
@@ -31,8 +31,10 @@ def custom_job_command(layout: Layout, name: str = "JOB_NAME") -> str:
     head = [f"--region={layout.region or 'LOCATION'}", f"--display-name={name}"]
     if _needs_file(layout):
         return _with_file(VERTEX, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
-    specs = [f"--worker-pool-spec={_flag(spec)}" for spec in worker_pool_specs(layout)]
-    return _lines(VERTEX, [*head, *specs], "  ")
+    specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}
+    positions = range(max(specs, default=-1) + 1)
+    flags = [f"--worker-pool-spec={specs.get(position, '')}" for position in positions]
+    return _lines(VERTEX, [*head, *flags], "  ")
 
 
 def _needs_file(layout: Layout) -> bool:
@@ -41,16 +43,14 @@ def _needs_file(layout: Layout) -> bool:
     ) or any(value is not None for value in (layout.scheduling, layout.timeout, layout.max_wait))
 
 
-def _flag(spec: dict[str, Any]) -> str:
-    if not spec:
-        return ""
-    machine, container = spec["machineSpec"], spec["containerSpec"]
+def _flag(layout: Layout, role: Role, pool: Pool) -> str:
+    machine = machine_spec(pool)
     pairs = {
         "machine-type": machine.get("machineType"),
-        "replica-count": spec["replicaCount"],
+        "replica-count": pool.replicas,
         "accelerator-type": machine.get("acceleratorType"),
         "accelerator-count": machine.get("acceleratorCount"),
-        "container-image-uri": container["imageUri"],
+        "container-image-uri": image_of(layout, role, pool),
     }
     return ",".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
 

@@ -6,7 +6,7 @@ import bisect
 import re
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.types import Json
 
 _HEREDOC = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[ \t]*$""")
 _FIELDS = ("count", "machine-type", "image-uri", "accelerator")
@@ -137,20 +138,21 @@ def _near_image(layout: Layout) -> Layout:
     return replace(layout, reducers=pool)
 
 
-def _spec(text: str) -> dict[str, Any]:
-    spec: dict[str, Any] = {}
+def _spec(text: str) -> dict[str, Json]:
+    spec: dict[str, Json] = {}
+    parts: dict[str, dict[str, Json]] = {}
     for pair in filter(None, text.split(",")):
         key, _, value = pair.partition("=")
         if key == "replica-count":
             spec["replicaCount"] = whole(value, key)
         elif key in _SPEC:
             part, name = _SPEC[key]
-            spec.setdefault(part, {})[name] = value
+            parts.setdefault(part, {})[name] = value
         else:
             spec[key] = value
-    if "acceleratorType" in spec.get("machineSpec", {}):
-        spec["machineSpec"].setdefault("acceleratorCount", "1")
-    return spec
+    if "acceleratorType" in parts.get("machineSpec", {}):
+        parts["machineSpec"].setdefault("acceleratorCount", "1")
+    return {**spec, **parts}
 
 
 def _from_training(words: Sequence[str], config: object) -> Imported:

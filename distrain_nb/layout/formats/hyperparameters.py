@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from distrain_nb.layout.formats.pieces import Given
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.types import Json
 
 _DATA_PARALLEL = "sagemaker_distributed_dataparallel"
 _ENABLED = {
@@ -37,26 +38,19 @@ _INSTANCE_TYPE = "sagemaker_instance_type"
 _WITHOUT_INSTANCE_TYPE = {"parameter_server", "multi_worker_mirrored_strategy", "mpi"}
 
 
-def flat(argument: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The distributions of an estimator's argument by full name, `smdistributed.dataparallel`."""
-    for name, options in argument.items():
-        if name == "smdistributed" and isinstance(options, dict):
-            yield from ((f"{name}.{inner}", value) for inner, value in options.items())
-        else:
-            yield name, options
-
-
-def hyperparameters(argument: Mapping[str, Any], machine: str | None) -> dict[str, Any]:
-    """Those of an estimator's `distribution` argument on an instance type, yet to be encoded."""
-    given = dict(flat(argument))
-    found: dict[str, Any] = {}
-    for name, options in given.items():
+def hyperparameters(
+    distributions: Mapping[str, Mapping[str, Json]], machine: str | None
+) -> dict[str, Json]:
+    """Those of distributions, by full name with their options, on an instance type; yet to be
+    encoded."""
+    found: dict[str, Json] = {}
+    for name, options in distributions.items():
         found |= _ENABLED.get(name, {})
         if "processes_per_host" in options:
             found[_MPI_RANKS] = options["processes_per_host"]
         if name in _MPI_OPTIONS:
             found[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
-    if given.keys() - _WITHOUT_INSTANCE_TYPE:
+    if distributions.keys() - _WITHOUT_INSTANCE_TYPE:
         found[_INSTANCE_TYPE] = machine or ""
     return found
 
@@ -89,8 +83,9 @@ def read(layout: Layout, given: Given) -> Layout:
     return layout
 
 
-def _decoded(given: Given, key: str) -> Any:
+def _decoded(given: Given, key: str) -> Json:
     try:
-        return json.loads(str(given.values[key]))
+        value: Json = json.loads(str(given.values[key]))
     except (ValueError, RecursionError):
         raise OptionError(f"{given.at(key)} is not JSON, as AWS's containers read it") from None
+    return value

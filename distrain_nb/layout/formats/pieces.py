@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.types import Json
 
 _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|[A-Z][A-Z0-9_]*")
 
@@ -27,7 +28,7 @@ class Imported:
 class Given:
     """A mapping that is taken apart key by key, so that what nobody took can be listed."""
 
-    values: dict[str, Any]
+    values: dict[str, object]
     path: str = ""
 
     @classmethod
@@ -106,6 +107,6 @@ def seconds_of(value: str | None, path: str) -> int | None:
     return None if value is None else whole(value.removesuffix("s"), path)
 
 
-def present(**values: object) -> dict[str, Any]:
+def present(**values: Json) -> dict[str, Json]:
     """The values that are there."""
     return {key: value for key, value in values.items() if value not in (None, {}, [])}

@@ -6,17 +6,18 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats.hyperparameters import flat
 from distrain_nb.layout.formats.pieces import Given, Imported, present, unchosen
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.layout import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.types import Json
 
 _FRAMEWORKS = {name: framework for framework, name in CLASSES.items()}
 _OLD_NAMES = {
@@ -44,7 +45,7 @@ class _Made:
     """What a class of the SDK is given by name."""
 
     name: str
-    values: dict[str, Any]
+    values: dict[str, object]
 
 
 class _Unread:
@@ -68,7 +69,7 @@ def from_python(text: str) -> Imported:
 
 
 def _read(tree: ast.Module) -> Imported:
-    names: dict[str, Any] = {}
+    names: dict[str, object] = {}
     sizes: dict[str, int] = {}
     for statement in tree.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -107,11 +108,11 @@ def _called(node: ast.Call) -> str:
     return ast.unparse(node.func).rpartition(".")[2]
 
 
-def _arguments(call: ast.Call, names: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _arguments(call: ast.Call, names: dict[str, object]) -> tuple[dict[str, object], list[str]]:
     """The arguments by name, and those that can't be read or have none."""
     left = [ast.unparse(argument) for argument in call.args]
     left += [f"**{ast.unparse(k.value)}" for k in call.keywords if k.arg is None]
-    given = {}
+    given: dict[str, object] = {}
     for keyword in call.keywords:
         if keyword.arg is not None:
             name = _OLD_NAMES.get(keyword.arg, keyword.arg)
@@ -121,17 +122,20 @@ def _arguments(call: ast.Call, names: dict[str, Any]) -> tuple[dict[str, Any], l
     return given, left
 
 
-def _known(value: Any, path: str) -> tuple[Any, list[str]]:
+def _known(value: object, path: str) -> tuple[object, list[str]]:
     """A value without what can't be read, and the paths of that."""
     if isinstance(value, _Unread):
         return None, [path]
     if isinstance(value, _Made):
-        values, left = _known(value.values, path)
+        values, left = _known_values(value.values, path)
         return _Made(value.name, values), left
-    if not isinstance(value, dict):
-        return value, []
-    known, left = {}, []
-    for key, inner in value.items():
+    return _known_values(value, path) if isinstance(value, dict) else (value, [])
+
+
+def _known_values(values: Mapping[str, object], path: str) -> tuple[dict[str, object], list[str]]:
+    known: dict[str, object] = {}
+    left: list[str] = []
+    for key, inner in values.items():
         clean, unread = _known(inner, f"{path}.{key}")
         left += unread
         if not isinstance(inner, _Unread):
@@ -139,7 +143,7 @@ def _known(value: Any, path: str) -> tuple[Any, list[str]]:
     return known, left
 
 
-def _value(node: ast.expr, names: dict[str, Any]) -> Any:
+def _value(node: ast.expr, names: dict[str, object]) -> object:
     """A literal's value, with names looked up; a name in capitals that stands for nothing is to be
     filled in."""
     if isinstance(node, ast.Name):
@@ -160,7 +164,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         group = {name: _value(each, names) for name, each in given.items()}
         if set(group) != set(InstanceGroup._fields):
             raise OptionError(f"an InstanceGroup has {', '.join(InstanceGroup._fields)}")
-        return InstanceGroup(**group)
+        return InstanceGroup._make(group[name] for name in InstanceGroup._fields)
     if isinstance(node, ast.Call) and _called(node)[:1].isupper() and not node.args:
         return _Made(_called(node), {k.arg or "**": _value(k.value, names) for k in node.keywords})
     try:
@@ -169,7 +173,7 @@ def _value(node: ast.expr, names: dict[str, Any]) -> Any:
         return _Unread()
 
 
-def _from_estimator(name: str, values: dict[str, Any]) -> Imported:
+def _from_estimator(name: str, values: dict[str, object]) -> Imported:
     given = Given(values)
     framework, number = _FRAMEWORKS.get(name), given.text("framework_version")
     disk, spot = given.number("volume_size"), given.values.pop("use_spot_instances", None)
@@ -198,14 +202,16 @@ def _machines(given: Given) -> Given:
         raise OptionError(
             f"invalid instance_groups {shown(listed)}: expected a list of InstanceGroup(…)"
         )
-    single = present(
-        InstanceType=given.values.pop("instance_type", None),
-        InstanceCount=given.values.pop("instance_count", None),
+    return Given(
+        {
+            "InstanceType": given.values.pop("instance_type", None),
+            "InstanceCount": given.values.pop("instance_count", None),
+            "InstanceGroups": [_as_request(each) for each in listed],
+        }
     )
-    return Given({**single, "InstanceGroups": [_as_request(each) for each in listed]})
 
 
-def _as_request(group: InstanceGroup) -> dict[str, Any]:
+def _as_request(group: InstanceGroup) -> dict[str, Json]:
     return present(InstanceType=group.instance_type, InstanceCount=group.instance_count)
 
 
@@ -213,7 +219,7 @@ def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]
     """The layout with the launcher, distribution and MPI options of a `distribution` argument."""
     argument = given.below("distribution")
     left: list[str] = []
-    for name, values in flat(argument.values):
+    for name, values in _flat(argument.values):
         options = Given.of(values or {}, argument.at(name))
         row = current().distributions.get(name)
         launcher = row.launcher if row else ""
@@ -233,7 +239,16 @@ def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]
     return layout, tuple(left)
 
 
-def _from_trainer(values: dict[str, Any]) -> Imported:
+def _flat(argument: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """The distributions of an estimator's argument by full name, `smdistributed.dataparallel`."""
+    for name, options in argument.items():
+        if name == "smdistributed" and isinstance(options, dict):
+            yield from ((f"{name}.{inner}", value) for inner, value in options.items())
+        else:
+            yield name, options
+
+
+def _from_trainer(values: dict[str, object]) -> Imported:
     given = Given(values)
     compute, stop = _part(given, "compute"), _part(given, "stopping_condition")
     checkpoint = _part(given, "checkpoint_config")
@@ -268,7 +283,8 @@ def _launched(layout: Layout, given: Given) -> tuple[Layout, Iterator[str]]:
         return layout, iter(())
     options = _part(given, "distributed")
     more = options.values.pop("mpi_additional_options", None) or []
-    said = options.word("mpi_options") or " ".join(map(str, more))
+    listed = more if isinstance(more, list | tuple) else [more]
+    said = options.word("mpi_options") or " ".join(map(str, listed))
     layout = replace(
         layout,
         launcher=_LAUNCHERS[how.name],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
@@ -13,6 +13,9 @@ from distrain_nb.layout.formats.pieces import Given, Imported, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.rules.sagemaker_distributions import distribution_of
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
 
 CLASSES = {
     "tensorflow": "TensorFlow",
@@ -53,7 +56,7 @@ def groups(layout: Layout) -> tuple[tuple[str, Pool], ...]:
     return (("primary", primary), ("workers", workers))
 
 
-def estimator_arguments(layout: Layout) -> dict[str, Any]:
+def estimator_arguments(layout: Layout) -> dict[str, Json]:
     """The layout as arguments of an estimator of the SageMaker Python SDK, version 2.
 
     AWS's containers launch ranks in one instance group only, so there is no `distribution` where
@@ -84,21 +87,28 @@ def _versioned(layout: Layout) -> bool:
     return layout.framework_name in CLASSES and layout.framework_name != "huggingface"
 
 
-def distribution_argument(layout: Layout) -> dict[str, Any]:
-    """The `distribution` argument; empty if the launcher is auto or python."""
+def distributions(layout: Layout) -> dict[str, dict[str, Json]]:
+    """The layout's distributions by full name, such as `smdistributed.dataparallel`, each with its
+    options; none if the launcher is auto or python."""
     row = distribution_of(layout, current())
     if row is None:
         return {}
-    options: dict[str, Any] = {"enabled": True}
+    options: dict[str, Json] = {"enabled": True}
     if "processes_per_host" in row.options and layout.ranks_per_replica:
         options["processes_per_host"] = layout.ranks_per_replica
     if "custom_mpi_options" in row.options and layout.mpi_options:
         options["custom_mpi_options"] = layout.mpi_options
-    outer, _, inner = row.distribution.partition(".")
-    named = {outer: {inner: options}} if inner else {outer: options}
-    if row.distribution == _SMP:
-        return {**named, **distribution_argument(replace(layout, distribution=None))}
-    return named
+    more = distributions(replace(layout, distribution=None)) if row.distribution == _SMP else {}
+    return {row.distribution: options, **more}
+
+
+def distribution_argument(layout: Layout) -> dict[str, Json]:
+    """The `distribution` argument; empty if the launcher is auto or python."""
+    argument: dict[str, Json] = {}
+    for name, options in distributions(layout).items():
+        outer, _, inner = name.partition(".")
+        argument[outer] = {inner: options} if inner else options
+    return argument
 
 
 def estimator_text(layout: Layout) -> str:
@@ -108,16 +118,10 @@ def estimator_text(layout: Layout) -> str:
     return f"{name}(\n{''.join(lines)})\n"
 
 
-def training_job(layout: Layout) -> dict[str, Any]:
+def training_job(layout: Layout) -> dict[str, Json]:
     """What the layout says of a `CreateTrainingJob` request."""
     pool, apart = hosts(layout), groups(layout)
-    machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
-    if apart:
-        machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
-    checkpoint = {"S3Uri": layout.checkpoint} if layout.checkpoint else {}
-    encoded = hyperparameters.hyperparameters(
-        {} if apart else distribution_argument(layout), pool.machine
-    )
+    encoded = hyperparameters.hyperparameters({} if apart else distributions(layout), pool.machine)
     return present(
         TrainingJobName="TRAINING_JOB_NAME",
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
@@ -127,16 +131,28 @@ def training_job(layout: Layout) -> dict[str, Any]:
         },
         RoleArn=_ROLE,
         OutputDataConfig={"S3OutputPath": "S3_OUTPUT_PATH"},
-        ResourceConfig={**machines, **present(VolumeSizeInGB=pool.disk_gb)},
-        StoppingCondition=present(
-            MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait
-        ),
+        ResourceConfig=resources(layout),
+        StoppingCondition=times(layout),
         EnableManagedSpotTraining=layout.spot or None,
-        CheckpointConfig=checkpoint,
+        CheckpointConfig=present(S3Uri=layout.checkpoint or None),
     )
 
 
-def _group(name: str, pool: Pool) -> dict[str, Any]:
+def resources(layout: Layout) -> dict[str, Json]:
+    """The instances and their volumes, as a `ResourceConfig`."""
+    pool, apart = hosts(layout), groups(layout)
+    machines = present(InstanceType=pool.machine, InstanceCount=pool.replicas)
+    if apart:
+        machines = {"InstanceGroups": [_group(name, each) for name, each in apart]}
+    return {**machines, **present(VolumeSizeInGB=pool.disk_gb)}
+
+
+def times(layout: Layout) -> dict[str, Json]:
+    """What was chosen of how long the job may take, as a `StoppingCondition`."""
+    return present(MaxRuntimeInSeconds=layout.timeout, MaxWaitTimeInSeconds=layout.max_wait)
+
+
+def _group(name: str, pool: Pool) -> dict[str, Json]:
     return present(InstanceGroupName=name, InstanceType=pool.machine, InstanceCount=pool.replicas)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
@@ -13,7 +13,7 @@ from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.sizing import reduction_image
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from distrain_nb.types import Json
 
 IMAGE = "CUSTOM_CONTAINER_IMAGE_URI"
 
@@ -21,31 +21,39 @@ _POSITIONS = 4
 _REDUCTION = "reductionserver"
 
 
-def custom_job_spec(layout: Layout, container: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The layout as a `CustomJobSpec` in JSON: `workerPoolSpecs`, and `scheduling` if chosen.
+def custom_job_spec(layout: Layout) -> dict[str, Json]:
+    """The layout as a `CustomJobSpec` in JSON: `workerPoolSpecs`, and `scheduling` if chosen."""
+    pools = worker_pool_specs(layout)
+    return {"workerPoolSpecs": pools, **present(scheduling=scheduling(layout))}
 
-    `container` (command, args, env) is what every pool but the Reduction Server's runs.
-    """
-    scheduling = present(
+
+def worker_pool_specs(layout: Layout) -> list[dict[str, Json]]:
+    """The pools by position; an unused position before a used one is an empty pool."""
+    specs: list[dict[str, Json]] = []
+    for role, pool in layout.pools():
+        specs += [{} for _ in range(role.position - len(specs))]
+        specs[role.position : role.position + 1] = [_spec(layout, role, pool)]
+    return specs
+
+
+def scheduling(layout: Layout) -> dict[str, Json]:
+    """What was chosen of how machines are obtained."""
+    return present(
         strategy=layout.scheduling,
         timeout=_duration(layout.timeout),
         maxWaitDuration=_duration(layout.max_wait),
     )
-    return {
-        "workerPoolSpecs": worker_pool_specs(layout, container),
-        **present(scheduling=scheduling),
-    }
 
 
-def worker_pool_specs(
-    layout: Layout, container: Mapping[str, Any] | None = None
-) -> list[dict[str, Any]]:
-    """The pools by position; an unused position before a used one is an empty pool."""
-    specs: list[dict[str, Any]] = []
-    for role, pool in layout.pools():
-        specs += [{} for _ in range(role.position - len(specs))]
-        specs[role.position : role.position + 1] = [_spec(layout, role, pool, container or {})]
-    return specs
+def machine_spec(pool: Pool) -> dict[str, Json]:
+    """The machines of a pool, as a `MachineSpec`."""
+    asked = pool.accelerator or pool.accelerator_count
+    return present(
+        machineType=pool.machine,
+        acceleratorType=pool.accelerator,
+        acceleratorCount=pool.accelerator_count if asked else None,
+        tpuTopology=pool.topology,
+    )
 
 
 def image_of(layout: Layout, role: Role, pool: Pool) -> str:
@@ -57,20 +65,12 @@ def image_of(layout: Layout, role: Role, pool: Pool) -> str:
     return layout.image or IMAGE
 
 
-def _spec(layout: Layout, role: Role, pool: Pool, container: Mapping[str, Any]) -> dict[str, Any]:
-    asked = pool.accelerator or pool.accelerator_count
-    machine = present(
-        machineType=pool.machine,
-        acceleratorType=pool.accelerator,
-        acceleratorCount=pool.accelerator_count if asked else None,
-        tpuTopology=pool.topology,
-    )
-    runs = {} if role is Role.REDUCERS else container
+def _spec(layout: Layout, role: Role, pool: Pool) -> dict[str, Json]:
     return {
-        "machineSpec": machine,
+        "machineSpec": machine_spec(pool),
         "replicaCount": pool.replicas,
         **present(diskSpec=present(bootDiskType=pool.disk_type, bootDiskSizeGb=pool.disk_gb)),
-        "containerSpec": {"imageUri": image_of(layout, role, pool), **runs},
+        "containerSpec": {"imageUri": image_of(layout, role, pool)},
     }
 
 
@@ -90,12 +90,12 @@ def from_specs(spec: object) -> Imported:
     pools = given.values.pop("workerPoolSpecs", None)
     if not isinstance(pools, list) or len(pools) > _POSITIONS:
         raise OptionError(f"invalid workerPoolSpecs: expected a list of up to {_POSITIONS} pools")
-    scheduling = given.below("scheduling")
+    times = given.below("scheduling")
     layout = Layout(
         "vertex",
-        scheduling=scheduling.word("strategy"),
-        timeout=seconds_of(scheduling.text("timeout"), scheduling.at("timeout")),
-        max_wait=seconds_of(scheduling.text("maxWaitDuration"), scheduling.at("maxWaitDuration")),
+        scheduling=times.word("strategy"),
+        timeout=seconds_of(times.text("timeout"), times.at("timeout")),
+        max_wait=seconds_of(times.text("maxWaitDuration"), times.at("maxWaitDuration")),
     )
     left = [path for path in outer if path != "jobSpec"]
     found: dict[str, Pool] = {}
@@ -106,7 +106,7 @@ def from_specs(spec: object) -> Imported:
             found[_role(number, pool).value] = pool
             left += lost
     layout = shared_image(layout.edited(found))
-    return Imported("Vertex AI job", layout, (*left, *given.done(scheduling)))
+    return Imported("Vertex AI job", layout, (*left, *given.done(times)))
 
 
 def _pool(part: Given) -> tuple[Pool, tuple[str, ...]]:
@@ -136,7 +136,7 @@ def shared_image(layout: Layout) -> Layout:
     """The layout with an image that all its pools share as its own, and no needless images."""
     images = {pool.image for role, pool in layout.pools() if role is not Role.REDUCERS}
     image = images.pop() if len(images) == 1 else None
-    changes: dict[str, Any] = {"image": image} if image else {}
+    changes: dict[str, object] = {"image": image} if image else {}
     for role, pool in layout.pools():
         needless = image if role is not Role.REDUCERS else _nearest(layout)
         if pool.image == needless:

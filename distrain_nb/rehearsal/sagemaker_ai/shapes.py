@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.model import MapShape, StructureShape
 
-from distrain_nb.backends.sagemaker.model import Part, Step, failed, parts, request_shape
+from distrain_nb.backends.sagemaker.model import Part, PathStep, failed, parts, request_shape
 from distrain_nb.rehearsal.errors import ApiError
 from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid
 
@@ -60,7 +60,7 @@ def _violations(part: Part) -> Iterator[str]:
     if isinstance(shape, StructureShape):
         for name in shape.required_members:
             if value.get(name) is None:
-                yield _said((*path, Step("member", name)), "null", "Member must not be null")
+                yield _said((*path, PathStep("member", name)), "null", "Member must not be null")
     elif isinstance(shape, MapShape):
         inner = (("keys", shape.key, value), ("value", shape.value, value.values()))
         for what, member, found in inner:
@@ -70,15 +70,15 @@ def _violations(part: Part) -> Iterator[str]:
                 yield _said(path, f"'{value}'", needed)
 
 
-def _said(path: Iterable[Step], value: str, needed: str) -> str:
+def _said(path: Iterable[PathStep], value: str, needed: str) -> str:
     return f"Value {value} at '{_written(path)}' failed to satisfy constraint: {needed}"
 
 
-def _written(path: Iterable[Step]) -> str:
+def _written(path: Iterable[PathStep]) -> str:
     """`inputDataConfig.1.member.channelName`: lists count from 1."""
     steps = (
-        f"{step.name + 1}.member" if step.kind == "item" else step.name[:1].lower() + step.name[1:]
-        for step in path
+        f"{name + 1}.member" if isinstance(name, int) else name[:1].lower() + name[1:]
+        for _, name in path
     )
     return ".".join(steps)
 

@@ -7,13 +7,13 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 import numpy as np
 
 from distrain_nb.run.log.column import Column
 from distrain_nb.run.log.reader import Line, line_of, pieces
-from distrain_nb.run.log.scan import WRITERS, Records, scan, writer
+from distrain_nb.run.log.scan import WRITERS, LogRecords, scan, writer
 from distrain_nb.worker.files.folder import LOG_FILE
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class LogIndex:
                 self._forget()
             return len(self._offsets)
 
-    def rows(self, only: Filter) -> NDArray[Any]:
+    def rows(self, only: Filter) -> NDArray[np.uint32]:
         """The numbers of the lines that pass, in order."""
         with self._lock:
             if only == Filter():
@@ -95,7 +95,7 @@ class LogIndex:
         """How many bytes of the file have been taken in."""
         return self._end
 
-    def lines(self, numbers: Sequence[int] | NDArray[Any]) -> list[Numbered]:
+    def lines(self, numbers: Sequence[int] | NDArray[np.uint32]) -> list[Numbered]:
         """The lines of these numbers."""
         offsets = self.offsets
         with self.open() as log:
@@ -122,7 +122,7 @@ class LogIndex:
         self._offsets = Column(np.int64)
         self._writers = Column(np.uint16)
         self._moving: dict[int, int] = {}
-        self._rows: OrderedDict[Filter, tuple[int, Column]] = OrderedDict()
+        self._rows: OrderedDict[Filter, tuple[int, Column[np.uint32]]] = OrderedDict()
         self._end = 0
         self._last = b""  # what stands before `_end`
         self._file = 0
@@ -143,7 +143,7 @@ class LogIndex:
         size = len(self._last)
         return os.pread(log.fileno(), size, self._end - size) == self._last
 
-    def _add(self, begin: int, records: Records) -> None:
+    def _add(self, begin: int, records: LogRecords) -> None:
         offsets = records.offsets + begin
         last = np.full(WRITERS, -1)
         last[records.writers] = np.arange(len(offsets))  # of several to one place the last stays

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Records:
+class LogRecords:
     """The records of a piece of a log; what is no record is left out.
 
     `offsets`: where each begins in the piece; `writers`: `writer(process, stream)` of each;
@@ -36,7 +35,7 @@ def writer(process: int, stream: str) -> int:
     return 2 * process + (stream == "e")
 
 
-def scan(piece: bytes) -> Records:
+def scan(piece: bytes) -> LogRecords:
     """Find the records of a piece of a log that ends with a line's end."""
     data = np.frombuffer(piece, np.uint8)
     ends = np.flatnonzero(data == _NEWLINE)
@@ -48,7 +47,7 @@ def scan(piece: bytes) -> Records:
     sound &= (third < ends) & (third == second + 2) & (first > starts)
     sound &= (small == _STDOUT) | (small == _STDERR)
     writers = (2 * process + (small == _STDERR))[sound].astype(np.uint16)
-    return Records(starts[sound], writers, (kind != small)[sound])
+    return LogRecords(starts[sound], writers, (kind != small)[sound])
 
 
 def texts(piece: bytes) -> tuple[Numbers, Numbers]:
@@ -66,7 +65,9 @@ def _tabs(data: NDArray[np.uint8], starts: Numbers) -> tuple[Numbers, Numbers, N
     return tabs[at], tabs[at + 1], tabs[at + 2]
 
 
-def _numbers(data: NDArray[np.uint8], begin: Numbers, end: Numbers) -> tuple[Numbers, Any]:
+def _numbers(
+    data: NDArray[np.uint8], begin: Numbers, end: Numbers
+) -> tuple[Numbers, NDArray[np.bool_]]:
     """The decimal numbers that stand there, and which of them are numbers of processes."""
     length = end - begin
     sound = (length > 0) & (length <= _DIGITS)

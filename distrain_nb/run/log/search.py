@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Found:
+class Matches:
     """Rows that match, in order, and the last row that was searched; `done`: none is left."""
 
     rows: list[int]
@@ -62,7 +62,7 @@ class Found:
     done: bool
 
 
-def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) -> Found:
+def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) -> Matches:
     """The matching rows behind the row `after`: as far as one stretch goes, `limit` at most.
 
     `total` counts those that were seen. Raises OptionError for an expression that can't be read,
@@ -77,7 +77,7 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
     if after + 1 >= len(rows):
         if after < 0 and isinstance(pattern, _Expression):
             _tried(log.path, 0, 0, pattern)  # nothing to find, but whether it can be read
-        return Found([], after, 0, True)
+        return Matches([], after, 0, True)
     begin, end = _stretch(log, rows, after + 1)
     matching: list[int] = []
     reached = begin
@@ -85,9 +85,9 @@ def search(log: LogIndex, only: Filter, wanted: Wanted, after: int, limit: int) 
         reached = stop
         matching += _rows(log, rows, offsets).tolist()
         if len(matching) > limit:
-            return Found(matching[:limit], matching[limit - 1], len(matching), False)
+            return Matches(matching[:limit], matching[limit - 1], len(matching), False)
     searched = int(np.searchsorted(log.offsets[rows], reached)) - 1
-    return Found(matching, searched, len(matching), searched + 1 == len(rows))
+    return Matches(matching, searched, len(matching), searched + 1 == len(rows))
 
 
 def first_error(log: LogIndex, only: Filter) -> int | None:
@@ -119,7 +119,7 @@ def _pattern(wanted: Wanted) -> re.Pattern[bytes] | _Expression:
     return _Expression(text, 0 if wanted.case else int(re.IGNORECASE))
 
 
-def _stretch(log: LogIndex, rows: NDArray[Any], first: int) -> tuple[int, int]:
+def _stretch(log: LogIndex, rows: NDArray[np.uint32], first: int) -> tuple[int, int]:
     """The bytes from a row's record on, up to the end of a record."""
     offsets = log.offsets
     begin = int(offsets[rows[first]])
@@ -178,7 +178,7 @@ def _tried(path: Path, begin: int, end: int, wanted: _Expression) -> tuple[int, 
     return int(answer[0]), answer[1:]
 
 
-def _rows(log: LogIndex, rows: NDArray[Any], offsets: Offsets) -> Offsets:
+def _rows(log: LogIndex, rows: NDArray[np.uint32], offsets: Offsets) -> Offsets:
     """The rows whose records begin at these offsets; other records are left out."""
     there = log.offsets[rows]
     at = np.searchsorted(there, offsets)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from distrain_nb.types import Json, JsonObject
 
 
 def or_none(value: float) -> float | None:
@@ -27,17 +29,19 @@ def in_words(value: float) -> float | str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def without_nan(value: Any) -> Any:
-    """A value of dicts, lists and tuples with None for every number that is not finite."""
+def without_nan(values: JsonObject) -> dict[str, Json]:
+    """The values with None for every number that is not finite, however deep it stands."""
+    return {name: _finite(value) for name, value in values.items()}
+
+
+def _finite(value: Json) -> Json:
     if isinstance(value, float):
         return or_none(value)
     if isinstance(value, dict):
-        return {name: without_nan(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [without_nan(each) for each in value]
-    return value
+        return without_nan(value)
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def to_json(value: Any) -> str:
+def to_json(value: object) -> str:
     """What a page reads. Raises ValueError for a number that is not finite."""
     return json.dumps(value, allow_nan=False)

@@ -28,7 +28,7 @@ Numbers = NDArray[np.int64]
 
 
 @dataclass
-class Records:
+class RecordPlaces:
     """Where the data of each whole record begins, how long it is, and the rest as in Stretch."""
 
     starts: list[Numbers] = field(default_factory=list)
@@ -47,9 +47,9 @@ class Records:
         self.end = end
 
 
-def find_records(buffer: bytes) -> Records:
+def find_records(buffer: bytes) -> RecordPlaces:
     """The whole records at the start of `buffer`: many at once where they are short."""
-    found = Records()
+    found = RecordPlaces()
     chains = _Chains(buffer, 0)
     end = len(buffer)
     while (at := found.end) + HEAD + FOOT <= end:
@@ -110,9 +110,9 @@ def _short_headers(buffer: bytes, begin: int, end: int) -> tuple[Numbers, Number
     return heads[right], lengths[right].astype(np.int64)
 
 
-def _numbers_at(buffer: bytes, places: Numbers, kind: str) -> NDArray[np.unsignedinteger]:
+def _numbers_at(buffer: bytes, places: Numbers, kind: str) -> NDArray[np.uint16 | np.uint32]:
     count = len(buffer) - np.dtype(kind).itemsize + 1
-    everywhere: NDArray[np.unsignedinteger] = np.ndarray((count,), kind, buffer, strides=(1,))
+    everywhere: NDArray[np.uint16 | np.uint32] = np.ndarray((count,), kind, buffer, strides=(1,))
     return everywhere[places]
 
 

@@ -16,7 +16,7 @@ from distrain_nb.worker.metrics.crc32c import masked
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distrain_nb.run.metrics.records import Found, Stretch
+    from distrain_nb.run.metrics.records import NonScalar, Stretch
 
 MOST_PIECES = 1_000
 MOST_KEYS = 1_000
@@ -36,7 +36,7 @@ class Corrupt(ValueError):
 
 
 @dataclass(frozen=True)
-class Piece:
+class SummaryValue:
     """One value: its message is `begin` .. `end` of the record whose data is at `at`."""
 
     step: int
@@ -64,7 +64,7 @@ class NonScalars:
     """
 
     def __init__(self) -> None:
-        self.rows: dict[Label, list[Piece]] = {}
+        self.rows: dict[Label, list[SummaryValue]] = {}
         self.written: dict[Label, int] = {}
         self.seen = 0
         self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
@@ -80,7 +80,7 @@ class NonScalars:
         for _, step in restarts:
             self._take_back(series, step)
 
-    def _put(self, series: str, path: Path, base: int, found: Found) -> None:
+    def _put(self, series: str, path: Path, base: int, found: NonScalar) -> None:
         # TensorFlow's readers need the kind of a tensor only with the first of its tag.
         self.seen += 1
         kind = found.kind
@@ -94,7 +94,9 @@ class NonScalars:
         row = self.rows.setdefault(label, [])
         at = base + found.at
         row.append(
-            Piece(found.step, found.wall_time, path, at, found.length, found.begin, found.end)
+            SummaryValue(
+                found.step, found.wall_time, path, at, found.length, found.begin, found.end
+            )
         )
         self.written[label] = self.written.get(label, 0) + 1
         if len(row) >= 2 * MOST_PIECES:

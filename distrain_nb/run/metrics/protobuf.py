@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# From a byte up to another.
+Span: TypeAlias = "slice[int, int, int]"
 
 VARINT = "varint"
 _FIXED64, _BYTES, _FIXED32 = 1, 2, 5
@@ -57,8 +60,8 @@ class Slot:
     `kind` is a NumPy type string, or VARINT.
     """
 
-    tag: slice
-    value: slice
+    tag: Span
+    value: Span
     kind: str
 
 
@@ -70,17 +73,17 @@ class Item:
     one of which only an earlier event may say what it is.
     """
 
-    tag: slice
+    tag: Span
     kind: str
-    whole: slice
+    whole: Span
 
 
 @dataclass(frozen=True)
 class EventLayout:
     """Where things stand in one event. Absent fields are None, and mean 0."""
 
-    wall_time: slice | None
-    step: slice | None
+    wall_time: Span | None
+    step: Span | None
     slots: tuple[Slot, ...]
     restarts: bool = False
     items: tuple[Item, ...] = ()
@@ -134,7 +137,7 @@ def fields(data: bytes, start: int, end: int) -> Iterator[Field]:
         at = stop
 
 
-def varint(data: bytes, where: slice) -> int:
+def varint(data: bytes, where: Span) -> int:
     """The signed 64-bit number that stands there."""
     number = _varint(data, where.start, where.stop)[0] & 0xFFFFFFFFFFFFFFFF
     return number - (1 << 64) if number >> 63 else number
@@ -215,10 +218,10 @@ def plugin_data(data: bytes, start: int, end: int) -> tuple[bytes, bytes]:
     return name, content
 
 
-def _tensor(data: bytes, start: int, end: int) -> tuple[slice, str] | None:
+def _tensor(data: bytes, start: int, end: int) -> tuple[Span, str] | None:
     """Where the only number of a tensor stands; None where there are more, or none."""
     kind = 0
-    stored: tuple[int, int, slice] | None = None
+    stored: tuple[int, int, Span] | None = None
     for number, wire, at, stop in fields(data, start, end):
         if number == _TENSOR_DTYPE and wire == 0:
             kind = varint(data, slice(at, stop))
@@ -238,7 +241,7 @@ def _elements(data: bytes, start: int, end: int) -> int:
     return count
 
 
-def _stored_number(kind: int, stored: tuple[int, int, slice]) -> tuple[slice, str] | None:
+def _stored_number(kind: int, stored: tuple[int, int, Span]) -> tuple[Span, str] | None:
     number, _, where = stored
     form = _TENSOR_TYPES.get(kind) if number == _TENSOR_CONTENT else _TENSOR_VALUES[number]
     size = where.stop - where.start

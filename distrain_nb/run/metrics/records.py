@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from google_crc32c import value as crc32c
@@ -28,6 +28,7 @@ from distrain_nb.worker.metrics.crc32c import masked
 
 POINT = np.dtype([("step", "<i8"), ("wall_time", "<f8"), ("value", "<f8")])
 Points = NDArray[np.void]
+Kinds: TypeAlias = NDArray[np.uint8 | np.uint16 | np.uint32 | np.uint64 | np.int64]
 Rows = NDArray[np.uint8]
 
 _WORTH_IT = 16
@@ -36,7 +37,7 @@ _LONGEST_IN_BULK = 1024
 
 
 @dataclass(frozen=True)
-class Found:
+class NonScalar:
     """Something that is no scalar: `at` is where its record's data begins, `length` how long it is.
 
     `begin` .. `end` is its own message within the record; see `protobuf.Item` for `kind`.
@@ -69,7 +70,7 @@ class Stretch:
     corrupt: int = 0
     points: dict[str, Points] = field(default_factory=dict)
     restarts: list[tuple[int, int]] = field(default_factory=list)
-    found: list[tuple[int, Found]] = field(default_factory=list)
+    found: list[tuple[int, NonScalar]] = field(default_factory=list)
 
 
 def read_stretch(buffer: bytes) -> Stretch:
@@ -107,7 +108,7 @@ class _Parser:
         self._singles: dict[str, list[tuple[int, tuple[int, float, float]]]] = {}
         self.pieces: dict[str, list[Piece]] = {}
         self.restarts: list[tuple[int, int]] = []
-        self.found: list[tuple[int, Found]] = []
+        self.found: list[tuple[int, NonScalar]] = []
         self.corrupt = 0
 
     def parse(self) -> None:
@@ -150,7 +151,7 @@ class _Parser:
         """The data of records of one length, each followed by its stored checksum."""
         size = int(self._lengths[group[0]]) + FOOT
         places = len(self._buffer) - size + 1
-        windows: NDArray[Any] = np.ndarray((places,), f"V{size}", self._buffer, strides=(1,))
+        windows: NDArray[np.void] = np.ndarray((places,), f"V{size}", self._buffer, strides=(1,))
         return windows[self._starts[group]].view(np.uint8).reshape(len(group), size)
 
     def _layout(self, record: int) -> EventLayout | None:
@@ -177,7 +178,7 @@ class _Parser:
         where = (int(self._starts[record]), len(data))
         for item in layout.items:
             within = (item.whole.start, item.whole.stop)
-            found = Found(_text(data[item.tag]), item.kind, step, wall_time, *where, *within)
+            found = NonScalar(_text(data[item.tag]), item.kind, step, wall_time, *where, *within)
             self.found.append((record, found))
 
     def _is_whole(self, record: int, data: bytes) -> bool:
@@ -196,10 +197,10 @@ class _Parser:
         if layout.step:
             points["step"] = _varints(rows[:, layout.step])
         if layout.wall_time:
-            points["wall_time"] = _numbers(rows[:, layout.wall_time], "<f8")
+            _set(points, "wall_time", rows[:, layout.wall_time], "<f8")
         for slot in layout.slots:
             values = points.copy()
-            values["value"] = _numbers(rows[:, slot.value], slot.kind)
+            _set(values, "value", rows[:, slot.value], slot.kind)
             for tag, members in _by_tag(rows[:, slot.tag]):
                 self.pieces.setdefault(tag, []).append((group[members], values[members]))
 
@@ -235,12 +236,12 @@ def _varints(columns: Rows) -> NDArray[np.int64]:
     return value.view(np.int64)
 
 
-def _numbers(columns: Rows, kind: str) -> NDArray[Any]:
-    numbers: NDArray[Any] = np.ascontiguousarray(columns).view(kind)[:, 0]
-    return numbers
+def _set(points: Points, name: str, columns: Rows, kind: str) -> None:
+    """The bytes of the columns as numbers of that kind, to the points."""
+    points[name] = np.ascontiguousarray(columns).view(kind)[:, 0]
 
 
-def _by_tag(columns: Rows) -> list[tuple[str, slice | NDArray[np.int64]]]:
+def _by_tag(columns: Rows) -> list[tuple[str, NDArray[np.int64] | slice[None, None, None]]]:
     """(tag, the rows that have it), for tags of one length."""
     varying = np.flatnonzero((columns != columns[0]).any(axis=0))
     if not len(varying):
@@ -251,7 +252,7 @@ def _by_tag(columns: Rows) -> list[tuple[str, slice | NDArray[np.int64]]]:
     return [(_text(columns[rows[0]].tobytes()), rows) for rows in np.split(order, edges)]
 
 
-def _kinds(columns: Rows, varying: NDArray[np.int64]) -> NDArray[np.integer[Any]]:
+def _kinds(columns: Rows, varying: NDArray[np.int64]) -> Kinds:
     """A number for each row, the same for rows that are the same: they differ where they vary."""
     size = next((size for size in (1, 2, 4, 8) if len(varying) <= size), None)
     if size is None:
@@ -260,7 +261,7 @@ def _kinds(columns: Rows, varying: NDArray[np.int64]) -> NDArray[np.integer[Any]
         return np.array([numbers.setdefault(tag, len(numbers)) for tag in tags.tolist()])
     packed = np.zeros((len(columns), size), np.uint8)
     packed[:, : len(varying)] = columns[:, varying]
-    kinds: NDArray[np.integer[Any]] = packed.view(f"<u{size}")[:, 0]
+    kinds: Kinds = packed.view(f"<u{size}")[:, 0]
     return kinds
 
 

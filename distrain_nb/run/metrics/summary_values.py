@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from distrain_nb.types import Json
 
 _IMAGE, _HISTOGRAM, _TENSOR, _METADATA = 4, 5, 8, 9
 _CONTENT, _FLOATS, _DOUBLES, _STRINGS = 4, 5, 6, 8
@@ -44,7 +46,7 @@ class Histogram:
 
 
 @dataclass(frozen=True)
-class Image:
+class Picture:
     """A picture as it was encoded, `data` in base 64 and `form` its media type."""
 
     form: str
@@ -62,7 +64,7 @@ def histogram(value: bytes) -> Histogram:
     return _of_numbers(rows.reshape(-1, 3))
 
 
-def image(value: bytes) -> Image:
+def image(value: bytes) -> Picture:
     """The first picture, where there are several."""
     parts = _parts(value)
     if _IMAGE in parts:
@@ -72,7 +74,7 @@ def image(value: bytes) -> Image:
     form = next((form for start, form in _FORMATS.items() if encoded.startswith(start)), None)
     if form is None:
         raise Malformed("an image that is neither PNG, JPEG nor GIF")
-    return Image(form, base64.b64encode(encoded).decode())
+    return Picture(form, base64.b64encode(encoded).decode())
 
 
 def text(value: bytes) -> str:
@@ -82,7 +84,7 @@ def text(value: bytes) -> str:
     )
 
 
-def hyperparameters(value: bytes) -> dict[str, Any]:
+def hyperparameters(value: bytes) -> dict[str, Json]:
     """What a session was started with, sorted by name: numbers, strings and booleans."""
     metadata = _parts(value).get(_METADATA, b"")
     started = _parts(plugin_data(metadata, 0, len(metadata))[1]).get(_SESSION_START, b"")
@@ -103,7 +105,7 @@ def _parts(message: bytes) -> dict[int, bytes]:
     }
 
 
-def _plain(value: bytes) -> Any:
+def _plain(value: bytes) -> Json:
     """A google.protobuf.Value that is no list and no structure."""
     for number, _, at, stop in fields(value, 0, len(value)):
         if number == 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from distrain_nb.run.log.index import Filter, LogIndex, Numbered
+    from distrain_nb.run.pages.protocol import Answer, LineRow, LogAnswer
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.run import Run
-
-Answer = dict[str, Any]
 
 WINDOW = 200
 WINDOW_AT_MOST = 2_000
@@ -42,7 +41,7 @@ def _summary(run: Run, query: Query) -> Answer:  # noqa: ARG001
     return {**summary_of(run).as_json(), "now": time.time()}
 
 
-def _log(run: Run, query: Query) -> Answer:
+def _log(run: Run, query: Query) -> LogAnswer:
     status = run.status  # before the log: if the run has ended, all lines are there
     only = log_filter(query, status.processes)
     log = streams(run.folder).log
@@ -54,8 +53,8 @@ def _log(run: Run, query: Query) -> Answer:
         "rows": len(rows),
         "first": first,
         "end": status.state.final,
-        "lines": [_as_json(each) for each in log.lines(rows[first:beyond])],
-        "bars": [_as_json(each) for each in log.bars(only)],
+        "lines": [_row(each) for each in log.lines(rows[first:beyond])],
+        "bars": [_row(each) for each in log.bars(only)],
     }
 
 
@@ -111,9 +110,9 @@ def _window(query: Query, rows: int) -> tuple[int, int]:
     return first, min(first + count, rows)
 
 
-def _as_json(numbered: Numbered) -> list[Any]:
+def _row(numbered: Numbered) -> LineRow:
     at, line = numbered
-    return [at, line.time, line.process, line.stream, line.moving, shortened(line.text)]
+    return at, line.time, line.process, line.stream, line.moving, shortened(line.text)
 
 
 def shortened(text: str) -> str:

@@ -6,7 +6,7 @@ Of an ended run it is kept in its folder, so that a list of hundreds is read at 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from distrain_nb.worker.files.folder import EVENTS_FOLDER, METRICS_FILE
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 LOW_IS_GOOD = ("loss", "error", "perplexity", "mse", "mae", "rmse")
 HIGH_IS_GOOD = ("acc", "auc", "f1", "score", "precision", "recall", "reward", "bleu")
@@ -67,7 +69,7 @@ def final_metric_values(folder: Path) -> MetricValues:
     return kept
 
 
-def best_metric(values: dict[str, np.ndarray[Any, Any]]) -> BestMetric | None:
+def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
     """The lowest of what should be low or the highest of what should be high, else the last value.
 
     A metric of held-out data comes before one of training data; NaN counts for nothing.
@@ -97,9 +99,9 @@ def _keep(folder: Path, size: int, values: MetricValues) -> None:
         return
 
 
-def _values(events: EventFolder) -> dict[str, np.ndarray[Any, Any]]:
+def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
     """The values by tag; of several series the first counts, as it is rank 0's or the only one."""
-    found: dict[str, np.ndarray[Any, Any]] = {}
+    found: dict[str, NDArray[np.float64]] = {}
     for key in events.keys:
         points = events.points(key)
         if len(points):

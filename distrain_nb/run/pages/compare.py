@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
@@ -54,7 +54,7 @@ class Comparison:
         import pandas as pd
 
         parts = zip(self.runs, self.settings, self.outcome, self.metrics, strict=True)
-        rows: list[dict[str, Any]] = [
+        rows: list[dict[str, object]] = [
             {"run": run.id, "name": run.name, **settings, **outcome, **metrics}
             for run, settings, outcome, metrics in parts
         ]
@@ -104,7 +104,7 @@ def differences(compared: Comparison) -> list[tuple[str, ...]]:
     return [row for row in found if len(set(row[1:])) > 1]  # "" is as good as nothing
 
 
-def differing(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
     """The names whose values are not the same in all, in order of first appearance."""
     names = dict.fromkeys(name for row in rows for name in row)
     return tuple(name for name in names if len({row.get(name) for row in rows}) > 1)

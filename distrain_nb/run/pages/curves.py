@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.downsample import downsample
 from distrain_nb.run.metrics.finite import all_or_none
@@ -11,6 +11,7 @@ from distrain_nb.run.pages.query import number, share
 
 if TYPE_CHECKING:
     from distrain_nb.run.metrics.records import Points
+    from distrain_nb.run.pages.protocol import CurveAnswer, CurvesAnswer
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.streams import Scalars
 
@@ -19,7 +20,7 @@ POINTS_AT_LEAST, POINTS_AT_MOST = 3, 100_000
 _LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
 
 
-def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
+def curves(scalars: Scalars, query: Query) -> CurvesAnswer:
     """Every line, or those of one `tag`; thinned to `points`, of the steps `from` .. `to`.
 
     With `smoothing` the values are averages over all points before, by that weight.
@@ -32,11 +33,7 @@ def curves(scalars: Scalars, query: Query) -> dict[str, Any]:
         found = [(key, events.points(key)) for key in events.keys if tag in ("", key[1])]
         notes = list(events.notes)
         lines = [
-            {
-                "run": run,
-                "tag": name,
-                **_columns(downsample(_between(smooth(points, weight), first, last), count)),
-            }
+            _curve(run, name, downsample(_between(smooth(points, weight), first, last), count))
             for (run, name), points in found
         ]
     return {"lines": lines, "notes": notes}
@@ -49,8 +46,10 @@ def _between(points: Points, first: int, last: int) -> Points:
     return points[(steps >= first) & (steps <= last)]
 
 
-def _columns(points: Points) -> dict[str, list[Any]]:
+def _curve(run: str, tag: str, points: Points) -> CurveAnswer:
     return {
+        "run": run,
+        "tag": tag,
         "step": points["step"].tolist(),
         "wall_time": all_or_none(points["wall_time"].tolist()),
         "value": all_or_none(points["value"].tolist()),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict, dataclass
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.run.metrics import finite
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
+
+    from distrain_nb.types import Json
 
 
 class ListedRun(MonitoredRun, Protocol):
@@ -40,10 +42,10 @@ class RunRow:
     last: dict[str, float]
     best: BestMetric | None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Json]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
         run = self.summary
-        row: dict[str, Any] = finite.without_nan(
+        return finite.without_nan(
             {
                 "id": run.id,
                 "name": run.name,
@@ -59,7 +61,6 @@ class RunRow:
                 "error": run.error if run.state == UNREADABLE else "",
             }
         )
-        return row
 
 
 class Listing:
@@ -133,7 +134,7 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     return by_number
 
 
-def _row(each: RunRow, now: float) -> dict[str, Any]:
+def _row(each: RunRow, now: float) -> dict[str, object]:
     import pandas as pd
 
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,27 +21,39 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from distrain_nb.run.metrics.events import EventFolder
-    from distrain_nb.run.metrics.non_scalars import NonScalars, Piece
+    from distrain_nb.run.metrics.non_scalars import NonScalars, SummaryValue
+    from distrain_nb.run.pages.protocol import Answer, Histograms, MediaIndex, MediaRow
     from distrain_nb.run.pages.query import Query
     from distrain_nb.run.streams import Scalars
+    from distrain_nb.types import Json
+
+T = TypeVar("T")
 
 HPARAMS = "hparams"
 LONGEST_TEXT = 20_000
 STEPS, BINS = 50, 40
 
 
-def index(non_scalars: NonScalars) -> dict[str, Any]:
+def index(non_scalars: NonScalars) -> MediaIndex:
     """What there is besides scalars.
 
     `rows`: what can be shown, by run, tag and kind, with how many can be asked for and the step of
     the last; `notes`: a sentence for each that can't.
     """
-    rows, notes = [], []
+    rows: list[MediaRow] = []
+    notes: list[str] = []
     for label, pieces in non_scalars.rows.items():
         if label.kind in _ANSWERS:
             if pieces:
-                counts = {"count": len(pieces), "last": pieces[-1].step}
-                rows.append({"run": label.series, "tag": label.tag, "kind": label.kind, **counts})
+                rows.append(
+                    {
+                        "run": label.series,
+                        "tag": label.tag,
+                        "kind": label.kind,
+                        "count": len(pieces),
+                        "last": pieces[-1].step,
+                    }
+                )
         elif label.kind != HPARAMS:
             count = plural(non_scalars.written[label], "value")
             notes.append(f"not shown: {label.tag} ({label.kind}, {count})")
@@ -50,19 +62,19 @@ def index(non_scalars: NonScalars) -> dict[str, Any]:
     return {"rows": rows, "notes": notes, "hparams": hyperparameters(non_scalars)}
 
 
-def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Any]]:
+def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
     """What each run of the HParams plugin was started with, by run and name."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Json]] = {}
     for label, pieces in non_scalars.rows.items():
         if label.kind == HPARAMS:
             for piece in pieces:
                 values = _readable(piece, summary_values.hyperparameters)
-                if isinstance(values, dict) and values:
+                if values and not isinstance(values, str):
                     found.setdefault(label.series, {}).update(values)
     return found
 
 
-def media(scalars: Scalars, query: Query) -> dict[str, Any]:
+def media(scalars: Scalars, query: Query) -> Answer:
     """The index, or with `kind`, `run` and `tag` what there is of one.
 
     Of an image or a text `at` is its number from 0; without it the last one is given.
@@ -74,7 +86,7 @@ def media(scalars: Scalars, query: Query) -> dict[str, Any]:
         return _ANSWERS[label.kind](pieces, query)
 
 
-def _row(events: EventFolder, query: Query) -> tuple[Label, list[Piece]]:
+def _row(events: EventFolder, query: Query) -> tuple[Label, list[SummaryValue]]:
     label = Label(query.get("run", ""), query.get("tag", ""), query["kind"])
     if label.kind not in _ANSWERS:
         raise OptionError(f"invalid kind {label.kind!r}: expected one of {', '.join(_ANSWERS)}")
@@ -84,25 +96,23 @@ def _row(events: EventFolder, query: Query) -> tuple[Label, list[Piece]]:
     return label, pieces
 
 
-def _image(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:
+def _image(pieces: Sequence[SummaryValue], query: Query) -> Answer:
     return _one(pieces, query, lambda value: asdict(summary_values.image(value)))
 
 
-def _text(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:
+def _text(pieces: Sequence[SummaryValue], query: Query) -> Answer:
     return _one(pieces, query, lambda value: {"text": summary_values.text(value)[:LONGEST_TEXT]})
 
 
-def _one(
-    pieces: Sequence[Piece], query: Query, decode: Callable[[bytes], dict[str, Any]]
-) -> dict[str, Any]:
+def _one(pieces: Sequence[SummaryValue], query: Query, decode: Callable[[bytes], Answer]) -> Answer:
     at = number(query, "at", len(pieces) - 1, 0, len(pieces) - 1)
     piece = pieces[at]
     found = _readable(piece, decode)
     said = {"step": piece.step, "wall_time": or_none(piece.wall_time)}
-    return {**said, **(found if isinstance(found, dict) else {"note": found})}
+    return {**said, **({"note": found} if isinstance(found, str) else found)}
 
 
-def _histogram(pieces: Sequence[Piece], query: Query) -> dict[str, Any]:  # noqa: ARG001
+def _histogram(pieces: Sequence[SummaryValue], query: Query) -> Histograms:  # noqa: ARG001
     """All steps in the same bins: `counts` has a row for each step."""
     chosen = [pieces[at] for at in np.unique(np.linspace(0, len(pieces) - 1, STEPS).astype(int))]
     read = [(piece.step, _readable(piece, summary_values.histogram)) for piece in chosen]
@@ -143,7 +153,7 @@ def _in_bins(each: summary_values.Histogram, edges: NDArray[np.float64]) -> NDAr
     return binned
 
 
-def _readable(piece: Piece, decode: Callable[[bytes], Any]) -> Any:
+def _readable(piece: SummaryValue, decode: Callable[[bytes], T]) -> T | str:
     """What the piece says, or a sentence that says why nothing can be."""
     try:
         return decode(piece.read())
@@ -153,7 +163,7 @@ def _readable(piece: Piece, decode: Callable[[bytes], Any]) -> Any:
         return f"step {piece.step} can't be read: {error.strerror}"
 
 
-_ANSWERS: dict[str, Callable[[Sequence[Piece], Query], dict[str, Any]]] = {
+_ANSWERS: dict[str, Callable[[Sequence[SummaryValue], Query], Answer]] = {
     "histogram": _histogram,
     "image": _image,
     "text": _text,

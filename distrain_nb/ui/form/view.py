@@ -172,8 +172,7 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
     if layout.on != "local":
         yield [f"{found.accelerators:,}", "accelerators"]
         yield [f"{found.vcpu:,}", "vCPU"]
-        unit = "GiB" if layout.on == "sagemaker" else "GB"
-        yield [f"{found.memory_gb:,.0f}", f"{unit} memory"]
+        yield [f"{found.memory_gb:,.0f}", f"{found.memory_unit} memory"]
         yield [f"{found.training_gbps:,.0f}", "Gbit/s out of workers"]
     if found.reduction_gbps:
         yield [f"{found.reduction_gbps:,.0f}", "Gbit/s into reducers"]

@@ -84,7 +84,7 @@ def _hints(kind: Any) -> Dict[str, Any]:
 
 
 def _value(kind: Any, raw: Any, name: str) -> Any:
-    if kind is Any:
+    if kind in (Any, object):
         return raw
     if kind in _PLAIN:
         if isinstance(raw, _PLAIN[kind]) and (kind is bool) == isinstance(raw, bool):

@@ -1,0 +1,83 @@
+"""The runs that there are: all of them, some side by side, one by its name or of a cloud's SDK."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.base import HasSDK
+from distrain_nb.backends.plugins import all_backends
+from distrain_nb.errors import OptionError, RunNotFound, RunNotReady, shown
+from distrain_nb.run import Run, Store
+
+if TYPE_CHECKING:
+    from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.listing import RunList
+
+
+def runs() -> RunList:
+    """All runs, the newest first: a list, whose `frame` is a DataFrame."""
+    from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
+
+    return RunList(Run(record) for record in Store().all())
+
+
+def compare(*runs: Run | str | int) -> Comparison:
+    """Runs side by side, given as such or by number or name; `frame` is a DataFrame.
+
+    Raises RunNotFound, or OptionError for fewer than two.
+    """
+    from distrain_nb.run.pages.compare import compare as side_by_side
+
+    return side_by_side(run if isinstance(run, Run) else attach(run) for run in runs)
+
+
+def attach(run: object = "last") -> Run:
+    """The run of that number or name, whoever started it; or of a job of a cloud's own SDK.
+
+    Such a job is an `aiplatform.CustomJob`, a training job (pipeline), SageMaker's
+    `sagemaker.core.resources.TrainingJob`, or its resource name or ARN. One that is on no list yet
+    becomes a run: with the job's state, log and links, and `cancel`. Not there is what only our
+    worker writes: `results`, `resources`, lines by rank, and metrics but for those that SageMaker's
+    metric definitions find in the log.
+
+    Raises RunNotFound for another name, OptionError for another object, StoreError.
+    """
+    if isinstance(run, str | int):
+        try:
+            return Run(Store().get(str(run)))
+        except RunNotFound:
+            if "/" not in str(run):
+                raise
+    for backend in all_backends():
+        if not isinstance(backend, HasSDK):
+            continue
+        foreign = backend.foreign(run)
+        if foreign is not None:
+            return _followed(backend, run, foreign.job.rpartition("/")[2])
+    if isinstance(run, str):
+        raise RunNotFound(f"no run {run!r}, and no job of a cloud is called so")
+    raise OptionError(f"{shown(run)} is neither a run's number or name nor a cloud's training job")
+
+
+def delete(run: Run) -> None:
+    """Remove the files of a run that has ended, or that can't be read, and forget it.
+
+    Raises RunNotReady if it has not ended, StoreError if its files can't be removed.
+    """
+    if not run.may_be_deleted:
+        raise RunNotReady(f"run {run.id} is {run.state}: cancel it first")
+    Store().delete(run.record)
+
+
+def _followed(backend: HasSDK, job: object, title: str) -> Run:
+    """The run that is that job; a new one if there is none."""
+    store = Store()
+    for record in store.all():
+        with suppress(OSError, ValueError, KeyError, TypeError):  # another's folder may be damaged
+            if record.backend == backend.name and backend.stands_for(job, record.folder):
+                return Run(record)
+    title = f"job-{title}" if title.isdecimal() else title
+    record = store.add(title, backend.name, "", f"--on {backend.name}")
+    backend.follow(job, record.folder)
+    return Run(record)

@@ -1,0 +1,131 @@
+"""From code and options to a plan, checked: all that can be done before anything is sent."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.api.keywords import with_options
+from distrain_nb.api.source import source_of
+from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
+from distrain_nb.backends.plugins import find
+from distrain_nb.cluster import framework_of
+from distrain_nb.config import Config
+from distrain_nb.errors import CaptureError, CheckFailed
+from distrain_nb.findings import errors
+from distrain_nb.layout.options import in_cell
+from distrain_nb.layout.rules import check as check_layout
+from distrain_nb.options import JobOptions, read
+from distrain_nb.program import Program, capture, working_folder
+from distrain_nb.program.advice import findings_in
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from typing_extensions import Unpack
+
+    from distrain_nb.api.keywords import Options
+    from distrain_nb.api.source import Code, Source
+    from distrain_nb.findings import Finding
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A job that has been checked: its plan, the backend that made it, and all that was found."""
+
+    job: AnyJob
+    backend: AnyBackend
+    plan: Plan
+    options: JobOptions
+    findings: tuple[Finding, ...]
+
+    @property
+    def waits(self) -> bool:
+        return self.job.waits
+
+    def refuse(self) -> None:
+        """Raises CaptureError or CheckFailed if it can't run."""
+        broken = errors(self.job.program.findings)
+        if broken:
+            raise CaptureError(broken)
+        if errors(self.findings):
+            raise CheckFailed(errors(self.findings))
+
+    def __str__(self) -> str:
+        other = [str(f) for f in self.findings if f not in self.job.program.findings]
+        return "\n".join([*other, self.job.program.describe(), str(self.plan)])
+
+
+@with_options
+def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
+    """Everything up to the submission, which it leaves undone. Raises OptionError."""
+    config = Config.load()
+    layout, job_options, backend, own = read(options, config)
+    source = source_of(code)
+    job_options = replace(job_options, result=(*job_options.result, *source.returns))
+    waits = backend.waits_by_default if job_options.wait is None else job_options.wait
+    program = _program(source, job_options, backend)
+    environ = dict(os.environ)
+    job = Job(
+        program=program,
+        layout=layout,
+        folder=working_folder(),
+        options=own,
+        name=job_options.name,
+        results=job_options.results,
+        waits=waits,
+        config=config,
+        experiment=job_options.experiment,
+        data=job_options.data,
+        allowed_secrets=job_options.allow_secret,
+        environ=environ,
+        defaults=backend.defaults(environ),
+    )
+    plan = backend.plan(job)
+    several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
+    advice = findings_in(program.main, program.segments, gpus=plan.gpus > 0) if several else ()
+    findings = (
+        *program.findings,
+        *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
+        *plan.findings,
+        *advice,
+    )
+    return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
+
+
+def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
+    """The program that a cell or function becomes; what is wrong is among its findings."""
+    options = JobOptions(include=tuple(include), require=tuple(require))
+    return _program(source_of(code), options, find("local"))
+
+
+@with_options
+def plan(code: Code, **options: Unpack[Options]) -> Plan:
+    """The exact request that `submit` would send. Raises OptionError."""
+    return prepare(code, **options).plan
+
+
+@with_options
+def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
+    """Everything that is wrong or worth knowing, without submitting. Repairs are of the cell's
+    text, from its `%%distrain` line on. Raises OptionError."""
+    return prepare(code, **options).findings
+
+
+def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
+    given = {**source.notebook.given, **options.given(backend.data)}
+    optional = options.brought(backend.brings)
+    program = capture(
+        source.cell,
+        source.first_line,
+        replace(source.notebook, given=given, optional=optional),
+        include=options.include,
+        require=options.require,
+        limit=int(Config.load().carry_limit * MIB),
+        results=options.results,
+        for_image=backend.has_image,
+    )
+    return replace(program, arguments=options.args)

@@ -1,0 +1,41 @@
+"""What can be run: source text, a function, a cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from distrain_nb.program import Cell, Notebook, current_notebook, of_function, working_folder
+from distrain_nb.run.results import RETURNED
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Function, Value
+
+
+@dataclass(frozen=True)
+class Source:
+    """A cell to run, from `first_line` (1-based) on, the notebook that it stands in, and the names
+    that come back without being asked for."""
+
+    cell: Cell
+    notebook: Notebook
+    first_line: int = 1
+    returns: tuple[str, ...] = ()
+
+
+Code: TypeAlias = "str | Function | Source"
+
+
+def call(function: Function, *args: Value, **kwargs: Value) -> Source:
+    """The call of a function with arguments, which travel as the notebook's values do, as code for
+    `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
+    return Source(*of_function(function, *args, **kwargs), returns=(RETURNED,))
+
+
+def source_of(code: Code) -> Source:
+    if isinstance(code, Source):
+        return code
+    if callable(code):
+        return call(code)
+    here = current_notebook() or Notebook({}, (), working_folder())
+    return Source(Cell("submit()", code), here)

@@ -1,0 +1,88 @@
+"""Starts what has been prepared."""
+
+from __future__ import annotations
+
+import shlex
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from distrain_nb.api.keywords import with_options
+from distrain_nb.api.preparation import prepare
+from distrain_nb.errors import OptionError, StoreError
+from distrain_nb.run import Run, Store
+from distrain_nb.secrets import HIDDEN, is_secret
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from distrain_nb.api.keywords import Options
+    from distrain_nb.api.preparation import Prepared
+    from distrain_nb.api.source import Code
+    from distrain_nb.options import JobOptions
+
+
+@with_options
+def submit(code: Code, **options: Unpack[Options]) -> Run:
+    """Start a job; gives its run at once, or with `wait=True` when it has ended.
+
+    `code` is source text, which finds the names of the running notebook as a cell does; a function
+    without arguments (`Executor.submit` takes them), whose value `Run.result` gives; or a `Source`.
+    `options` are those of `%%distrain` in Python's spelling, as in
+    `submit(train, on="local", ranks_per_replica=2)`; options that may be given more than once take
+    a text or a sequence of them.
+
+    Raises OptionError, CaptureError or CheckFailed before anything is started, StoreError where no
+    run can be kept, and with `wait=True` what `Run.wait` raises.
+    """
+    if options.get("dry_run"):
+        raise OptionError("dry_run: `distrain_nb.plan` gives the request, `check` the findings")
+    options["wait"] = bool(options.get("wait"))
+    run = start(prepare(code, **options))
+    return run.wait() if options["wait"] else run
+
+
+def start(prepared: Prepared) -> Run:
+    """Submit what has been prepared. Raises CaptureError or CheckFailed if it can't run, and
+    StoreError where no run can be kept.
+
+    It is on the list before anything is sent, so that whatever runs can be found and stopped.
+    """
+    prepared.refuse()
+    options, backend, store = prepared.options, prepared.backend, Store()
+    record = store.add(
+        options.name,
+        backend.name,
+        options.experiment,
+        str(prepared.job.layout),
+        _compared_options(options),
+        backend.handle(prepared.plan),
+    )
+    try:
+        backend.submit(prepared.plan, record.folder)
+    except Exception:
+        with suppress(StoreError):  # then it stays on the list, as one that was not started
+            store.delete(record)
+        raise
+    except BaseException:  # interrupted: it may have been sent
+        backend.cancel(record.handle, record.folder)
+        raise
+    return Run(record)
+
+
+def _compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
+    """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
+    texts = {
+        "args": (shlex.join(map(_without_secret, options.args)),) if options.args else (),
+        "param": tuple(map(_without_secret, options.param)),
+        "data": options.data,
+        "require": options.require,
+    }
+    return {name: values for name, values in texts.items() if values}
+
+
+def _without_secret(text: str) -> str:
+    """A NAME=VALUE text, or an argument such as `--name=VALUE`, as it may be shown."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        return HIDDEN if is_secret("", text) else text
+    return f"{name}={HIDDEN}" if is_secret(name.strip("-").replace("-", "_"), value) else text

@@ -1,0 +1,60 @@
+"""What is wrong with the files of a run that can't be read."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError, RunUnreadable
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.folder import RECORD_FILE, SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from distrain_nb.run.store import Record
+
+_DAMAGE = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    RecursionError,
+    OptionError,
+)
+
+
+@contextmanager
+def readable(run: Record) -> Iterator[None]:
+    """What is wrong with its files, as RunUnreadable."""
+    try:
+        yield
+    except _DAMAGE as wrong:
+        raise RunUnreadable(
+            f"run {run.id} ({run.name}) can't be read: {_why(run.folder, wrong)}; "
+            f"`%distrain delete {run.id}`"
+        ) from wrong
+
+
+def _why(folder: Path, wrong: Exception) -> str:
+    if not folder.exists():
+        return f"its folder {folder} is gone"
+    schema = _schema(folder)
+    if schema > SCHEMA:
+        return (
+            f"a later version of distrain-nb has written {folder} "
+            f"(schema {schema}; this one reads {SCHEMA})"
+        )
+    if isinstance(wrong, OSError | OptionError | fields.Damaged):
+        return str(wrong)
+    return f"{folder} is damaged ({type(wrong).__name__}: {wrong})"
+
+
+def _schema(folder: Path) -> int:
+    """The number of the rules by which the folder was written."""
+    with suppress(OSError, fields.Damaged):
+        number = fields.load(folder / RECORD_FILE).get("schema")
+        return number if isinstance(number, int) else SCHEMA
+    return SCHEMA

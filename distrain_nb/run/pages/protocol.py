@@ -1,0 +1,72 @@
+"""What a page is answered, by the names that `page/src/protocol.d.ts` has for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from distrain_nb.types import Json
+
+# Any answer: JSON values by name.
+Answer: TypeAlias = Mapping[str, object]
+
+# Number, time, process, stream, whether the next of its writer takes its place, text.
+LineRow: TypeAlias = tuple[int, float, int, str, bool, str]
+
+
+class LogAnswer(TypedDict):
+    """Rows `first` and following of the `rows` that pass, of `total` lines, and what still moves;
+    `end`: no more will come."""
+
+    total: int
+    rows: int
+    first: int
+    end: bool
+    lines: list[LineRow]
+    bars: list[LineRow]
+
+
+class CurveAnswer(TypedDict):
+    """A line of a chart; what is not finite is a gap."""
+
+    run: str
+    tag: str
+    step: list[int]
+    wall_time: list[float | None]
+    value: list[float | None]
+
+
+class CurvesAnswer(TypedDict):
+    """The lines of a chart, and what could not be read, a sentence for each file."""
+
+    lines: list[CurveAnswer]
+    notes: list[str]
+
+
+class MediaRow(TypedDict):
+    """What can be shown: how many there are to ask for, and the step of the last."""
+
+    run: str
+    tag: str
+    kind: str
+    count: int
+    last: int
+
+
+class MediaIndex(TypedDict):
+    """What there is besides scalars: what can be shown, a sentence for each that can't, and what
+    each run of the HParams plugin was started with, by name."""
+
+    rows: list[MediaRow]
+    notes: list[str]
+    hparams: dict[str, dict[str, Json]]
+
+
+class Histograms(TypedDict):
+    """Counts of values: `edges` are those of all bins, `counts` has a row for each step."""
+
+    steps: list[int]
+    edges: list[float]
+    counts: list[list[float]]
+    notes: list[str]

@@ -1,0 +1,152 @@
+"""Waiting for a run: here, by a future, in an event loop. One thread looks after all futures."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import warnings
+from abc import ABC, abstractmethod
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import RunCancelled, RunFailed
+from distrain_nb.run.results import RETURNED
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from typing_extensions import Self
+
+    from distrain_nb.run.results import Results
+    from distrain_nb.types import Value
+    from distrain_nb.worker.files.status import Status
+
+LOOK_EVERY_S = 0.05
+
+
+class Waitable(ABC):
+    """What ends some day, and may have brought something back."""
+
+    @property
+    @abstractmethod
+    def id(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def status(self) -> Status: ...
+
+    @property
+    @abstractmethod
+    def results(self) -> Results: ...
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    def wait(self, timeout: float | None = None) -> Self:
+        """Until it has ended, `timeout` seconds at most; gives itself.
+
+        Raises RunFailed with the report, RunCancelled, or TimeoutError.
+        """
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while not self.state.final:
+            if time.monotonic() >= end:
+                raise TimeoutError(f"run {self.id} is {self.state} after {timeout:g} s")
+            time.sleep(LOOK_EVERY_S)
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raises RunFailed with the report, or RunCancelled, if it has ended so.
+
+        Warns of a success that is none, such as of ranks that worked alone.
+        """
+        status = self.status
+        if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
+            warnings.warn(f"run {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
+        if status.state is State.FAILED:
+            raise RunFailed(f"run {self.id} ({self.name}) failed\n{status.error}")
+        if status.state is State.CANCELLED:
+            why = f": {status.error}" if status.error else ""
+            raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
+
+    def done(self) -> bool:
+        """Whether it has ended, in whatever way. Raises RunUnreadable."""
+        return self.state.final
+
+    def result(self, timeout: float | None = None) -> Value:
+        """Wait for its end, `timeout` seconds at most, and give what the function returned on
+        rank 0; for a cell, `results`.
+
+        Raises RunFailed with the report, RunCancelled, TimeoutError, ValueError for what could
+        not be saved, ResultUntrusted for what is more than plain data and came from a bucket
+        (`results.trusted["result"]` reads it), and what `results` raises.
+        """
+        self.wait(timeout)
+        return self.results[RETURNED] if RETURNED in self.results.named else self.results
+
+    def exception(self, timeout: float | None = None) -> Exception | None:
+        """Wait for its end, `timeout` seconds at most; RunFailed or RunCancelled if it has ended
+        so, else None. Raises TimeoutError."""
+        try:
+            self.wait(timeout)
+        except (RunFailed, RunCancelled) as wrong:
+            return wrong
+        return None
+
+    def future(self) -> Future[Value]:
+        """A future that has `result()` when the run has ended, for
+        `concurrent.futures.as_completed` and `wait`. To cancel it leaves the run alone."""
+        return _future_of(self)
+
+    def __await__(self) -> Generator[object, None, Value]:
+        """`await run` gives `result()` and leaves the event loop free; to cancel the task that
+        awaits leaves the run alone."""
+        return asyncio.wrap_future(self.future()).__await__()
+
+
+_lock = threading.Lock()
+_waiting: list[tuple[Waitable, Future[Value]]] = []
+
+
+def _future_of(run: Waitable) -> Future[Value]:
+    """A future that is running now, and has the run's result or exception when it has ended."""
+    future: Future[Value] = Future()
+    future.set_running_or_notify_cancel()
+    with _lock:
+        _waiting.append((run, future))
+        if len(_waiting) == 1:
+            threading.Thread(target=_look, name="distrain futures", daemon=True).start()
+    return future
+
+
+def _look() -> None:
+    """Until nothing is waited for. Callbacks may ask for futures, so none runs under the lock."""
+    while True:
+        with _lock:
+            waiting = list(_waiting)
+        settled = [future for run, future in waiting if _settle(run, future)]
+        with _lock:
+            _waiting[:] = [each for each in _waiting if each[1] not in settled]
+            if not _waiting:
+                return
+        time.sleep(LOOK_EVERY_S)
+
+
+def _settle(run: Waitable, future: Future[Value]) -> bool:
+    """Whether the run has ended; its future is complete then."""
+    try:
+        if not run.done():
+            return False
+        result = run.result()
+    except BaseException as wrong:
+        future.set_exception(wrong)
+    else:
+        future.set_result(result)
+    return True
