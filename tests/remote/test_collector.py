@@ -9,7 +9,7 @@ import pytest
 
 from distrain_nb.backends.remote import carrier, fetch
 from distrain_nb.backends.remote.collector import RESTARTING
-from distrain_nb.backends.remote.service import Denied, Entry, Stored
+from distrain_nb.backends.remote.service import Denied, LogEntry, Stored
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.run.metrics.events import Key, scalars
 from distrain_nb.worker.files.status import State, Status
@@ -120,7 +120,7 @@ def test_a_start_after_a_lost_machine_is_in_the_trail(
 
     def log(self: FolderService, job: str, cursor: Any, *, last: bool) -> Any:
         entries, following = _log(self, job, cursor, last=last)
-        lost = [Entry(1e9, "service", 0, told)] if not cursor else []
+        lost = [LogEntry(1e9, "service", 0, told)] if not cursor else []
         return [*entries, *lost], following
 
     monkeypatch.setattr(FolderService, "log", log)
