@@ -106,7 +106,7 @@ OPTIONS: tuple[Option, ...] = (
         choices=LAUNCHERS,
     ),
     Option("ranks_per_replica", "N", "ranks that each replica runs", int, flag="-n"),
-    Option("distribution", "NAME", "SageMaker's name of a distribution that is no launcher"),
+    Option("distribution", "NAME", "a distribution of SageMaker that no launcher stands for"),
     Option("mpi_options", "TEXT", "more options for mpirun"),
     Option("scheduling", "STANDARD|SPOT|FLEX_START", "how machines are obtained", str.upper),
     Option("timeout", _DURATION_FORM, "how long the job may run", seconds, duration),

@@ -29,7 +29,7 @@ SUPERVISOR_LOG = "supervisor.log"  # text: what the supervisor itself prints
 RESOURCES_FOLDER = "resources"  # event files, one folder a rank (`metrics/resources.py`)
 
 # Written by the ranks, or fetched from where they ran.
-EVENTS_FOLDER = "tensorboard"  # event files of TensorBoard's
+EVENTS_FOLDER = "tensorboard"  # TensorBoard's event files
 RESULTS_FOLDER = "results"  # the names of `--result` (`rank/values.py`)
 CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the program saves there
 

@@ -22,7 +22,7 @@ class ProcessSpec:
     """One process: `environment` has only what is added to the supervisor's own.
 
     In a value, `${RUN}` stands for the run's folder and `${PORT_0}`, `${PORT_1}`… for ports that
-    the supervisor finds free. One that `serves` is a parameter server of TensorFlow's, which runs
+    the supervisor finds free. One that `serves` is a TensorFlow parameter server, which runs
     nothing of the program.
     """
 

@@ -1,4 +1,4 @@
-"""What a training job of SageMaker's tells its containers, by files below /opt/ml.
+"""What a SageMaker training job tells its containers, by files below /opt/ml.
 
 Programs that were written for AWS's framework containers read `SM_HOSTS`, `SM_CHANNEL_TRAINING` and
 their like, which those containers' toolkit makes of the files; here they are made the same way.
@@ -24,7 +24,7 @@ _INFO = 20
 
 
 def is_training_job(root: Path = ROOT) -> bool:
-    """Whether this is a container of a training job of SageMaker's."""
+    """Whether this is a container of a SageMaker training job."""
     return (root / "input/config/resourceconfig.json").exists()
 
 

@@ -1,7 +1,7 @@
 """Secrets that a job's variables name: fetched in the replica, with the job's own account.
 
 `DISTRAIN_SECRETS` is JSON: by the variable's name the secret's, in Google Cloud's Secret Manager
-(`projects/P/secrets/S/versions/V`), or in a training job of SageMaker's in AWS Secrets Manager
+(`projects/P/secrets/S/versions/V`), or in a SageMaker training job in AWS Secrets Manager
 (its name or ARN, and after `#` a key, where the secret is a JSON object).
 
 Source of Google's calls: the metadata server's documentation, and the discovery document of the

@@ -1,4 +1,4 @@
-"""A parameter server of TensorFlow's, of whichever version, that runs none of the program."""
+"""A TensorFlow parameter server, of whichever version, that runs none of the program."""
 
 from __future__ import annotations
 
