@@ -11,12 +11,16 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check test lint page services clean
+.PHONY: demo check quick test lint types style page services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
 
-check: $(INSTALLED) lint
+# Types are checked beside the tests: by one process, for half a minute where nothing is cached.
+check: $(INSTALLED) style
+	$(MAKE) --jobs 2 --output-sync types quick
+
+quick: $(INSTALLED)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope --no-loadscope-reorder
 
 # Three processes, though two cores are enough: tests wait for services, browsers and each other.
@@ -24,10 +28,14 @@ test: $(INSTALLED) services lint
 	$(BIN)/python scripts/horovod_wheel.py
 	$(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --durations 20
 
-lint: $(INSTALLED)
+lint: style types
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+style: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/python scripts/page.py check
 	$(BIN)/python scripts/page.py test
 
