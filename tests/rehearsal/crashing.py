@@ -28,6 +28,8 @@ from distrain_nb.worker.files.folder import JOURNAL_FILE, PROGRAM_FOLDER, SUBMIS
 from distrain_nb.worker.files.status import Process, State, Status
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from distrain_nb.backends.remote.backend import RemoteBackend
 
 PACE = Pace(look=0.1, quiet=0.2, arrival=0.3, fetch=20.0)
@@ -81,8 +83,16 @@ class Crashing:
     def carry(self, folder: Path, point: int = 0) -> bool:
         """Carry that run until the point-th point, or (0) for as long as it takes; whether the
         carrier came so far that it was killed."""
+        return self.killed(folder, self.start(folder, point))
+
+    def start(self, folder: Path, point: int = 0) -> BaseProcess:
+        """A carrier of that run, as `carry` has it."""
         process = _context.Process(target=_carry, args=(folder, dict(self.endpoints), point))
         process.start()
+        return process
+
+    def killed(self, folder: Path, process: BaseProcess) -> bool:
+        """Wait for a carrier of that run; whether it was killed."""
         process.join()
         assert process.exitcode in (0, -signal.SIGKILL), (folder / "carrier.log").read_text()
         return process.exitcode != 0
