@@ -68,9 +68,9 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
     body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (
-        f'<section class="distrain dn-problem" data-distrain-problem="{key}"'
+        f'<div class="distrain dn-problem" role="group" data-distrain-problem="{key}"'
         f' data-severity="{severity}" aria-label="{severity}">'
-        f'<div class="dn-cause">{code}{_marked_up(heading(points))}</div>{body}</section>'
+        f'<div class="dn-cause">{code}{_marked_up(heading(points))}</div>{body}</div>'
     )
 
 
