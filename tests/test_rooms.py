@@ -26,6 +26,9 @@ ROOMS = (
     "worker",
 )  # fmt: skip
 
+# The same role in twin clouds.
+TWINS = {"ForeignService", "Settings"}
+
 # A floor is a package inside a room; one this deep in names is the deepest that there is.
 DEEPEST = 4
 
@@ -146,3 +149,12 @@ def test_the_worker_starts_with_only_the_standard_library() -> None:
     for module in [FRONT, *(name for name in MODULES if room(name) == "worker")]:
         tops = {name.split(".")[0] for node in tree(module).body for name in imported(node)}
         assert tops <= {*sys.stdlib_module_names, FRONT}, f"{module} imports {tops}"
+
+
+def test_the_name_of_a_class_has_one_meaning() -> None:
+    homes: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(module)
+    assert {name for name, found in homes.items() if len(found) > 1} == TWINS

@@ -31,7 +31,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
-class Repair:
+class CellRepair:
     """A way out: what it does, and the line of the cell that it leads to."""
 
     label: str
@@ -48,7 +48,7 @@ class Point:
     where: str
     code: str
     excerpt: Excerpt | None
-    repairs: tuple[Repair, ...]
+    repairs: tuple[CellRepair, ...]
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ def _point(finding: Finding, cells: Cells) -> Point:
     return Point(message, more, where, finding.code, excerpt, repairs)
 
 
-def _repair(fix: Fix[Any], text: str) -> Repair | None:
+def _repair(fix: Fix[Any], text: str) -> CellRepair | None:
     """None where it does not change anything."""
     changed = [
         line[2:] for line in ndiff(text.split("\n"), fix.apply(text).split("\n")) if line[0] == "+"
     ]
-    return Repair(fix.label, changed[0], fix) if changed else None
+    return CellRepair(fix.label, changed[0], fix) if changed else None
 
 
 def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:

@@ -12,7 +12,7 @@ from distrain_nb.run.summary import plural
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from distrain_nb.ui.problem import Excerpt, Point, Repair
+    from distrain_nb.ui.problem import CellRepair, Excerpt, Point
 
 RED, BOLD, SOFT, PLAIN = "\x1b[31m", "\x1b[1m", "\x1b[2m", "\x1b[0m"
 _QUOTED = re.compile(r"`([^`]+)`")
@@ -43,11 +43,11 @@ def _points(points: Sequence[Point]) -> Iterator[str]:
         yield from (f"  → {_way(repair)}" for repair in point.repairs)
 
 
-def _way(repair: Repair) -> str:
+def _way(repair: CellRepair) -> str:
     return repair.label if _says_all(repair) else f"{repair.label}: {repair.line}"
 
 
-def _says_all(repair: Repair) -> bool:
+def _says_all(repair: CellRepair) -> bool:
     named = _QUOTED.search(repair.label)
     return named is not None and named[1] == repair.line
 
@@ -91,7 +91,7 @@ def _code(point: Point) -> str:
     return f'<span class="dn-code">{html.escape(point.code)}</span>' if point.code else ""
 
 
-def _way_html(repair: Repair, place: int, number: int) -> str:
+def _way_html(repair: CellRepair, place: int, number: int) -> str:
     line = html.escape(repair.line)
     leads = "" if _says_all(repair) else f'<span class="dn-leads">: <code>{line}</code></span>'
     return (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from distrain_nb.run.metrics.non_scalars import NonScalars
-from distrain_nb.run.metrics.records import POINT, Points, Stretch, read_stretch
+from distrain_nb.run.metrics.records import POINT, ParsedStretch, Points, read_stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,7 +80,7 @@ class EventFolder:
         self._files, self._lines, self.non_scalars = {}, {}, NonScalars()
         return forgotten
 
-    def _take(self, series: str, stretch: Stretch, news: dict[Key, list[Points]]) -> None:
+    def _take(self, series: str, stretch: ParsedStretch, news: dict[Key, list[Points]]) -> None:
         for _, step in stretch.restarts:
             for key, line in self._lines.items():
                 if key.series == series and line.take_back(step):
@@ -214,7 +214,7 @@ class _File:
         size, inode = _size(self._path)
         return bool(size and self._inode) and (size < self._seen or inode != self._inode)
 
-    def read(self) -> Iterator[tuple[int, Stretch]]:
+    def read(self) -> Iterator[tuple[int, ParsedStretch]]:
         """The whole records that have been added since the last call, a stretch at a time.
 
         Each comes with the place in the file at which it begins.
@@ -229,7 +229,7 @@ class _File:
         except OSError as error:
             self._unreadable = f"can't be read: {error.strerror}"
 
-    def _stretches(self, descriptor: int) -> Iterator[tuple[int, Stretch]]:
+    def _stretches(self, descriptor: int) -> Iterator[tuple[int, ParsedStretch]]:
         wanted = STRETCH_BYTES
         while True:
             buffer = os.pread(descriptor, wanted, self._offset)

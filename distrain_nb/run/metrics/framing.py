@@ -29,7 +29,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass
 class RecordPlaces:
-    """Where the data of each whole record begins, how long it is, and the rest as in Stretch."""
+    """Where the data of each whole record begins, how long it is, the rest as in ParsedStretch."""
 
     starts: list[Numbers] = field(default_factory=list)
     lengths: list[Numbers] = field(default_factory=list)

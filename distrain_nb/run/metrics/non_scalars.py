@@ -16,7 +16,7 @@ from distrain_nb.worker.metrics.crc32c import masked
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from distrain_nb.run.metrics.records import NonScalar, Stretch
+    from distrain_nb.run.metrics.records import NonScalar, ParsedStretch
 
 MOST_PIECES = 1_000
 MOST_KEYS = 1_000
@@ -70,7 +70,7 @@ class NonScalars:
         self.left_out = 0  # pieces of tags beyond the first MOST_KEYS
         self._kinds: dict[tuple[str, str], str] = {}
 
-    def add(self, series: str, path: Path, base: int, stretch: Stretch) -> None:
+    def add(self, series: str, path: Path, base: int, stretch: ParsedStretch) -> None:
         """Note what the stretch has, which stands in the file from `base` on."""
         restarts = list(stretch.restarts)
         for record, found in stretch.found:

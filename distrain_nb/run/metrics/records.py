@@ -54,7 +54,7 @@ class NonScalar:
 
 
 @dataclass
-class Stretch:
+class ParsedStretch:
     """What a stretch of a file has.
 
     `consumed`: bytes of whole records; `points`: new points (dtype POINT) by tag, in order of the
@@ -73,7 +73,7 @@ class Stretch:
     found: list[tuple[int, NonScalar]] = field(default_factory=list)
 
 
-def read_stretch(buffer: bytes) -> Stretch:
+def read_stretch(buffer: bytes) -> ParsedStretch:
     """Parse the whole records at the start of `buffer`."""
     records = find_records(buffer)
     none = np.empty(0, np.int64)
@@ -82,7 +82,7 @@ def read_stretch(buffer: bytes) -> Stretch:
     parser.parse()
     kept = {tag: _in_order(pieces, parser.restarts) for tag, pieces in parser.pieces.items()}
     appeared = sorted((tag for tag in kept if len(kept[tag][0])), key=lambda tag: kept[tag][0][0])
-    return Stretch(
+    return ParsedStretch(
         records.end,
         records.skipped,
         records.unreadable,
