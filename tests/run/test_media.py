@@ -100,7 +100,7 @@ def test_what_can_t_be_shown_is_said_with_its_tag_and_kind(tmp_path: Path) -> No
         ask(tmp_path, kind="audio")
     with pytest.raises(OptionError, match="no image 'other' of this run"):
         ask(tmp_path, kind="image", tag="other")
-    with pytest.raises(OptionError, match="at can't be 3"):
+    with pytest.raises(OptionError, match="invalid at 3: expected a whole number, 0 to 2"):
         ask(tmp_path, kind="image", tag="digits", at=3)
 
 
