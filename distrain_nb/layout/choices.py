@@ -59,6 +59,20 @@ def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
     return tuple(sorted(found, key=lambda choice: not choice.fits))
 
 
+def with_own_accelerators(layout: Layout, role: Role) -> Layout:
+    """The layout whose pool of a role, where it names no accelerator, names the GPUs that its
+    machine comes with and that a request has to name."""
+    pool = layout.pool(role)
+    row = current().machines.get(pool.machine or "") if pool and layout.on == "vertex" else None
+    if pool is None or row is None or pool.accelerator or pool.accelerator_count:
+        return layout
+    own = current().accelerators.get(row.builtin_accelerator)
+    if own is None or own.kind != "gpu":
+        return layout
+    changes = {"accelerator": own.accelerator, "accelerator_count": row.builtin_accelerator_count}
+    return layout.edited({f"{role.value}.{field}": value for field, value in changes.items()})
+
+
 def _machines(layout: Layout, pool: Pool) -> Iterator[Choice]:
     catalog = current()
     here = takers(catalog, layout.on).get(pool.accelerator or "") if _google(layout) else None

@@ -142,6 +142,24 @@ def test_what_was_repaired_is_told_where_it_was_wrong_until_the_next_step(built:
     assert built.widget.view["repaired"] == {}
 
 
+def test_a_machine_that_is_chosen_brings_its_gpus_but_replaces_none(built: Form) -> None:
+    built.layout = Layout.of("vertex", primary="n1-standard-4", workers="n1-highmem-96+8*V100")
+    for role in ("primary", "workers"):
+        said(built, do="choose", path=f"{role}.machine", text="a3-highgpu-8g")
+    assert str(built.layout.primary) == "a3-highgpu-8g+8*H100"
+    assert str(built.layout.workers) == "a3-highgpu-8g+8*V100"
+    built.undo()
+    built.undo()
+    for text in ("g2-standard-4", "ct5lp-hightpu-1t", "n1-standard-8"):
+        built.set("primary.machine", text)  # typed, it may be half of a longer name
+        assert str(built.layout.primary) == text
+    for text in ("ct5lp-hightpu-1t", "cloud-tpu", "n1-standard-8"):
+        said(built, do="choose", path="primary.machine", text=text)
+        assert str(built.layout.primary) == text
+    said(built, do="choose", path="region", text="us-central1")
+    assert built.layout.region == "us-central1"
+
+
 def test_python_and_page_see_the_same_layout(built: Form) -> None:
     seen = []
     built.observe(lambda change: seen.append(change["new"]), "layout")

@@ -100,6 +100,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Type a text into a field, such as `workers.machine`, whether or not it can be read."""
         self._do(self._history.then(self._history.now.typed(path, text), group))
 
+    def choose(self, path: str, text: str) -> None:
+        """Take an entry of a field's list: a machine comes with its own GPUs."""
+        self._do(self._history.then(self._history.now.chosen(path, text)))
+
     def add(self, role: Role | str) -> None:
         """Add a pool of a role."""
         self._do(self._history.then(self._history.now.added(Role(role))))
@@ -247,6 +251,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
 _DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "set": lambda form, it: form.set(it["path"], it["text"], it["group"]),
+    "choose": lambda form, it: form.choose(it["path"], it["text"]),
     "add": lambda form, it: form.add(it["role"]),
     "remove": lambda form, it: form.remove(it["role"]),
     "size": lambda form, _: form.size_reducers(),

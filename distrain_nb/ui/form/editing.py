@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
@@ -41,6 +42,14 @@ class Editing:
             return Editing(with_text(self.layout, path, text), others)
         except OptionError as wrong:
             return Editing(self.layout, (*others, Draft(path, text, str(wrong))))
+
+    def chosen(self, path: str, text: str) -> Editing:
+        """After a field's list gave the text: a machine brings the GPUs that it comes with."""
+        after = self.typed(path, text)
+        name, _, field = path.partition(".")
+        if field != "machine":
+            return after
+        return replace(after, layout=with_own_accelerators(after.layout, Role(name)))
 
     def added(self, role: Role) -> Editing:
         """With a pool of a role, like those that are there already."""

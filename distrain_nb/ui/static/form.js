@@ -506,7 +506,7 @@ var Field = class {
   typed() {
     this.typing = true;
     this.form.typed();
-    this.#send(this.input.value, this.group);
+    this.sent = this.form.send("set", { path: this.path, text: this.input.value, group: this.group });
     if (!this.list) return;
     const found = matching(this.options, this.input.value);
     const settled = found.length === 1 && found[0][0].toLowerCase() === this.input.value.toLowerCase();
@@ -517,15 +517,7 @@ var Field = class {
   chosen(value) {
     this.typing = false;
     this.show(value);
-    this.#send(value, "");
-  }
-  /**
-   * What the kernel has not answered yet is newer than what it says meanwhile.
-   * @param {string} text
-   * @param {string} group
-   */
-  #send(text, group) {
-    this.sent = this.form.send("set", { path: this.path, text, group });
+    this.sent = this.form.send("choose", { path: this.path, text: value });
   }
   /** @param {KeyboardEvent} event */
   pressed(event) {

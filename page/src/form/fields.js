@@ -19,7 +19,7 @@ export class Field {
     this.view = view;
     this.path = view.path;
     this.typing = false;
-    this.sent = 0;
+    this.sent = 0;  // its last message; what the kernel says before it has answered that is older
     this.group = "";  // what is typed in one visit is undone at once
     /** @type {Option[]} */
     this.options = [];
@@ -121,7 +121,7 @@ export class Field {
   typed() {
     this.typing = true;
     this.form.typed();
-    this.#send(this.input.value, this.group);
+    this.sent = this.form.send("set", { path: this.path, text: this.input.value, group: this.group });
     if (!this.list) return;
     const found = matching(this.options, this.input.value);
     const settled = found.length === 1 && found[0][0].toLowerCase() === this.input.value.toLowerCase();
@@ -133,16 +133,7 @@ export class Field {
   chosen(value) {
     this.typing = false;
     this.show(value);
-    this.#send(value, "");
-  }
-
-  /**
-   * What the kernel has not answered yet is newer than what it says meanwhile.
-   * @param {string} text
-   * @param {string} group
-   */
-  #send(text, group) {
-    this.sent = this.form.send("set", { path: this.path, text, group });
+    this.sent = this.form.send("choose", { path: this.path, text: value });
   }
 
   /** @param {KeyboardEvent} event */
