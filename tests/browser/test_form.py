@@ -261,13 +261,13 @@ def test_machines_are_found_by_what_they_have(notebook: OPEN) -> None:
     expect(machine).to_have_attribute("aria-invalid", "true")
     machine.fill("cheap")
     expect(rows.first).to_contain_text("n1-standard-4")
-    form(page).get_by_role("button", name="+ Evaluators").click()
-    field(page, "evaluators.machine").fill("1 x L4")
+    form(page).get_by_role("button", name="+ Parameter servers").click()
+    field(page, "servers.machine").fill("1 x L4")
     keys.press("ArrowDown")
     keys.press("Enter")
-    expect(field(page, "evaluators.machine")).to_have_value("g2-standard-4")
-    expect(field(page, "evaluators.accelerator")).to_have_value("L4")
-    expect(field(page, "evaluators.accelerator_count")).to_have_value("1")
+    expect(field(page, "servers.machine")).to_have_value("g2-standard-4")
+    expect(field(page, "servers.accelerator")).to_have_value("L4")
+    expect(field(page, "servers.accelerator_count")).to_have_value("1")
 
 
 def test_one_repair_for_both_pools_and_the_way_back_beside_it(notebook: OPEN) -> None:
