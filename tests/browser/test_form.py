@@ -9,7 +9,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.layout import Layout, load
