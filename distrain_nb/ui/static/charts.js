@@ -665,6 +665,7 @@ var Sheet = class {
     const origin = this.figure.getBoundingClientRect();
     const boxes = /* @__PURE__ */ new Map();
     for (const { tag, area } of this.charts) {
+      if (area.closest(".dn-group:is(details:not([open]))")) continue;
       const { left, top, width, height } = area.getBoundingClientRect();
       if (width && height) boxes.set(tag, { left: left - origin.left, top: top - origin.top, width, height });
     }

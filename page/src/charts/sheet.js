@@ -90,6 +90,7 @@ export class Sheet {
     /** @type {Map<string, Box>} */
     const boxes = new Map();
     for (const { tag, area } of this.charts) {
+      if (area.closest(".dn-group:is(details:not([open]))")) continue;  // has a size all the same
       const { left, top, width, height } = area.getBoundingClientRect();
       if (width && height) boxes.set(tag, { left: left - origin.left, top: top - origin.top, width, height });
     }
