@@ -1,0 +1,137 @@
+"""How charts look: the same live and saved, wide and narrow."""
+
+from __future__ import annotations
+
+import io
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import FloatRect, Locator, Page, expect
+
+from distrain_nb.run import Run, Store
+from distrain_nb.worker.metrics import writer
+from tests.browser.jupyter import Lab, OpenNotebook
+from tests.server.stored import stored_run
+
+OPEN = Callable[..., OpenNotebook]
+LOAD = "%load_ext distrain_nb"
+NEAR_PX = 2.0
+VALUES: dict[str, Callable[[int], float]] = {
+    "loss": lambda step: math.exp(-step / 100),
+    "rate": lambda step: 3e-5 * (1 - step / 400),
+    "tokens": lambda step: 2_345_678.0 * step,
+    "negative": lambda step: -250.0 - step,
+    "constant": lambda step: 0.5,
+    "narrow": lambda step: 1_000 + step / 1e4,
+}
+TICKS = """(frame) => [...document.querySelectorAll("g[class$=tick] > text")].map((tick) => {
+    const { x, y, width, height } = tick.getBoundingClientRect();
+    return [tick.textContent, x + width / 2, y + height / 2];
+})"""
+DRAWN_TICKS = """(figure) => [...figure.querySelectorAll(".dn-tick")].map((tick) => {
+    const origin = figure.getBoundingClientRect();
+    const { x, y, width, height } = tick.getBoundingClientRect();
+    return [tick.textContent, x - origin.x + width / 2, y - origin.y + height / 2];
+})"""
+# Every height that charts have had since, from the first that had a height.
+HEIGHTS = """() => {
+    const seen = window.__heights = new Set();
+    const look = () => {
+        const shown = [...document.querySelectorAll(".distrain-charts")]
+            .map((charts) => charts.getBoundingClientRect().height).filter((height) => height);
+        for (const height of shown) seen.add(Math.round(height));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+IN_THE_PAGES_INK = """(ink) => {
+    const inks = [...document.querySelectorAll("g[class$=tick] > text")]
+        .map((tick) => getComputedStyle(tick).fill);
+    const solid = (colour) => colour.match(/\\d+/g).slice(0, 3).join();
+    return inks.length > 0 && inks.every((each) => solid(each) === solid(ink));
+}"""
+
+
+def report(run: Run, steps: int, *tags: str, series: str = "") -> None:
+    events = writer._EventFile(run.folder / "tensorboard" / series)
+    for step in range(steps):
+        events.write(writer.event(time.time(), step, {tag: VALUES[tag](step) for tag in tags}))
+
+
+def figure_of(page: Page) -> Locator:
+    """Where the last charts are drawn, when they are."""
+    figure = page.locator(".distrain-charts:not([data-coming]) > .dn-figure[data-drawn]").last
+    expect(figure).to_be_visible()
+    return figure
+
+
+def box(place: Locator) -> FloatRect:
+    found = place.bounding_box()
+    assert found
+    return found
+
+
+def picture(place: Locator) -> np.ndarray[Any, Any]:
+    """Its pixels in grey, from 0 to 1."""
+    shot = Image.open(io.BytesIO(place.screenshot())).convert("L")
+    return np.asarray(shot, dtype=np.float64) / 255
+
+
+def coarse(pixels: np.ndarray[Any, Any], side: int = 12) -> np.ndarray[Any, Any]:
+    """Means of squares: where ink is, whatever the font."""
+    height, width = (length // side * side for length in pixels.shape)
+    squares = pixels[:height, :width].reshape(height // side, side, width // side, side)
+    return squares.mean(axis=(1, 3))
+
+
+def settle(figure: Locator) -> None:
+    """Until the ticks stand in the frame in the ink that the page has now."""
+    ink = figure.evaluate("(figure) => getComputedStyle(figure).color")
+    frame = figure.locator("iframe").element_handle().content_frame()
+    assert frame
+    frame.wait_for_function(IN_THE_PAGES_INK, arg=ink, polling=200)
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_what_is_saved_looks_as_it_did_live(notebook: OPEN, lab: Lab, width: int) -> None:
+    run = stored_run(Store(lab.home))
+    report(run, 300, *VALUES, series="rank-0")
+    report(run, 300, "loss", series="rank-1")
+    opened = notebook(f"looks{width}", LOAD, f"%distrain attach {run.id}")
+    page = opened.page
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(HEIGHTS)
+    opened.run_cells(2)
+    opened.wait_for_cell(1, 60)
+    figure = figure_of(page)
+    settle(figure)
+    assert len(page.evaluate("() => [...window.__heights]")) == 1, "nothing jumps"
+    frame = figure.locator("iframe").element_handle().content_frame()
+    assert frame
+    live_ticks = sorted(frame.evaluate(TICKS))
+    live_box, live = box(page.locator(".distrain-charts")), picture(figure)
+    log = box(page.locator("section.distrain"))
+    assert (live_box["x"], live_box["width"]) == (log["x"], log["width"])
+
+    opened.save()
+    opened.shut_down_kernel()
+    opened.reload()
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    figure = page.locator(".dn-figure")
+    expect(figure.locator("path.dn-line").first).to_be_visible()
+    expect(page.locator("iframe.dn-plot")).to_have_count(0)
+    saved_box, saved = box(page.locator(".distrain-charts")), picture(figure)
+    for name in ("width", "height"):
+        assert saved_box[name] == live_box[name], name  # type: ignore[literal-required]
+    ticks = sorted(figure.evaluate(DRAWN_TICKS))
+    assert [text for text, _, _ in ticks] == [text for text, _, _ in live_ticks]
+    assert np.allclose([t[1:] for t in ticks], [t[1:] for t in live_ticks], atol=NEAR_PX)
+    assert live.shape == saved.shape
+    assert live.std() > 0.02, "something is drawn"
+    assert np.abs(coarse(live) - coarse(saved)).mean() < 0.01
