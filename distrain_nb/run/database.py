@@ -53,6 +53,12 @@ _REMEDIES = (
 )
 
 
+def is_made(folder: Path) -> bool:
+    """Whether there is a list. One that another process is just making has no bytes yet."""
+    path = folder / DATABASE_FILE
+    return path.exists() and path.stat().st_size > 0
+
+
 @contextmanager
 def writing(folder: Path) -> Iterator[sqlite3.Connection]:
     """One transaction that changes the list. Raises StoreError, and then nothing has changed."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.config import WAY_OUT, home, own_home, private_home
 from distrain_nb.errors import RunNotFound, StoreError, did_you_mean
-from distrain_nb.run.database import DATABASE_FILE, overwriting, reading, writing
+from distrain_nb.run.database import is_made, overwriting, reading, writing
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
 from distrain_nb.worker.files.folder import OPTIONS_FILE, RECORD_FILE, SCHEMA
@@ -140,7 +140,7 @@ class Store:
 
     def _rows(self, rest: str, values: tuple[str, ...] = ()) -> list[Record]:
         self._check()
-        if not (self.folder / DATABASE_FILE).exists():
+        if not is_made(self.folder):
             if not any(self._numbers()):
                 return []
             self._prepare()
@@ -155,7 +155,7 @@ class Store:
     def _prepare(self) -> None:
         """Have a folder that is ours alone, with a list of what is in it."""
         private_home(self.folder)
-        if (self.folder / DATABASE_FILE).exists():
+        if is_made(self.folder):
             return
         with writing(self.folder) as database:
             for number in self._numbers():

@@ -53,6 +53,19 @@ if __name__ == "__main__":
     process.join()
 """
 
+PRINT_AT_ONCE = """
+import multiprocessing
+def child(barrier, number):
+    barrier.wait()
+    for step in range(2000): print("child", number, "step", step, flush=True)
+if __name__ == "__main__":
+    spawn = multiprocessing.get_context("spawn")
+    barrier = spawn.Barrier(2)
+    children = [spawn.Process(target=child, args=(barrier, number)) for number in range(2)]
+    for each in children: each.start()
+    for each in children: each.join()
+"""
+
 
 @pytest.mark.parametrize(
     ("cell", "lines"),
@@ -94,6 +107,13 @@ def test_a_spawned_child_shows_and_refuses_as_its_rank_does(home: Path) -> None:
     shown, refused = lines
     assert shown == "'in a child'"
     assert "has nobody to ask in a run" in refused
+
+
+def test_lines_of_spawned_children_stay_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    run = api.submit(PRINT_AT_ONCE, wait=True)
+    expected = {f"child {number} step {step}" for number in range(2) for step in range(2000)}
+    assert {line.text for line in still(run.lines())} == expected
 
 
 @pytest.mark.parametrize(

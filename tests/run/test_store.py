@@ -85,6 +85,21 @@ def test_a_list_that_is_locked_while_a_run_is_sent_hides_no_run(
         found.wait(60)
 
 
+def test_a_list_that_another_process_is_making_is_empty_until_then(store: Store) -> None:
+    store.folder.mkdir(mode=0o700)
+    with database.writing(store.folder):
+        assert store.all() == []
+        with pytest.raises(RunNotFound):
+            store.get("last")
+    assert stored_run(store).id == 1
+
+
+def test_a_list_whose_making_was_cut_off_is_made_of_the_folders(store: Store) -> None:
+    stored_run(store)
+    (store.folder / "runs.db").write_bytes(b"")
+    assert [record.id for record in store.all()] == [1]
+
+
 def test_a_list_that_is_locked_starts_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

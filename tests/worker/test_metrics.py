@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from pathlib import Path
@@ -128,6 +129,16 @@ def test_forked_processes_and_threads_do_not_mix_their_records(folder: Path) -> 
     for name in ("thread0", "thread1", "thread2", "child"):
         assert read(folder, name) == expected
     assert len(list(folder.iterdir())) == 2
+
+
+def test_files_are_read_in_the_order_in_which_they_were_made(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_numbers", itertools.count(8))
+    for step in range(4):
+        monkeypatch.setattr(writer, "_reports", writer._Reports())
+        log_metrics(step=step, loss=1.0)
+    assert [step for step, _ in read(folder, "loss")] == [0, 1, 2, 3]
 
 
 def test_a_full_disk_costs_the_metrics_and_not_the_training(

@@ -172,7 +172,8 @@ class _EventFile:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers)}"
+        # As wide as can be: readers take files in the order of their names for the order of time.
+        place = f"{socket.gethostname()}.{os.getpid()}.{next(_numbers):08d}"
         name = f"events.out.tfevents.{int(time.time()):010d}.{place}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
         self._fd = os.open(str(folder / name), flags, 0o644)

@@ -8,7 +8,9 @@ gets the cell's definitions and the assignments that they read, and runs nothing
 from __future__ import annotations
 
 import ast
+import io
 import os
+import sys
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Set, Union
 
@@ -32,6 +34,7 @@ def program_folder() -> Path:
 def become(folder: Path, namespace: Dict[str, Any]) -> None:
     """Give a namespace, whose `__name__` is not `__main__`, what the program gives its children."""
     namespace["__file__"] = str(folder / MAIN)
+    _line_buffered_output()
     pieces, flags = read_pieces(folder)
     interactive.begin()
     for piece in pieces:
@@ -40,6 +43,14 @@ def become(folder: Path, namespace: Dict[str, Any]) -> None:
             execute(compile(tree, piece.label, "exec", flags, dont_inherit=True), namespace)
         else:
             _define(piece, tree.body, flags, namespace)
+
+
+def _line_buffered_output() -> None:
+    """As its rank's: what processes with one output print at once is mixed by whole lines. With
+    PYTHONUNBUFFERED, Python writes each argument of `print` by itself."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, write_through=False)
 
 
 def _define(piece: Piece, body: Sequence[ast.stmt], flags: int, namespace: Dict[str, Any]) -> None:
