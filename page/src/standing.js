@@ -40,6 +40,7 @@ export function stand({ model, el }, open) {
   /** @type {{view: View | null}} */
   const standing = { view };
   el.append(view.root);
+  view.moved?.();
   STANDING.set(key, standing);
   return () => {
     if (STANDING.get(key) === standing) STANDING.delete(key);

@@ -1,10 +1,14 @@
 // Lines of the log by their rows, folds and colours, without a page.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { ansiPieces, plainText } from "../src/log/ansi.js";
 import { Folds } from "../src/log/folds.js";
 import { Rows } from "../src/log/rows.js";
+import { patternOf } from "../src/log/search.js";
+import { noOutput } from "../src/log/toolbar.js";
+import { lowestOf, topsOf } from "../src/log/wrapped.js";
 import { kindOf } from "../src/run/report.js";
 
 /** @import { Batch, LineRow, LogAnswer } from "../src/protocol.d.ts" */
@@ -107,12 +111,39 @@ test("a traceback between which others write stays open", () => {
   assert.deepEqual(folds.closed, []);
 });
 
-test("colours become classes, other escapes go", () => {
-  assert.deepEqual(ansiPieces("\x1b[1;32mok\x1b[22m fine\x1b[0m."), [
-    ["ok", "bold ansi-green"], [" fine", "ansi-green"], [".", ""],
-  ]);
-  assert.deepEqual(ansiPieces("\x1b[3;4ma\x1b[23mb\x1b[24mc"), [["a", "italic underline"], ["b", "underline"], ["c", ""]]);
+/** @param {string} text */
+function html(text) {
+  return ansiPieces(text).map(([part, look]) => {
+    const shown = part.replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+    const style = look.style ? ` style="${look.style}"` : "";
+    return look.class ? `<span class="${look.class}"${style}>${shown}</span>` : shown;
+  }).join("");
+}
+
+test("colours are as in a document", () => {
+  const examples = JSON.parse(readFileSync(new URL("../../tests/ui/ansi.json", import.meta.url), "utf8"));
+  for (const [text, shown] of examples) assert.equal(html(text), shown);
   assert.equal(plainText("\x1b[2K\x1b[31mred\x1b[0m \x1b]0;title\x07"), "red ");
+});
+
+test("what Python's expressions say is marked", () => {
+  const found = (/** @type {string} */ text, /** @type {string} */ line) => line.match(patternOf(text, true, true) ?? /$^/);
+  assert.deepEqual(found("(?i)STEP (?P<n>[0-9]+)", "a step 12")?.[0], "step 12");
+  assert.deepEqual(found("\\Aa\\-b\\Z", "a-b")?.[0], "a-b");
+  assert.equal(patternOf("a(?<=b", true, true), null);
+  assert.deepEqual("a.b axb".match(patternOf("A.B", false, false) ?? /$^/), ["a.b"]);
+});
+
+test("wrapped rows are as high as they are, and the last fills what is in sight", () => {
+  assert.deepEqual([lowestOf([18, 18], 100), lowestOf([18, 36, 36], 54)], [0, 1.5]);
+  assert.deepEqual(topsOf([18, 36, 18], 1.5), [-36, -18, 18]);
+  assert.deepEqual(topsOf([], 0), []);
+});
+
+test("a log without lines says what is waited for", () => {
+  assert.equal(noOutput({ final: false, state: "starting", phase: "importing torch" }), "no output yet: importing torch");
+  assert.equal(noOutput({ final: false, state: "running", phase: "running" }), "no output yet");
+  assert.equal(noOutput({ final: true, state: "failed", phase: "failed" }), "no output");
 });
 
 test("a report marks the notebook's lines, places and what was raised", () => {

@@ -46,6 +46,18 @@ SAME_COUNTS = """() => {
     const [, one, other] = [...document.querySelectorAll(".dn-count")].map((it) => it.textContent);
     return one === other && one.endsWith(" lines");
 }"""
+# Each time right after lines were drawn, when the page has yet to hear where the scroll bar is.
+MOVE = """() => {
+    const view = document.querySelector("section.distrain");
+    const make = () => view.parentNode.appendChild(document.createElement("div"));
+    const places = [make(), make()];
+    window.__moves = 0;
+    const drawn = new MutationObserver(() => {
+        places[window.__moves % 2].append(view);
+        if (++window.__moves === 6) drawn.disconnect();
+    });
+    drawn.observe(view.querySelector(".dn-rows"), { childList: true });
+}"""
 # What the button says then, and from the click until the page shows another state than `running`.
 TIME_THE_ANSWER = """(view) => {
     let clicked = 0;
@@ -177,6 +189,9 @@ def test_an_interrupt_two_monitors_of_one_run_and_a_failure(notebook: OPEN) -> N
     page, views = opened.page, view_of(opened.page)
     opened.run_cells(2)
     expect(views.locator(".dn-line").nth(5)).to_be_visible()
+    page.evaluate(MOVE)  # as when an output takes another's place
+    page.wait_for_function("window.__moves === 6")
+    expect(views.get_by_role("button", name="Latest")).to_be_hidden()
     views.get_by_role("searchbox").focus()
     opened.command("notebook:interrupt-kernel")  # which cancels what the cell waits for
     expect(badge(page)).to_contain_text("cancelled")

@@ -141,3 +141,16 @@ def test_nothing_is_compiled_where_a_page_waits(
         search(index, Filter(), Wanted(text, regex=True), -1, 10)
     except OptionError as refused:
         assert len(str(refused)) < 300
+
+
+def test_what_stands_across_colours_is_found(tmp_path: Path) -> None:
+    log = Printing(tmp_path)
+    for line in ("plain", "a ne\x1b[1;31med\x1b[0mle", "31m", "\x1b[38:2::1:2:3mred"):
+        log.print(f"{line}\n")
+    index = LogIndex(tmp_path)
+    index.update()
+    for regex in (False, True):
+        found = [
+            search(index, Filter(), Wanted(text, regex), -1, 9).rows for text in ("need", "31m")
+        ]
+        assert found == [[1], [2]]

@@ -21,6 +21,8 @@ from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
 
+ANSI = Path(__file__).with_name("ansi.json")
+
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
@@ -170,14 +172,13 @@ def test_a_tail_is_bounded_and_numbers_its_lines(run: RunFolder) -> None:
     assert last.endswith(f"xx… ({LONGEST_SHOWN + 1:,} characters)")
 
 
-def test_ansi_colours_become_spans_and_text_stays_text() -> None:
-    assert ansi.to_html("a\x1b[1;31m<b>\x1b[0mc\x1b[2K") == (
-        'a<span class="ansi-red bold">&lt;b&gt;</span>c'
-    )
-    assert ansi.to_html("\x1b[38;5;9mplain\x1b[39m \x1b[94mblue") == (
-        'plain <span class="ansi-blue">blue</span>'
-    )
-    assert ansi.plain("\x1b]0;title\x07a\x1b[31mb") == "ab"
+@pytest.mark.parametrize(("text", "shown"), json.loads(ANSI.read_text(encoding="utf-8")))
+def test_ansi_colours_become_spans_and_text_stays_text(text: str, shown: str) -> None:
+    assert ansi.to_html(text) == shown
+
+
+def test_text_without_escapes_is_plain() -> None:
+    assert ansi.plain("\x1b]0;title\x07a\x1b[31mb\x1b[38:2::1:2:3mc") == "abc"
 
 
 def test_a_report_is_whole_and_escaped() -> None:
@@ -321,11 +322,11 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     table = runs_table([other, run])
     lines = repr(table).splitlines()
     assert " ".join(lines[0].split()) == (
-        "run name state where layout best metric duration age experiment"
+        "run name state where best metric duration age experiment"
     )
     assert lines[1].split()[:4] == ["8", "<night>", "●", "running"]
     assert "✓ succeeded" in lines[2]
-    assert "--on local --ranks-per-replica 2  loss 1 " in lines[2]
+    assert "this machine, 2 ranks  loss 1 " in lines[2]
     assert lines[1].endswith("nights")
     assert table.frame.loc[7, "lr"] == pytest.approx(1.111, abs=1e-3)
     assert "&lt;night&gt;" in table.still()

@@ -19,6 +19,8 @@ import time
 from array import array
 from pathlib import Path
 
+# As ui/ansi.py leaves them out: what a reader can't see is not searched.
+ESCAPE = rb"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
 ALARM_AFTER_S = 3
 UNREADABLE = 3
 LOOK_EVERY = 64
@@ -32,6 +34,7 @@ def main() -> None:
     except (re.error, OverflowError, RecursionError) as wrong:
         sys.stderr.write(str(wrong))
         sys.exit(UNREADABLE)
+    plain = re.compile(ESCAPE).sub
     give_up = time.monotonic() + wanted["seconds"]
     at, found = wanted["begin"], array("q")
     with Path(wanted["path"] if at < wanted["end"] else os.devnull).open("rb") as log:
@@ -43,8 +46,8 @@ def main() -> None:
                 if time.monotonic() > give_up:
                     break
                 signal.alarm(ALARM_AFTER_S)
-            text = record.split(b"\t", 3)[-1].rstrip(b"\n").decode("utf-8", "replace")
-            if matches(text):
+            text = record.split(b"\t", 3)[-1].rstrip(b"\n")
+            if matches(plain(b"", text).decode("utf-8", "replace")):
                 found.append(at)
             at += len(record)
     sys.stdout.buffer.write(array("q", [at]).tobytes() + found.tobytes())

@@ -31,6 +31,7 @@ STRETCH_BYTES = 64 << 20
 EXPRESSION_S = 1.5
 LONGEST_WANTED = 1_000  # what compiling an expression costs grows with it
 
+_ESCAPE = re.compile(expression.ESCAPE)
 _TRACEBACKS = (re.compile(rb"Traceback \(most recent call last\)"),)
 _ERRORS = tuple(
     re.compile(word)
@@ -142,10 +143,12 @@ def _plain(
 ) -> Iterator[tuple[int, Offsets]]:
     with log.open() as file:
         for at, piece in pieces(file, begin, end):
-            starts, begins = texts(piece)
-            positions = np.sort(_concatenated([_positions(piece, each) for each in patterns]))
+            plain = _ESCAPE.sub(b"", piece) if b"\x1b" in piece else piece
+            starts, begins = texts(plain)
+            positions = np.sort(_concatenated([_positions(plain, each) for each in patterns]))
             record = np.searchsorted(starts, positions, side="right") - 1
-            yield at + len(piece), starts[np.unique(record[positions >= begins[record]])] + at
+            matching = np.unique(record[positions >= begins[record]])
+            yield at + len(piece), texts(piece)[0][matching] + at
 
 
 def _positions(piece: bytes, pattern: re.Pattern[bytes]) -> Offsets:

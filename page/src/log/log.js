@@ -5,11 +5,12 @@ import { Folds, OPEN_NEAR_END } from "./folds.js";
 import { lineElement, ROW } from "./line.js";
 import { asLine, Rows } from "./rows.js";
 import { Sheet } from "./sheet.js";
+import { paintWrapped } from "./wrapped.js";
 
 /** @import { Batch, LogAnswer } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
 /** @import { Filter } from "./rows.js" */
-/** @typedef {{times: boolean, wanted: RegExp | null, current: number | null}} Looks */
+/** @typedef {{times: boolean, wrap: boolean, wanted: RegExp | null, current: number | null}} Looks */
 /** @typedef {{first: number, count: number}} Span rows that are asked for */
 
 const TALLEST = 8_000_000;   // pixels that every browser can lay out
@@ -30,9 +31,12 @@ export class Log {
     this.folds = new Folds();
     this.top = 0;       // place in sight at the top, a fraction while between two
     this.placed = 0;    // where the scroll bar was put
+    /** @type {ParentNode | null} what the log stood in then */
+    this.place = null;
     this.follow = true;
     /** @type {Looks} `wanted` is a pattern to mark, `current` the row that was jumped to */
-    this.looks = { times: false, wanted: null, current: null };
+    this.looks = { times: false, wrap: false, wanted: null, current: null };
+    this.wrapped = { lowest: 0, height: 0 };  // as the rows in sight make them
     this.style = 0;     // counts changes of how every row looks
     /** @type {(() => void)[]} */
     this.listeners = [];
@@ -81,6 +85,7 @@ export class Log {
    */
   restyle(changes) {
     Object.assign(this.looks, changes);
+    this.root.toggleAttribute("data-wrap", this.looks.wrap);
     this.style += 1;
     this.draw();
   }
@@ -89,8 +94,8 @@ export class Log {
 
   get places() { return this.folds.placeOf(this.rows.count); }
   get fits() { return this.view.clientHeight / ROW; }
-  get lowest() { return Math.max(0, this.places - this.fits); }
-  get height() { return Math.min(TALLEST, this.places * ROW); }
+  get lowest() { return this.looks.wrap ? this.wrapped.lowest : Math.max(0, this.places - this.fits); }
+  get height() { return Math.min(TALLEST, this.looks.wrap ? this.wrapped.height : this.places * ROW); }
 
   /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
   get scale() {
@@ -98,20 +103,24 @@ export class Log {
     return room > 0 && this.lowest > 0 ? room / this.lowest : ROW;
   }
 
+  /** A log that was moved in the page is at its top, and what it was told before comes late. */
   scrolled() {
+    if (!this.root.getClientRects().length || this.root.parentNode !== this.place) return;
     if (Math.abs(this.view.scrollTop - this.placed) < 1) return;
     this.placed = this.view.scrollTop;
     this.move(this.view.scrollTop / this.scale);
   }
 
   /**
-   * Where pixels of the bar stand for many lines the wheel still goes line by line.
+   * Where pixels of the bar stand for lines, however high or many, the wheel still goes by pixels.
    * @param {WheelEvent} event
    */
   wheel(event) {
-    if (this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
+    const { wrap } = this.looks;
+    if ((!wrap && this.scale >= ROW - 0.01) || !event.deltaY || event.ctrlKey) return;
     event.preventDefault();
-    this.move(this.top + event.deltaY * (event.deltaMode === 1 ? 1 : 1 / ROW));
+    const pixels = event.deltaY * (event.deltaMode === 1 ? ROW : 1);
+    this.move(this.top + pixels / this.sheet.heightAt(this.folds.rowAt(Math.floor(this.top))));
   }
 
   /** @param {number} top */
@@ -134,14 +143,14 @@ export class Log {
   jump(row) {
     this.folds.reveal(row);
     this.looks.current = row;
-    this.move(this.folds.placeOf(row) - Math.floor(this.fits / 3));
+    this.move(this.folds.placeOf(row) - (this.looks.wrap ? 1 : Math.floor(this.fits / 3)));
     this.follow = false;
     this.draw();
   }
 
   /** @param {KeyboardEvent} event */
   key(event) {
-    const page = Math.max(1, Math.floor(this.fits) - 1);
+    const page = Math.max(1, this.sheet.rowsInSight.length - 1);
     /** @type {Record<string, number>} */
     const moves = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -235,17 +244,11 @@ export class Log {
 
   tell() { for (const listener of this.listeners) listener(); }
 
+  /** Nothing is in sight where there is no box, as while JupyterLab changes its theme. */
   paint() {
-    if (!this.view.isConnected) return;
-    this.sheet.node.style.height = `${this.height}px`;
+    if (!this.root.getClientRects().length) return;
     this.view.style.display = this.rows.count ? "" : "none";
-    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
-    const scroll = this.top * this.scale;
-    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
-    this.placed = this.view.scrollTop;
-    const from = Math.max(0, Math.floor(this.top) - MARGIN);
-    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
-    this.sheet.paint(from, to);
+    const [from, to] = this.looks.wrap ? paintWrapped(this, MARGIN) : this.paintEven();
     const first = this.folds.rowAt(from);
     this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
     this.fetchSoon(this.rows.exact ? this.lacking : first);
@@ -256,6 +259,29 @@ export class Log {
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;
     this.tell();
+  }
+
+  /**
+   * Every row is as high as any other.
+   * @returns {[from: number, to: number]} places that are painted
+   */
+  paintEven() {
+    this.putBar();
+    const from = Math.max(0, Math.floor(this.top) - MARGIN);
+    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
+    this.sheet.paint(from, to);
+    this.sheet.arrange((place) => (place - this.top) * ROW);
+    return [from, to];
+  }
+
+  /** Put the scroll bar where the top is. */
+  putBar() {
+    this.sheet.node.style.height = `${this.height}px`;
+    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
+    const scroll = this.top * this.scale;
+    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
+    this.placed = this.view.scrollTop;
+    this.place = this.root.parentNode;
   }
 
   /** @param {number | null} row */

@@ -70,15 +70,9 @@ export class Search {
     this.show();
   }
 
-  /** The same pattern for the eyes; what JavaScript can't say is found but not highlighted. */
+  /** The same pattern for the eyes; what JavaScript can't say is found but not marked. */
   pattern() {
-    if (!this.text) return null;
-    const source = isPressed(this.regex) ? this.text : this.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    try {
-      return new RegExp(source, isPressed(this.letters) ? "gu" : "giu");
-    } catch {
-      return null;
-    }
+    return this.text ? patternOf(this.text, isPressed(this.regex), isPressed(this.letters)) : null;
   }
 
   /** Search anew, and go to the first match from what is in sight. */
@@ -151,4 +145,23 @@ export class Search {
   }
 
   close() { clearInterval(this.clock); this.turn += 1; }
+}
+
+/**
+ * What Python's expressions say, as far as JavaScript can.
+ * @param {string} text
+ * @param {boolean} isExpression
+ * @param {boolean} isExact about upper and lower case
+ */
+export function patternOf(text, isExpression, isExact) {
+  const [, flags = ""] = (isExpression && text.match(/^\(\?([aimsu]+)\)/)) || [];
+  const source = isExpression
+    ? text.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>")
+      .replace(/\\A/g, "^").replace(/\\[zZ]/g, "$")
+    : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const given = `g${flags.includes("i") || !isExact ? "i" : ""}${flags.replace(/[^ms]/g, "")}`;
+  for (const each of [`${given}u`, given]) {
+    try { return new RegExp(source, each); } catch { /* `\-` is for those without u only */ }
+  }
+  return null;
 }

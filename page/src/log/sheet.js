@@ -14,6 +14,7 @@ export class Sheet {
     this.log = log;
     /** @type {Map<number, Painted>} by their row */
     this.painted = new Map();
+    this.first = 0;  // place that is painted
     this.node = element("div", { class: "dn-rows" });
   }
 
@@ -28,9 +29,7 @@ export class Sheet {
     const painted = new Map();
     for (let place = from; place < to; place++) {
       const number = this.log.folds.rowAt(place);
-      const row = this.row(number, this.painted.get(number));
-      row.node.style.top = `${this.log.placed + (place - this.log.top) * ROW}px`;
-      painted.set(number, row);
+      painted.set(number, this.row(number, this.painted.get(number)));
     }
     for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
     [...painted.values()].forEach(({ node }, place) => {
@@ -38,7 +37,23 @@ export class Sheet {
       if (there !== node) this.node.insertBefore(node, there ?? null);
     });
     this.painted = painted;
+    this.first = from;
   }
+
+  /**
+   * @param {(place: number) => number} below pixels from the top of what is in sight
+   */
+  arrange(below) {
+    this.rows.forEach((row, number) => {
+      row.style.top = `${this.log.placed + below(this.first + number)}px`;
+    });
+  }
+
+  /** How high each painted row is, from the first place on. */
+  get heights() { return this.rows.map((row) => row.offsetHeight); }
+
+  /** @param {number} row */
+  heightAt(row) { return this.painted.get(row)?.node.offsetHeight || ROW; }
 
   /**
    * @param {number} number
@@ -103,11 +118,13 @@ export class Sheet {
     return lines.map((line) => (line ? lineText(line, this.log.source.summary) : "")).join("");
   }
 
-  /** The lines in sight as text. */
-  get textInSight() {
-    return this.textOf(this.rows.filter((row) => {
+  get rowsInSight() {
+    return this.rows.filter((row) => {
       const top = parseFloat(row.style.top) - this.log.placed;
-      return top > -ROW && top < this.log.view.clientHeight;
-    }));
+      return top > -row.offsetHeight && top < this.log.view.clientHeight;
+    });
   }
+
+  /** The lines in sight as text. */
+  get textInSight() { return this.textOf(this.rowsInSight); }
 }

@@ -1,6 +1,6 @@
 // What is above the log: filters, search, and what can be done with it.
 
-import { button, choice, download, element, saveAs, toggle } from "../dom.js";
+import { button, choice, download, element, saveAs, toggle, write } from "../dom.js";
 import { serverBase } from "../source.js";
 import { plural, thousands } from "../words.js";
 import { colourOf, lineText } from "./line.js";
@@ -8,7 +8,7 @@ import { Log } from "./log.js";
 import { asLine } from "./rows.js";
 import { Search } from "./search.js";
 
-/** @import { LogAnswer } from "../protocol.d.ts" */
+/** @import { LogAnswer, RunSummary } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
 /** @import { Filter } from "./rows.js" */
 
@@ -37,6 +37,8 @@ export class Toolbar {
       element("span", { class: "dn-tools" }, this.filters, this.status, this.count),
       element("span", { class: "dn-tools" }, this.search.box, this.actions()),
     );
+    this.empty = element("div", { class: "dn-empty dn-soft", hidden: true });
+    this.bar.after(this.empty);
     this.log.listeners.push(() => this.showCount());
     this.relabel();
   }
@@ -46,6 +48,7 @@ export class Toolbar {
       "span", { class: "dn-actions" },
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
+      toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
       toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" }),
@@ -124,9 +127,13 @@ export class Toolbar {
   }
 
   showCount() {
-    const { total, count, filtered, exact } = this.log.rows;
-    const some = filtered && exact ? `${thousands(count)} of ` : "";
-    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output";
+    const { total, count, filtered, exact, bars } = this.log.rows;
+    const moving = bars.filter((line) => this.log.rows.passes(line)).length;
+    const some = filtered && exact ? `${thousands(count + moving)} of ` : "";
+    write(this.count, `${some}${plural(total + bars.length, "line")}`);
+    this.bar.hidden = !total && !bars.length;
+    this.empty.hidden = !this.bar.hidden;
+    write(this.empty, noOutput(this.source.summary));
   }
 
   // ---- Actions -------------------------------------------------------------------------------
@@ -181,3 +188,13 @@ export class Toolbar {
  * @returns {[string, string][]}
  */
 function pairs(names) { return names.map((name) => [name, name]); }
+
+/**
+ * What is said in place of a log that has no line.
+ * @param {Partial<RunSummary>} summary
+ */
+export function noOutput({ final, phase, state }) {
+  if (final) return "no output";
+  const waits = phase && phase !== state ? `: ${phase}` : "";
+  return `no output yet${waits}`;
+}
