@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { build } from "esbuild";
 
-const WIDGETS = ["run", "runs", "charts", "media", "form", "problem"];
+const WIDGETS = ["run", "runs", "compare", "charts", "media", "form", "problem"];
 const STYLES = ["run", "runs", "charts", "form", "problem"];
 // Where a view has rules besides those that all share (`.distrain`), these outrank them, in
 // whatever order a page gets the styles of its widgets.

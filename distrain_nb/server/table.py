@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.run.pages.compare import check_count, compare, differences, line_name, title
+from distrain_nb.run.pages import differences
+from distrain_nb.run.pages.compare import check_count, compare, line_name, title
 from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.streams import streams
@@ -25,12 +26,16 @@ def rows(store: Store) -> Answer:
 
 
 def side_by_side(store: Store, numbers: str) -> Answer:
-    """By what the runs of these numbers, as in `3,5`, differ: `[name, value of each, …]`.
+    """The runs of these numbers, as in `3,5`, and by what they differ; see `ComparedRow`.
 
     Raises OptionError for fewer than two, RunNotFound.
     """
-    compared = compare(chosen(store, numbers))
-    return {"titles": compared.titles, "rows": differences(compared)}
+    compared = compare(chosen(store, numbers), _listing(store.folder))
+    return {
+        "titles": compared.titles,
+        "runs": [each.as_json() for each in compared.summaries],
+        "rows": [each.as_json() for each in differences.rows(compared)],
+    }
 
 
 def curves(store: Store, numbers: str, query: Query) -> CurvesAnswer:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import time
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.run.pages.compare import differences
+from distrain_nb.run.pages.differences import CAUSE, STATE, rows
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.overlay import OverlaidMetrics
@@ -14,34 +15,52 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.run.pages.differences import ComparedRow
 
 
 class ComparisonView:
-    """Displays a comparison wherever it is; `frame` is the whole of it as a DataFrame."""
+    """Displays a comparison wherever it is; `frame` is the whole of it as a DataFrame.
+
+    Where the page has widgets the table is live; what is saved is how it was at first.
+    """
 
     def __init__(self, compared: Comparison) -> None:
         self.compared = compared
+        self._rows = [row for row in rows(compared) if row.differs or row.name in (STATE, CAUSE)]
 
     @property
     def frame(self) -> pd.DataFrame:
         return self.compared.frame
 
     def __repr__(self) -> str:
-        rows = [("", *self.compared.titles), *differences(self.compared)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = [("", *self.compared.titles), *((row.name, *row.texts) for row in self._rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         return "\n".join(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
+            for row in table
         )
 
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": f"{self._live_mark()}{self.still()}", "text/plain": repr(self)}
+
+    def still(self) -> str:
+        """The table in HTML that needs neither kernel nor scripts."""
         heads = "".join(f'<th scope="col">{html.escape(t)}</th>' for t in self.compared.titles)
-        body = "".join(map(_row_html, differences(self.compared)))
+        body = "".join(map(_row_html, self._rows))
+        goes_on = any(not each.summary.final for each in self.compared.summaries)
+        when = f'<p class="dn-soft">as of {time.strftime("%H:%M:%S")}</p>' if goes_on else ""
         return (
             f'{document.style()}<div class="distrain" style="overflow-x:auto">'
             f'<table class="dn-table"><thead><tr><th scope="col">what differs</th>{heads}</tr>'
-            f"</thead><tbody>{body}</tbody></table></div>"
+            f"</thead><tbody>{body}</tbody></table>{when}</div>"
         )
+
+    def _live_mark(self) -> str:
+        if not frontend().has_widgets:
+            return ""
+        from distrain_nb.ui.compare_table import live_table
+
+        return f'<i hidden data-distrain-live="{live_table(self.compared).key}"></i>'
 
     def charts(self) -> dict[str, Any]:
         """All metrics with a line for each run, by MIME type; live charts where a page can be."""
@@ -54,6 +73,12 @@ class ComparisonView:
         return document.chart_bundle(metrics)
 
 
-def _row_html(row: tuple[str, ...]) -> str:
-    cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in row[1:])
-    return f'<tr><th scope="row">{html.escape(row[0])}</th>{cells}</tr>'
+def _row_html(row: ComparedRow) -> str:
+    cells = "".join(_cell_html(text, place in row.best) for place, text in enumerate(row.texts))
+    return f'<tr><th scope="row">{html.escape(row.name)}</th>{cells}</tr>'
+
+
+def _cell_html(text: str, is_best: bool) -> str:
+    star = ' <span role="img" aria-label="best">★</span>' if is_best else ""
+    kind = ' class="dn-top"' if is_best else ""
+    return f"<td{kind}>{html.escape(text)}{star}</td>"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.pages.listing import Listing, RunRow, frame
-from distrain_nb.run.summary import UNREADABLE, RunSummary, brief, duration, plural, progress_text
+from distrain_nb.run.summary import brief, duration, plural, progress_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.listing import ListedRun
 
 
-HEADINGS = ("run", "name", "state", "where", "layout", "best metric", "duration", "age")
+HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "age")
+LONGEST_CAUSE = 60
 SIGNS = {
     "succeeded": "✓",
     "failed": "✕",
@@ -91,7 +92,7 @@ class RunsTable:
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
         head = "".join(f'<th scope="col">{heading}</th>' for heading in self.headings)
-        body = "".join(map(_row_html, self.rows, [each.summary for each in self.summaries]))
+        body = "".join(map(_row_html, self.rows, self.summaries))
         more = f"<p>{self.more}</p>" if self.more else ""
         return (
             f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
@@ -121,17 +122,22 @@ def _row(each: RunRow, now: float) -> tuple[str, ...]:
     return (
         str(summary.id),
         summary.name,
-        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}",
-        ", ".join(filter(None, (summary.where, summary.size))),
-        each.layout,
+        f"{SIGNS.get(summary.state, '◌')} {summary.state}{doing}{_shortened(each.cause)}",
+        ", ".join(filter(None, (summary.where, summary.size, each.machines))),
         f"{each.best.tag} {brief(each.best.value)}" if each.best else "",
         duration(summary.elapsed(now)),
         f"{duration(now - summary.begin)} ago",
     )
 
 
-def _row_html(row: tuple[str, ...], summary: RunSummary) -> str:
+def _shortened(cause: str) -> str:
+    if not cause:
+        return ""
+    return f": {cause}" if len(cause) <= LONGEST_CAUSE else f": {cause[:LONGEST_CAUSE]}…"
+
+
+def _row_html(row: tuple[str, ...], each: RunRow) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
-    why = f' title="{html.escape(summary.error)}"' if summary.state == UNREADABLE else ""
+    why = f' title="{html.escape(each.cause)}"' if each.cause else ""
     cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'
-    return f'<tr data-state="{summary.state}">{"".join(cells)}</tr>'
+    return f'<tr data-state="{each.summary.state}">{"".join(cells)}</tr>'

@@ -103,14 +103,34 @@ export interface TableRun {
   name: string;
   state: string;
   final: boolean;
-  where: string;
-  layout: string;
+  place: string;
+  size: string;
+  machines: string;
   experiment: string;
-  error: string;
+  cause: string;
   begin: number;
   end: number | null;
   best: { tag: string; value: number } | null;
   progress: Progress | null;
+}
+
+/** One thing that compared runs have: a text for each, `best` are places of the best values. */
+export interface ComparedRow {
+  name: string;
+  texts: string[];
+  numbers: (number | null)[];
+  best: number[];
+  differs: boolean;
+}
+
+export interface CompareAnswer {
+  titles: string[];
+  runs: TableRun[];
+  rows: ComparedRow[];
+}
+
+export interface CompareState extends Asking {
+  runs: string;
 }
 
 export interface ChartsState extends Asking {

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { COLUMNS, sorted } from "../src/runs/columns.js";
+import { inOrder } from "../src/runs/comparison.js";
+import { hasWords } from "../src/runs/filters.js";
 import { modelOf } from "../src/runs/source.js";
 
 /** @import { TableRun } from "../src/protocol.d.ts" */
@@ -14,8 +16,8 @@ import { modelOf } from "../src/runs/source.js";
  */
 function run(id, more = {}) {
   return {
-    id, name: `run-${id}`, state: "running", final: false, where: "this machine", layout: "", experiment: "",
-    error: "", begin: 1000, end: null, best: null, progress: null, ...more,
+    id, name: `run-${id}`, state: "running", final: false, place: "this machine", size: "", machines: "", experiment: "",
+    cause: "", begin: 1000, end: null, best: null, progress: null, ...more,
   };
 }
 
@@ -55,6 +57,24 @@ test("a run that goes on lasts up to now", () => {
 test("the state has a sign and what takes long", () => {
   const progress = { phase: "sending the image", total: 0, done: 0, since: 0 };
   assert.equal(column("state").text(run(1, { progress }), 0), "● running: sending the image");
+});
+
+test("a filter looks for all words in all that the table says", () => {
+  const failed = run(12, { name: "night", state: "failed", cause: "ValueError: Odd", place: "Vertex AI", machines: "--primary n1-standard-4" });
+  for (const words of ["", "NIGHT", "#12", "odd vertex", "n1-standard failed "]) assert.ok(hasWords(failed, words), words);
+  for (const words of ["day", "night sagemaker"]) assert.ok(!hasWords(failed, words), words);
+});
+
+test("compared runs are in the order of a row, those without a value last", () => {
+  const row = { best: [], differs: true };
+  const rows = [
+    { ...row, name: "loss", texts: ["0.5", "", "0.25"], numbers: [0.5, null, 0.25] },
+    { ...row, name: "machine", texts: ["a10", "a9", "a9"], numbers: [] },
+  ];
+  assert.deepEqual(inOrder(rows, 3, null), [0, 1, 2]);
+  assert.deepEqual(inOrder(rows, 3, { name: "loss", down: false }), [2, 0, 1]);
+  assert.deepEqual(inOrder(rows, 3, { name: "loss", down: true }), [0, 2, 1]);
+  assert.deepEqual(inOrder(rows, 3, { name: "machine", down: false }), [1, 2, 0]);
 });
 
 test("what one run's view asks goes through the table's widget with the run's number", () => {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,8 +56,24 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
     assert [name for name, _, _ in told] == ["stored #1", "stored #1", "stored #2", "stored #2"]
     assert [last for _, _, last in told] == [STEPS - 1] * 2 + [STEPS // 2 - 1] * 2
 
+    table = page.get_by_role("table", name="runs compared")
+    state, loss = (table.get_by_role("row", name=re.compile(f"^{it}")) for it in ("state", "loss"))
+    expect(state.get_by_role("cell")).to_have_text(["✓ succeeded", "● running"])
+    expect(table.get_by_role("rowheader")).to_contain_text(["state"])
+    expect(loss.get_by_role("cell").nth(1)).to_have_accessible_name(re.compile("best$"))
+    heads = table.get_by_role("columnheader")
+    loss.get_by_role("button").click()
+    expect(loss.get_by_role("rowheader")).to_have_attribute("aria-sort", "ascending")
+    expect(heads).to_have_text(["what differs", "stored #2", "stored #1"])
+    before = loss.get_by_role("cell").first.inner_text()
+
     report(fast, range(STEPS // 2, STEPS), 8.0)
-    Status(State.SUCCEEDED).write(fast.folder)
+    failed = Status(State.RUNNING).enter(State.FAILED, error="rank 0 failed: Odd: 1\nmore")
+    failed.write(fast.folder)
+    expect(state.get_by_role("cell")).to_have_text(["✕ failed", "✓ succeeded"])
+    cause = table.get_by_role("row", name=re.compile("^cause"))
+    expect(cause.get_by_role("cell").first).to_have_text("rank 0 failed: Odd: 1")
+    expect(loss.get_by_role("cell").first).not_to_have_text(before)
     grown = f"{TRACES}.every(([, , last]) => last === {STEPS - 1})"
     frame.wait_for_function(grown, polling=200)
     page.get_by_role("slider", name="Smoothing").press("End")

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,24 @@ NAMELESS = """() => [...document.querySelectorAll("section.distrain :is(button, 
     .map((it) => it.outerHTML)"""
 
 
+CAUSE = "rank 1 failed first: ValueError: odd"
+SIZES = """() => ["table", "tr[data-state]"].map((it) => {
+    const box = document.querySelector(`.dn-runs ${it}`).getBoundingClientRect();
+    return [box.width, box.height];
+})"""
+FITS = """() => {
+    const frame = document.querySelector(".dn-runs");
+    return frame.scrollWidth <= frame.clientWidth;
+}"""
+
+
 def with_runs(lab: Lab) -> None:
     """Three runs that have ended, each with a metric of its own."""
     store = Store(lab.home)
     for number, state in enumerate((State.SUCCEEDED, State.FAILED, State.SUCCEEDED), start=1):
         run = stored_run(store, "".join(f"line {n}\n" for n in range(number * 10)), state)
+        if state is State.FAILED:
+            replace(run.status, error=f"{CAUSE}\nmore of it").write(run.folder)
         events = writer._EventFile(run.folder / "tensorboard")
         events.write(writer.event(1.0, 1, {"loss": 1 / number}))
 
@@ -82,7 +96,8 @@ def test_the_table_answers_while_the_kernel_is_busy(
     opened = OpenNotebook(page, served, served.write("table", *cells))
     opened.run_cells(3)
     expect(row(page, 4)).to_contain_text("● running")
-    expect(row(page, 2)).to_contain_text("✕ failed")
+    expect(row(page, 2)).to_contain_text(f"✕ failed{CAUSE}")
+    assert page.evaluate(FITS)  # beside JupyterLab's own panel
     expect(row(page, 2)).to_contain_text("loss 0.5")
     assert numbers(page) == ["4", "3", "2", "1"]
     opened.run_cell(3)
@@ -105,18 +120,32 @@ def test_the_table_answers_while_the_kernel_is_busy(
         page.keyboard.press("ArrowDown")
     page.get_by_role("button", name="Compare 2").click()
     compared = page.locator(".dn-panel", has_text="what differs")
-    expect(compared.locator("tr", has_text="state")).to_contain_text("failed")
+    expect(compared.locator("tr", has_text="state")).to_contain_text("✕ failed")
+    expect(compared.locator("tr", has_text="cause")).to_contain_text(CAUSE)
     expect(compared.get_by_role("note")).to_contain_text("The kernel is busy")
 
-    row(page, 4).get_by_role("button", name="Log").click()
-    log = page.locator(".dn-panel", has_text="run 4: log")
+    field = page.get_by_role("searchbox", name="filter runs by text")
+    field.fill("odd valueerror")
+    expect(page.locator(".dn-bar", has_text="1 of 4 runs")).to_be_visible()
+    assert numbers(page) == ["2"]
+    field.press("Escape")
+    page.get_by_role("combobox", name="state").select_option("succeeded")
+    expect(page.locator(".dn-bar", has_text="2 of 4 runs")).to_be_visible()
+    assert numbers(page) == ["1", "3"]
+    page.get_by_role("combobox", name="state").select_option("")
+
+    row(page, 4).get_by_role("button", name="Open").click()
+    log = page.locator(".dn-panel", has_text="run 4: log and charts")
     expect(log.locator(".dn-line").nth(5)).to_be_visible()
     row(page, 4).get_by_role("button", name="Stop").click()
     expect(row(page, 4)).to_contain_text("■ cancelled")
     expect(log.locator(".dn-badge")).to_contain_text("cancelled")
 
     row(page, 3).focus()
+    sizes = page.evaluate(SIZES)
     page.keyboard.press("Delete")
+    expect(page.get_by_role("alertdialog", name="Delete run 3 and its files?")).to_be_visible()
+    assert page.evaluate(SIZES) == sizes
     page.keyboard.press("Escape")
     expect(row(page, 3)).to_be_focused()
     page.keyboard.press("Delete")
@@ -128,8 +157,8 @@ def test_the_table_answers_while_the_kernel_is_busy(
 
     sending(served)
     expect(row(page, 5)).to_contain_text("◐ starting: sending the image")
-    row(page, 5).get_by_role("button", name="Log").click()
-    progress = page.locator(".dn-panel", has_text="run 5: log").locator(".dn-progress")
+    row(page, 5).get_by_role("button", name="Open").click()
+    progress = page.locator(".dn-panel", has_text="run 5: log and charts").locator(".dn-progress")
     expect(progress).to_contain_text("sending the image: 12 MiB of 40 MiB, 1 min")
 
     page.evaluate("window.jupyterapp.shell.collapseLeft()")
@@ -164,7 +193,7 @@ def test_without_the_server_the_kernel_answers_when_it_is_free(bare: Lab, page: 
 
     opened.run_cell(3)
     expect(row(page, 4)).to_contain_text("■ cancelled")
-    row(page, 3).get_by_role("button", name="Attach").click()
+    row(page, 3).get_by_role("button", name="Open").click()
     attached = page.locator(".dn-panel", has_text="run 3: log and charts")
     expect(attached).to_contain_text("30 lines")
     expect(attached.locator(".dn-figure").first).to_be_attached()

@@ -12,7 +12,8 @@ from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
 from distrain_nb.run.pages.best_metric import best_metric
-from distrain_nb.run.pages.compare import check_count, differing
+from distrain_nb.run.pages.compare import check_count
+from distrain_nb.run.pages.differences import differing, rows
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,13 @@ def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     }
     assert {"state", "cause"} <= set(differing(compared.outcome))
     assert differing(compared.metrics) == ("train/loss",)
+    table = {row.name: row for row in rows(compared)}
+    assert list(table)[:3] == ["state", "cause", "--ranks-per-replica"]
+    assert table["train/loss"].best == (0,)
+    assert table["val/accuracy"].best == ()  # the same in both
+    assert [row.differs for row in table.values()] == sorted(
+        (row.differs for row in table.values()), reverse=True
+    )
     frame = compared.frame
     assert list(frame.index) == two
     assert frame.loc[two[1], "--param rate"] == "2.0"

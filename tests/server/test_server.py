@@ -70,13 +70,15 @@ def test_a_table_is_told_its_rows_and_what_differs(store: Store, client: httpx.C
     rows = {row["id"]: row for row in answer.json()["runs"]}
     assert (rows[one.id]["state"], rows[one.id]["best"]) == ("succeeded", None)
     assert rows[other.id]["best"] == {"tag": "loss", "kind": "min", "value": 1.0}
-    assert rows[other.id]["where"] == "this machine, 2 ranks"
+    assert (rows[other.id]["place"], rows[other.id]["size"]) == ("this machine", "2 ranks")
     again = client.get("distrain/runs", headers={"If-None-Match": answer.headers["etag"]})
     assert again.status_code == 304
 
     told = client.get("distrain/compare", params={"runs": f"{one.id},{other.id}"}).json()
     assert told["titles"] == [f"stored #{one.id}", f"stored #{other.id}"]
-    assert ["state", "succeeded", "failed"] in told["rows"]
+    assert told["rows"][0]["name"] == "state"
+    assert told["rows"][0]["texts"] == ["succeeded", "failed"]
+    assert [run["id"] for run in told["runs"]] == [one.id, other.id]
     assert client.get("distrain/compare", params={"runs": f"{one.id}"}).status_code == 400
     assert client.get("distrain/compare", params={"runs": "../1,2"}).status_code == 404
     both = {"runs": f"{other.id},{one.id}", "from": "1"}
@@ -223,7 +225,7 @@ def test_a_run_whose_files_are_gone_is_listed_and_can_be_deleted(
     told = {each["id"]: each for each in client.get("distrain/runs").json()["runs"]}
     assert told[whole.id]["state"] == "succeeded"
     assert told[gone.id]["state"] == told[bare.id]["state"] == "unreadable"
-    assert f"{gone.folder} is gone" in told[gone.id]["error"]
+    assert f"{gone.folder} is gone" in told[gone.id]["cause"]
     for run in (gone, bare):
         answer = client.get(f"distrain/runs/{run.id}/summary")
         assert answer.status_code == 404 and "can't be read" in answer.text

@@ -33,6 +33,11 @@ class BestMetric:
     kind: str
     value: float
 
+    @property
+    def name(self) -> str:
+        """What it is called beside metrics: `best loss (min)`."""
+        return f"best {self.tag} ({self.kind})"
+
 
 @dataclass(frozen=True)
 class MetricValues:
@@ -74,11 +79,11 @@ def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
 
     A metric of held-out data comes before one of training data; NaN counts for nothing.
     """
-    candidates = [tag for tag in values if _kind(tag) != "last"] or list(values)
+    candidates = [tag for tag in values if kind_of(tag) != "last"] or list(values)
     for tag in sorted(candidates, key=lambda tag: not _has(tag, HELD_OUT)):
         finite = values[tag][np.isfinite(values[tag])]
         if len(finite):
-            kind = _kind(tag)
+            kind = kind_of(tag)
             chosen = {"min": finite.min(), "max": finite.max(), "last": finite[-1]}
             return BestMetric(tag, kind, float(chosen[kind]))
     return None
@@ -109,7 +114,8 @@ def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
     return found
 
 
-def _kind(tag: str) -> str:
+def kind_of(tag: str) -> str:
+    """Which value of a metric is its best: min, max or last."""
     if _has(tag, LOW_IS_GOOD):
         return "min"
     return "max" if _has(tag, HIGH_IS_GOOD) else "last"

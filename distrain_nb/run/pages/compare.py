@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
 from distrain_nb.layout.options import texts
-from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.run.pages.differences import CAUSE, DURATION, STATE
 from distrain_nb.run.pages.listing import Listing, RunRow
 from distrain_nb.run.pages.media import hyperparameters
-from distrain_nb.run.summary import brief, duration
-from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.run.streams import streams
+from distrain_nb.run.summary import duration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     import pandas as pd
 
@@ -80,34 +80,20 @@ def line_name(title: str, series: str) -> str:
     return "/".join(filter(None, (title, series)))
 
 
-def compare(runs: Iterable[Run]) -> Comparison:
-    """The runs side by side, in the order given. Raises OptionError for too few or too many."""
+def compare(runs: Iterable[Run], listing: Listing | None = None) -> Comparison:
+    """The runs side by side, in the order given; a `listing` that is kept reads only what is new.
+
+    Raises OptionError for too few or too many.
+    """
     given = tuple({run.id: run for run in runs}.values())
     check_count(len(given))
-    summaries = Listing().read(given)
+    rows = (listing or Listing()).read(given)
     return Comparison(
         given,
-        summaries,
+        rows,
         tuple({**_settings(run), **_hyperparameters(run)} for run in given),
-        tuple(_outcome(run, each) for run, each in zip(given, summaries, strict=True)),
+        tuple(_outcome(run, each) for run, each in zip(given, rows, strict=True)),
     )
-
-
-def differences(compared: Comparison) -> list[tuple[str, ...]]:
-    """(name, value for each run, …): settings first, then how they ended, then metrics."""
-    metrics = [{name: brief(value) for name, value in row.items()} for row in compared.metrics]
-    found = [
-        (name, *(str(row.get(name, "")) for row in rows))
-        for rows in (compared.settings, compared.outcome, metrics)
-        for name in differing(rows)
-    ]
-    return [row for row in found if len(set(row[1:])) > 1]  # "" is as good as nothing
-
-
-def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
-    """The names whose values are not the same in all, in order of first appearance."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return tuple(name for name in names if len({row.get(name) for row in rows}) > 1)
 
 
 def _settings(run: Run) -> dict[str, str]:
@@ -125,24 +111,22 @@ def _settings(run: Run) -> dict[str, str]:
 
 def _hyperparameters(run: Run) -> dict[str, str]:
     """What its program gave TensorBoard's HParams plugin."""
-    events = EventFolder(run.folder / EVENTS_FOLDER)
-    events.read()
+    with streams(run.folder).metrics.read() as events:
+        found = hyperparameters(events.non_scalars)
     return {
         " ".join(filter(None, ("hparam", series, name))): str(value)
-        for series, values in hyperparameters(events.non_scalars).items()
+        for series, values in found.items()
         for name, value in values.items()
     }
 
 
 def _outcome(run: Run, each: RunRow) -> dict[str, str]:
-    best = (
-        {f"best {each.best.tag} ({each.best.kind})": f"{each.best.value:.6g}"} if each.best else {}
-    )
+    best = {each.best.name: f"{each.best.value:.6g}"} if each.best else {}
     results = {"results": ", ".join(run.results)} if each.summary.final else {}
     return {
-        "state": each.summary.state,
-        "duration": duration(each.summary.elapsed(time.time())),
-        "cause": each.summary.error.strip().partition("\n")[0],
+        STATE: each.summary.state,
+        DURATION: duration(each.summary.elapsed(time.time())),
+        CAUSE: each.cause,
         **results,
         **best,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import asdict, dataclass
 from threading import Lock
@@ -14,6 +15,9 @@ from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, m
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import UNREADABLE, MonitoredRun, RunSummary, summary_of, unreadable
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.files.status import State
+
+_SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,16 +55,29 @@ class RunRow:
                 "name": run.name,
                 "state": run.state,
                 "final": run.final,
-                "where": ", ".join(filter(None, (run.where, run.size))),
-                "layout": self.layout,
+                "place": run.where,
+                "size": run.size,
+                "machines": self.machines,
                 "experiment": self.experiment,
                 "best": asdict(self.best) if self.best else None,
                 "begin": run.begin,
                 "end": run.end,
                 "progress": asdict(run.progress) if run.progress else None,
-                "error": run.error if run.state == UNREADABLE else "",
+                "cause": self.cause,
             }
         )
+
+    @property
+    def machines(self) -> str:
+        """Its layout, less what place and size say."""
+        return _SAID.sub("", self.layout).strip()
+
+    @property
+    def cause(self) -> str:
+        """Why it failed, or can't be read, in a line; empty for others."""
+        run = self.summary
+        told = run.state in (State.FAILED.value, UNREADABLE)
+        return run.error.strip().partition("\n")[0] if told else ""
 
 
 class Listing:

@@ -947,6 +947,7 @@ function stand({ model, el }, open) {
   const view = unpark(key) ?? open(lastingModel(model));
   const standing = { view };
   el.append(view.root);
+  view.moved?.();
   STANDING.set(key, standing);
   return () => {
     if (STANDING.get(key) === standing) STANDING.delete(key);

@@ -42,6 +42,9 @@ function choice(label, entries, onChange) {
   menu.addEventListener("change", () => onChange(menu.value));
   return menu;
 }
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
 function debounce(milliseconds, act) {
   let timer;
   const cancel = () => clearTimeout(timer);
@@ -249,63 +252,143 @@ function digits(number, count) {
 }
 
 // src/log/ansi.js
-var ANSI = /\x1b\[([0-9;]*)m|\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
-var COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-var MARKS = ["bold", "dim", "italic", "underline"];
+var ANSI = /\x1b\[([0-9;:]*)m|\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+var HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+var NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
+var TERMINAL = [
+  "#000000",
+  "#cd0000",
+  "#00cd00",
+  "#cdcd00",
+  "#0000ee",
+  "#cd00cd",
+  "#00cdcd",
+  "#e5e5e5",
+  "#7f7f7f",
+  "#ff0000",
+  "#00ff00",
+  "#ffff00",
+  "#5c5cff",
+  "#ff00ff",
+  "#00ffff",
+  "#ffffff"
+];
+var CUBE = [0, 95, 135, 175, 215, 255];
+var LIGHT = "#c0c0c0";
+var READABLE = 3;
+var MARKS = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 9: "strike" };
+var ENDS = { 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 29: ["strike"] };
+var PLAIN = { marks: [], ink: null, under: null, inverse: false };
 function styleAfter(style, codes) {
-  const numbers = codes.split(";").map((code) => Number(code || 0));
-  if (numbers[0] === 38 || numbers[0] === 48) return style;
-  for (const code of numbers) {
-    if (code === 0) style = [];
-    else if (code <= 4) style = [...style, MARKS[code - 1]];
-    else if (code === 22) style = style.filter((name) => name !== "bold" && name !== "dim");
-    else if (code === 23 || code === 24) style = style.filter((name) => name !== MARKS[code - 21]);
-    else if (code >= 30 && code <= 37 || code >= 90 && code <= 97 || code === 39) {
-      style = style.filter((name) => !name.startsWith("ansi-"));
-      if (code !== 39) style.push(`ansi-${COLOURS[code % 10]}`);
-    }
+  const plain = codes.replace(/([34]8:2):\d*:(\d+:\d+:\d+)/g, "$1:$2").replace(/(^|;)4:[1-5]/g, "$14");
+  const numbers = plain.split(/[;:]/).map(Number);
+  while (numbers.length) {
+    const code = numbers.shift() ?? 0;
+    style = code === 38 || code === 48 || code === 58 ? extended(style, code, numbers) : simple(style, code);
   }
   return style;
 }
+function simple(style, code) {
+  const { marks } = style;
+  if (code === 0) return PLAIN;
+  if (code in MARKS) return { ...style, marks: [.../* @__PURE__ */ new Set([...marks, MARKS[code]])] };
+  if (code in ENDS) return { ...style, marks: marks.filter((mark) => !ENDS[code].includes(mark)) };
+  if (code === 7 || code === 27) return { ...style, inverse: code === 7 };
+  if (code === 39) return { ...style, ink: null };
+  if (code === 49) return { ...style, under: null };
+  const name = NAMES[code % 10 + (code >= 90 ? 8 : 0)];
+  const tens = Math.floor(code / 10);
+  if (code % 10 > 7) return style;
+  if (tens === 3 || tens === 9) return { ...style, ink: name };
+  return tens === 4 || tens === 10 ? { ...style, under: name } : style;
+}
+function extended(style, code, rest) {
+  const kind = rest.shift();
+  const parts = rest.splice(0, kind === 5 ? 1 : kind === 2 ? 3 : 0);
+  if (!parts.length || parts.some((part) => part > 255) || code === 58) return style;
+  const colour = kind === 5 ? indexed(parts[0]) : hex(parts);
+  return code === 38 ? { ...style, ink: colour } : { ...style, under: colour };
+}
+function indexed(number) {
+  if (number < 16) return NAMES[number];
+  if (number >= 232) return hex(Array(3).fill(8 + 10 * (number - 232)));
+  return hex([36, 6, 1].map((size2) => CUBE[Math.floor((number - 16) / size2) % 6]));
+}
+function hex(parts) {
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+function asTerminal(colour) {
+  return TERMINAL[NAMES.indexOf(colour)] ?? colour;
+}
+function luminance(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+function contrast(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+function lookOf({ marks, ink, under, inverse }) {
+  if (inverse && !ink && !under) return { class: [...marks, "ansi-inverse"].join(" ") };
+  if (inverse) [ink, under] = [under, ink ?? LIGHT];
+  if (under) {
+    const ground = asTerminal(under);
+    const wanted = ink && asTerminal(ink);
+    const plain = contrast("#000000", ground) > contrast("#ffffff", ground) ? "#000000" : "#ffffff";
+    const shown = wanted && contrast(wanted, ground) >= READABLE ? wanted : plain;
+    return { class: [...marks, "ansi-box"].join(" "), style: `--dn-ink:${shown};--dn-under:${ground}` };
+  }
+  if (ink?.startsWith("#")) return { class: [...marks, "ansi-ink"].join(" "), style: `--dn-ink:${ink}` };
+  const names = [...marks, ...ink ? [`ansi-${ink}`] : []];
+  return names.length ? { class: names.join(" ") } : {};
+}
 function ansiPieces(text) {
-  if (!text.includes("\x1B")) return [[text, ""]];
+  if (!text.includes("\x1B")) return [[text, {}]];
   const pieces = [];
-  let style = [];
+  let style = PLAIN;
   let at = 0;
   for (const escape of text.matchAll(ANSI)) {
-    pieces.push([text.slice(at, escape.index), style.join(" ")]);
+    pieces.push([text.slice(at, escape.index), lookOf(style)]);
     at = escape.index + escape[0].length;
     if (escape[1] !== void 0) style = styleAfter(style, escape[1]);
   }
-  pieces.push([text.slice(at), style.join(" ")]);
+  pieces.push([text.slice(at), lookOf(style)]);
   return pieces.filter(([part]) => part);
 }
 function plainText(text) {
   return text.includes("\x1B") ? text.replace(ANSI, "") : text;
 }
 function appendText(parent, text, wanted) {
-  for (const [part, style] of ansiPieces(text)) {
-    const place = style ? element("span", { class: style }) : parent;
-    appendMarked(place, part, wanted);
-    if (style) parent.append(place);
+  const found = wanted ? [...plainText(text).matchAll(wanted)].filter((match) => match[0]) : [];
+  const spans = found.map((match) => (
+    /** @type {const} */
+    [match.index, match.index + match[0].length]
+  ));
+  let begin = 0;
+  for (const [part, look2] of ansiPieces(text)) {
+    const place = look2.class ? element("span", { ...look2 }) : parent;
+    appendMarked(place, part, begin, spans);
+    if (place !== parent) parent.append(place);
+    begin += part.length;
   }
 }
-function appendMarked(parent, text, wanted) {
+function appendMarked(parent, part, begin, spans) {
   let at = 0;
-  for (const found of wanted ? text.matchAll(wanted) : []) {
-    if (!found[0]) continue;
-    parent.append(text.slice(at, found.index), element("mark", {}, found[0]));
-    at = found.index + found[0].length;
+  for (const [from, to] of spans) {
+    const [first, last] = [Math.max(at, from - begin), Math.min(part.length, to - begin)];
+    if (first >= last) continue;
+    parent.append(part.slice(at, first), element("mark", {}, part.slice(first, last)));
+    at = last;
   }
-  parent.append(text.slice(at));
+  parent.append(part.slice(at));
 }
 
 // src/log/line.js
 var ROW = 18;
-var COLOURS2 = 8;
+var COLOURS = 8;
 var RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b/;
 function colourOf(process) {
-  return `dn-p${Number(process) % COLOURS2}`;
+  return `dn-p${Number(process) % COLOURS}`;
 }
 function isInCell(text) {
   return text.includes("Cell In[");
@@ -546,6 +629,7 @@ var Sheet = class {
   constructor(log) {
     this.log = log;
     this.painted = /* @__PURE__ */ new Map();
+    this.first = 0;
     this.node = element("div", { class: "dn-rows" });
   }
   /**
@@ -558,9 +642,7 @@ var Sheet = class {
     const painted = /* @__PURE__ */ new Map();
     for (let place = from; place < to; place++) {
       const number = this.log.folds.rowAt(place);
-      const row = this.row(number, this.painted.get(number));
-      row.node.style.top = `${this.log.placed + (place - this.log.top) * ROW}px`;
-      painted.set(number, row);
+      painted.set(number, this.row(number, this.painted.get(number)));
     }
     for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
     [...painted.values()].forEach(({ node }, place) => {
@@ -568,6 +650,23 @@ var Sheet = class {
       if (there !== node) this.node.insertBefore(node, there ?? null);
     });
     this.painted = painted;
+    this.first = from;
+  }
+  /**
+   * @param {(place: number) => number} below pixels from the top of what is in sight
+   */
+  arrange(below) {
+    this.rows.forEach((row, number) => {
+      row.style.top = `${this.log.placed + below(this.first + number)}px`;
+    });
+  }
+  /** How high each painted row is, from the first place on. */
+  get heights() {
+    return this.rows.map((row) => row.offsetHeight);
+  }
+  /** @param {number} row */
+  heightAt(row) {
+    return this.painted.get(row)?.node.offsetHeight || ROW;
   }
   /**
    * @param {number} number
@@ -627,14 +726,54 @@ var Sheet = class {
     const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
     return lines.map((line) => line ? lineText(line, this.log.source.summary) : "").join("");
   }
+  get rowsInSight() {
+    return this.rows.filter((row) => {
+      const top = parseFloat(row.style.top) - this.log.placed;
+      return top > -row.offsetHeight && top < this.log.view.clientHeight;
+    });
+  }
   /** The lines in sight as text. */
   get textInSight() {
-    return this.textOf(this.rows.filter((row) => {
-      const top = parseFloat(row.style.top) - this.log.placed;
-      return top > -ROW && top < this.log.view.clientHeight;
-    }));
+    return this.textOf(this.rowsInSight);
   }
 };
+
+// src/log/wrapped.js
+function paintWrapped(log, margin) {
+  const { sheet, view, places } = log;
+  const most = Math.ceil(parseFloat(getComputedStyle(view).maxHeight) / ROW) + margin;
+  const nearEnd = log.follow || log.top > places - most;
+  const from = Math.max(0, nearEnd ? places - most : Math.floor(log.top) - margin);
+  const to = nearEnd ? places : Math.min(places, from + most + margin);
+  sheet.paint(from, to);
+  const heights = sheet.heights;
+  const total = heights.reduce((sum, height) => sum + height, 0);
+  const isWhole = from === 0 && to === places;
+  if (isWhole) sheet.node.style.height = `${total}px`;
+  const lowest = nearEnd ? from + lowestOf(heights, view.clientHeight) : Math.max(log.wrapped.lowest, places - most);
+  log.wrapped = { lowest, height: isWhole && !lowest ? total : view.clientHeight + lowest * ROW };
+  log.putBar();
+  const tops = topsOf(heights, log.top - from);
+  sheet.arrange((place) => tops[place - from]);
+  return [from, to];
+}
+function lowestOf(heights, pixels) {
+  for (let row = heights.length - 1; row >= 0; row--) {
+    pixels -= heights[row];
+    if (pixels <= 0) return row - pixels / heights[row];
+  }
+  return 0;
+}
+function topsOf(heights, top) {
+  const whole = Math.min(heights.length - 1, Math.floor(top));
+  const above = heights.slice(0, whole).reduce((sum, height) => sum + height, 0);
+  let next = -above - (heights[whole] ?? 0) * (top - whole);
+  return heights.map((height) => {
+    const here = next;
+    next += height;
+    return here;
+  });
+}
 
 // src/log/log.js
 var TALLEST = 8e6;
@@ -653,8 +792,10 @@ var Log = class {
     this.folds = new Folds();
     this.top = 0;
     this.placed = 0;
+    this.place = null;
     this.follow = true;
-    this.looks = { times: false, wanted: null, current: null };
+    this.looks = { times: false, wrap: false, wanted: null, current: null };
+    this.wrapped = { lowest: 0, height: 0 };
     this.style = 0;
     this.listeners = [];
     this.lacking = null;
@@ -703,6 +844,7 @@ var Log = class {
    */
   restyle(changes) {
     Object.assign(this.looks, changes);
+    this.root.toggleAttribute("data-wrap", this.looks.wrap);
     this.style += 1;
     this.draw();
   }
@@ -714,29 +856,33 @@ var Log = class {
     return this.view.clientHeight / ROW;
   }
   get lowest() {
-    return Math.max(0, this.places - this.fits);
+    return this.looks.wrap ? this.wrapped.lowest : Math.max(0, this.places - this.fits);
   }
   get height() {
-    return Math.min(TALLEST, this.places * ROW);
+    return Math.min(TALLEST, this.looks.wrap ? this.wrapped.height : this.places * ROW);
   }
   /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
   get scale() {
     const room = this.height - this.view.clientHeight;
     return room > 0 && this.lowest > 0 ? room / this.lowest : ROW;
   }
+  /** A log that was moved in the page is at its top, and what it was told before comes late. */
   scrolled() {
+    if (!this.root.getClientRects().length || this.root.parentNode !== this.place) return;
     if (Math.abs(this.view.scrollTop - this.placed) < 1) return;
     this.placed = this.view.scrollTop;
     this.move(this.view.scrollTop / this.scale);
   }
   /**
-   * Where pixels of the bar stand for many lines the wheel still goes line by line.
+   * Where pixels of the bar stand for lines, however high or many, the wheel still goes by pixels.
    * @param {WheelEvent} event
    */
   wheel(event) {
-    if (this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
+    const { wrap } = this.looks;
+    if (!wrap && this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
     event.preventDefault();
-    this.move(this.top + event.deltaY * (event.deltaMode === 1 ? 1 : 1 / ROW));
+    const pixels = event.deltaY * (event.deltaMode === 1 ? ROW : 1);
+    this.move(this.top + pixels / this.sheet.heightAt(this.folds.rowAt(Math.floor(this.top))));
   }
   /** @param {number} top */
   move(top) {
@@ -756,13 +902,13 @@ var Log = class {
   jump(row) {
     this.folds.reveal(row);
     this.looks.current = row;
-    this.move(this.folds.placeOf(row) - Math.floor(this.fits / 3));
+    this.move(this.folds.placeOf(row) - (this.looks.wrap ? 1 : Math.floor(this.fits / 3)));
     this.follow = false;
     this.draw();
   }
   /** @param {KeyboardEvent} event */
   key(event) {
-    const page = Math.max(1, Math.floor(this.fits) - 1);
+    const page = Math.max(1, this.sheet.rowsInSight.length - 1);
     const moves = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) this.move(this.top + moves[event.key]);
@@ -847,17 +993,11 @@ var Log = class {
   tell() {
     for (const listener of this.listeners) listener();
   }
+  /** Nothing is in sight where there is no box, as while JupyterLab changes its theme. */
   paint() {
-    if (!this.view.isConnected) return;
-    this.sheet.node.style.height = `${this.height}px`;
+    if (!this.root.getClientRects().length) return;
     this.view.style.display = this.rows.count ? "" : "none";
-    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
-    const scroll = this.top * this.scale;
-    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
-    this.placed = this.view.scrollTop;
-    const from = Math.max(0, Math.floor(this.top) - MARGIN);
-    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
-    this.sheet.paint(from, to);
+    const [from, to] = this.looks.wrap ? paintWrapped(this, MARGIN) : this.paintEven();
     const first = this.folds.rowAt(from);
     this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
     this.fetchSoon(this.rows.exact ? this.lacking : first);
@@ -868,6 +1008,27 @@ var Log = class {
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;
     this.tell();
+  }
+  /**
+   * Every row is as high as any other.
+   * @returns {[from: number, to: number]} places that are painted
+   */
+  paintEven() {
+    this.putBar();
+    const from = Math.max(0, Math.floor(this.top) - MARGIN);
+    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
+    this.sheet.paint(from, to);
+    this.sheet.arrange((place) => (place - this.top) * ROW);
+    return [from, to];
+  }
+  /** Put the scroll bar where the top is. */
+  putBar() {
+    this.sheet.node.style.height = `${this.height}px`;
+    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
+    const scroll = this.top * this.scale;
+    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
+    this.placed = this.view.scrollTop;
+    this.place = this.root.parentNode;
   }
   /** @param {number | null} row */
   fetchSoon(row) {
@@ -959,15 +1120,9 @@ var Search = class {
     this.log.restyle({ wanted: this.pattern(), current: null });
     this.show();
   }
-  /** The same pattern for the eyes; what JavaScript can't say is found but not highlighted. */
+  /** The same pattern for the eyes; what JavaScript can't say is found but not marked. */
   pattern() {
-    if (!this.text) return null;
-    const source = isPressed(this.regex) ? this.text : this.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    try {
-      return new RegExp(source, isPressed(this.letters) ? "gu" : "giu");
-    } catch {
-      return null;
-    }
+    return this.text ? patternOf(this.text, isPressed(this.regex), isPressed(this.letters)) : null;
   }
   /** Search anew, and go to the first match from what is in sight. */
   async start() {
@@ -1036,6 +1191,18 @@ var Search = class {
     this.turn += 1;
   }
 };
+function patternOf(text, isExpression, isExact) {
+  const [, flags = ""] = isExpression && text.match(/^\(\?([aimsu]+)\)/) || [];
+  const source = isExpression ? text.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>").replace(/\\A/g, "^").replace(/\\[zZ]/g, "$") : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const given = `g${flags.includes("i") || !isExact ? "i" : ""}${flags.replace(/[^ms]/g, "")}`;
+  for (const each of [`${given}u`, given]) {
+    try {
+      return new RegExp(source, each);
+    } catch {
+    }
+  }
+  return null;
+}
 
 // src/log/toolbar.js
 var MOST_CHIPS = 8;
@@ -1061,6 +1228,8 @@ var Toolbar = class {
       element("span", { class: "dn-tools" }, this.filters, this.status, this.count),
       element("span", { class: "dn-tools" }, this.search.box, this.actions())
     );
+    this.empty = element("div", { class: "dn-empty dn-soft", hidden: true });
+    this.bar.after(this.empty);
     this.log.listeners.push(() => this.showCount());
     this.relabel();
   }
@@ -1070,6 +1239,7 @@ var Toolbar = class {
       { class: "dn-actions" },
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
+      toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
       toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
@@ -1146,9 +1316,13 @@ var Toolbar = class {
     this.search.start();
   }
   showCount() {
-    const { total, count, filtered, exact } = this.log.rows;
-    const some = filtered && exact ? `${thousands(count)} of ` : "";
-    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output";
+    const { total, count, filtered, exact, bars } = this.log.rows;
+    const moving = bars.filter((line) => this.log.rows.passes(line)).length;
+    const some = filtered && exact ? `${thousands(count + moving)} of ` : "";
+    write(this.count, `${some}${plural(total + bars.length, "line")}`);
+    this.bar.hidden = !total && !bars.length;
+    this.empty.hidden = !this.bar.hidden;
+    write(this.empty, noOutput(this.source.summary));
   }
   // ---- Actions -------------------------------------------------------------------------------
   /** @param {string} text */
@@ -1194,6 +1368,11 @@ var Toolbar = class {
 function pairs(names) {
   return names.map((name) => [name, name]);
 }
+function noOutput({ final, phase, state }) {
+  if (final) return "no output";
+  const waits = phase && phase !== state ? `: ${phase}` : "";
+  return `no output yet${waits}`;
+}
 
 // src/standing.js
 var FIND_EVERY_MS = 250;
@@ -1220,6 +1399,7 @@ function stand({ model, el }, open) {
   const view = unpark(key) ?? open(lastingModel(model));
   const standing = { view };
   el.append(view.root);
+  view.moved?.();
   STANDING.set(key, standing);
   return () => {
     if (STANDING.get(key) === standing) STANDING.delete(key);

@@ -42,6 +42,15 @@ function choice(label, entries, onChange) {
   menu.addEventListener("change", () => onChange(menu.value));
   return menu;
 }
+function fold(title, className2) {
+  const summary = element("summary", { ...OWN_KEYS }, title);
+  const inside = element("div", { class: className2 });
+  const box = element("details", { class: "dn-folded" }, summary, inside);
+  return { box, inside, summary };
+}
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
 function debounce(milliseconds, act) {
   let timer;
   const cancel = () => clearTimeout(timer);
@@ -453,12 +462,14 @@ function stateText({ state, progress }) {
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
 }
+function placeText({ place, size: size2 }) {
+  return [place, size2].filter(Boolean).join(", ");
+}
 var COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText },
-  plain("where"),
-  plain("layout"),
+  { name: "state", value: (run) => run.state, text: stateText, detail: (run) => run.cause },
+  { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",
     value: (run) => run.best ? [run.best.tag, run.best.value] : null,
@@ -484,64 +495,205 @@ function sorted(runs, { column, down }, now) {
   });
 }
 
+// src/runs/filters.js
+var CHOICES = [
+  { label: "state", all: "all states", of: (run) => run.state },
+  { label: "place", all: "all places", of: (run) => run.place },
+  { label: "experiment", all: "all experiments", of: (run) => run.experiment }
+];
+var Filters = class {
+  /** @param {() => void} onChange */
+  constructor(onChange) {
+    this.onChange = onChange;
+    this.field = element("input", {
+      class: "dn-search",
+      type: "search",
+      placeholder: "Filter",
+      "aria-label": "filter runs by text",
+      spellcheck: "false",
+      autocomplete: "off",
+      oninput: onChange,
+      ...OWN_KEYS,
+      onkeydown: (event) => this.key(event)
+    });
+    this.menus = CHOICES.map(({ label }) => choice(label, [], onChange));
+    this.node = element("span", { class: "dn-filters", role: "search" }, this.field, ...this.menus);
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    event.stopPropagation();
+    if (event.key !== "Escape") return;
+    this.field.value = "";
+    this.onChange();
+  }
+  /**
+   * Offer what there is to choose from.
+   * @param {TableRun[]} runs
+   */
+  offer(runs) {
+    this.node.hidden = runs.length < 2;
+    this.menus.forEach((menu, place) => {
+      const { all, of } = CHOICES[place];
+      const values = [.../* @__PURE__ */ new Set([...runs.map(of), menu.value])].filter(Boolean).sort();
+      menu.hidden = values.length < 2;
+      const key = values.join("\n");
+      if (menu.dataset.values === key) return;
+      const { value } = menu;
+      menu.replaceChildren(new Option(all, ""), ...values.map((each) => new Option(each, each)));
+      menu.value = value;
+      menu.dataset.values = key;
+    });
+  }
+  /** @param {TableRun} run */
+  passes(run) {
+    const chosen = CHOICES.every(({ of }, place) => !this.menus[place].value || this.menus[place].value === of(run));
+    return chosen && hasWords(run, this.field.value);
+  }
+};
+function hasWords(run, words) {
+  const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag];
+  const text = parts.join("\n").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
 // src/log/ansi.js
-var ANSI = /\x1b\[([0-9;]*)m|\x1b\[[0-9;?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
-var COLOURS = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
-var MARKS = ["bold", "dim", "italic", "underline"];
+var ANSI = /\x1b\[([0-9;:]*)m|\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+var HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+var NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
+var TERMINAL = [
+  "#000000",
+  "#cd0000",
+  "#00cd00",
+  "#cdcd00",
+  "#0000ee",
+  "#cd00cd",
+  "#00cdcd",
+  "#e5e5e5",
+  "#7f7f7f",
+  "#ff0000",
+  "#00ff00",
+  "#ffff00",
+  "#5c5cff",
+  "#ff00ff",
+  "#00ffff",
+  "#ffffff"
+];
+var CUBE = [0, 95, 135, 175, 215, 255];
+var LIGHT = "#c0c0c0";
+var READABLE = 3;
+var MARKS = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 9: "strike" };
+var ENDS = { 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 29: ["strike"] };
+var PLAIN = { marks: [], ink: null, under: null, inverse: false };
 function styleAfter(style, codes) {
-  const numbers = codes.split(";").map((code) => Number(code || 0));
-  if (numbers[0] === 38 || numbers[0] === 48) return style;
-  for (const code of numbers) {
-    if (code === 0) style = [];
-    else if (code <= 4) style = [...style, MARKS[code - 1]];
-    else if (code === 22) style = style.filter((name) => name !== "bold" && name !== "dim");
-    else if (code === 23 || code === 24) style = style.filter((name) => name !== MARKS[code - 21]);
-    else if (code >= 30 && code <= 37 || code >= 90 && code <= 97 || code === 39) {
-      style = style.filter((name) => !name.startsWith("ansi-"));
-      if (code !== 39) style.push(`ansi-${COLOURS[code % 10]}`);
-    }
+  const plain2 = codes.replace(/([34]8:2):\d*:(\d+:\d+:\d+)/g, "$1:$2").replace(/(^|;)4:[1-5]/g, "$14");
+  const numbers = plain2.split(/[;:]/).map(Number);
+  while (numbers.length) {
+    const code = numbers.shift() ?? 0;
+    style = code === 38 || code === 48 || code === 58 ? extended(style, code, numbers) : simple(style, code);
   }
   return style;
 }
+function simple(style, code) {
+  const { marks } = style;
+  if (code === 0) return PLAIN;
+  if (code in MARKS) return { ...style, marks: [.../* @__PURE__ */ new Set([...marks, MARKS[code]])] };
+  if (code in ENDS) return { ...style, marks: marks.filter((mark) => !ENDS[code].includes(mark)) };
+  if (code === 7 || code === 27) return { ...style, inverse: code === 7 };
+  if (code === 39) return { ...style, ink: null };
+  if (code === 49) return { ...style, under: null };
+  const name = NAMES[code % 10 + (code >= 90 ? 8 : 0)];
+  const tens = Math.floor(code / 10);
+  if (code % 10 > 7) return style;
+  if (tens === 3 || tens === 9) return { ...style, ink: name };
+  return tens === 4 || tens === 10 ? { ...style, under: name } : style;
+}
+function extended(style, code, rest) {
+  const kind = rest.shift();
+  const parts = rest.splice(0, kind === 5 ? 1 : kind === 2 ? 3 : 0);
+  if (!parts.length || parts.some((part) => part > 255) || code === 58) return style;
+  const colour = kind === 5 ? indexed(parts[0]) : hex(parts);
+  return code === 38 ? { ...style, ink: colour } : { ...style, under: colour };
+}
+function indexed(number) {
+  if (number < 16) return NAMES[number];
+  if (number >= 232) return hex(Array(3).fill(8 + 10 * (number - 232)));
+  return hex([36, 6, 1].map((size2) => CUBE[Math.floor((number - 16) / size2) % 6]));
+}
+function hex(parts) {
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+function asTerminal(colour) {
+  return TERMINAL[NAMES.indexOf(colour)] ?? colour;
+}
+function luminance(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+function contrast(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+function lookOf({ marks, ink, under, inverse }) {
+  if (inverse && !ink && !under) return { class: [...marks, "ansi-inverse"].join(" ") };
+  if (inverse) [ink, under] = [under, ink ?? LIGHT];
+  if (under) {
+    const ground = asTerminal(under);
+    const wanted = ink && asTerminal(ink);
+    const plain2 = contrast("#000000", ground) > contrast("#ffffff", ground) ? "#000000" : "#ffffff";
+    const shown = wanted && contrast(wanted, ground) >= READABLE ? wanted : plain2;
+    return { class: [...marks, "ansi-box"].join(" "), style: `--dn-ink:${shown};--dn-under:${ground}` };
+  }
+  if (ink?.startsWith("#")) return { class: [...marks, "ansi-ink"].join(" "), style: `--dn-ink:${ink}` };
+  const names = [...marks, ...ink ? [`ansi-${ink}`] : []];
+  return names.length ? { class: names.join(" ") } : {};
+}
 function ansiPieces(text) {
-  if (!text.includes("\x1B")) return [[text, ""]];
+  if (!text.includes("\x1B")) return [[text, {}]];
   const pieces = [];
-  let style = [];
+  let style = PLAIN;
   let at = 0;
   for (const escape of text.matchAll(ANSI)) {
-    pieces.push([text.slice(at, escape.index), style.join(" ")]);
+    pieces.push([text.slice(at, escape.index), lookOf(style)]);
     at = escape.index + escape[0].length;
     if (escape[1] !== void 0) style = styleAfter(style, escape[1]);
   }
-  pieces.push([text.slice(at), style.join(" ")]);
+  pieces.push([text.slice(at), lookOf(style)]);
   return pieces.filter(([part]) => part);
 }
 function plainText(text) {
   return text.includes("\x1B") ? text.replace(ANSI, "") : text;
 }
 function appendText(parent, text, wanted) {
-  for (const [part, style] of ansiPieces(text)) {
-    const place = style ? element("span", { class: style }) : parent;
-    appendMarked(place, part, wanted);
-    if (style) parent.append(place);
+  const found = wanted ? [...plainText(text).matchAll(wanted)].filter((match) => match[0]) : [];
+  const spans = found.map((match) => (
+    /** @type {const} */
+    [match.index, match.index + match[0].length]
+  ));
+  let begin = 0;
+  for (const [part, look2] of ansiPieces(text)) {
+    const place = look2.class ? element("span", { ...look2 }) : parent;
+    appendMarked(place, part, begin, spans);
+    if (place !== parent) parent.append(place);
+    begin += part.length;
   }
 }
-function appendMarked(parent, text, wanted) {
+function appendMarked(parent, part, begin, spans) {
   let at = 0;
-  for (const found of wanted ? text.matchAll(wanted) : []) {
-    if (!found[0]) continue;
-    parent.append(text.slice(at, found.index), element("mark", {}, found[0]));
-    at = found.index + found[0].length;
+  for (const [from, to] of spans) {
+    const [first, last] = [Math.max(at, from - begin), Math.min(part.length, to - begin)];
+    if (first >= last) continue;
+    parent.append(part.slice(at, first), element("mark", {}, part.slice(first, last)));
+    at = last;
   }
-  parent.append(text.slice(at));
+  parent.append(part.slice(at));
 }
 
 // src/log/line.js
 var ROW = 18;
-var COLOURS2 = 8;
+var COLOURS = 8;
 var RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b/;
 function colourOf(process) {
-  return `dn-p${Number(process) % COLOURS2}`;
+  return `dn-p${Number(process) % COLOURS}`;
 }
 function isInCell(text) {
   return text.includes("Cell In[");
@@ -595,7 +747,7 @@ var Folds = class {
   sort() {
     const folds = [...this.known].filter(([first]) => !this.opened.has(first)).sort((a, b) => a[0] - b[0]);
     this.closed = [];
-    for (const fold of folds) if (fold[0] > (this.closed.at(-1)?.[1] ?? -1)) this.closed.push(fold);
+    for (const fold2 of folds) if (fold2[0] > (this.closed.at(-1)?.[1] ?? -1)) this.closed.push(fold2);
   }
   /**
    * @param {number} first
@@ -782,6 +934,7 @@ var Sheet = class {
   constructor(log) {
     this.log = log;
     this.painted = /* @__PURE__ */ new Map();
+    this.first = 0;
     this.node = element("div", { class: "dn-rows" });
   }
   /**
@@ -794,9 +947,7 @@ var Sheet = class {
     const painted = /* @__PURE__ */ new Map();
     for (let place = from; place < to; place++) {
       const number = this.log.folds.rowAt(place);
-      const row = this.row(number, this.painted.get(number));
-      row.node.style.top = `${this.log.placed + (place - this.log.top) * ROW}px`;
-      painted.set(number, row);
+      painted.set(number, this.row(number, this.painted.get(number)));
     }
     for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
     [...painted.values()].forEach(({ node }, place) => {
@@ -804,6 +955,23 @@ var Sheet = class {
       if (there !== node) this.node.insertBefore(node, there ?? null);
     });
     this.painted = painted;
+    this.first = from;
+  }
+  /**
+   * @param {(place: number) => number} below pixels from the top of what is in sight
+   */
+  arrange(below) {
+    this.rows.forEach((row, number) => {
+      row.style.top = `${this.log.placed + below(this.first + number)}px`;
+    });
+  }
+  /** How high each painted row is, from the first place on. */
+  get heights() {
+    return this.rows.map((row) => row.offsetHeight);
+  }
+  /** @param {number} row */
+  heightAt(row) {
+    return this.painted.get(row)?.node.offsetHeight || ROW;
   }
   /**
    * @param {number} number
@@ -816,14 +984,14 @@ var Sheet = class {
     const line = rows.lines.get(number);
     const before = rows.lines.get(number - 1);
     const cell = line && (isInCell(line.text) || before?.process === line.process && isInCell(before.text));
-    const fold = folds.at(number);
-    const look2 = [style, isCurrent, cell, fold?.open].join(" ");
+    const fold2 = folds.at(number);
+    const look2 = [style, isCurrent, cell, fold2?.open].join(" ");
     if (painted && painted.line === line && painted.looks === look2) return painted;
     const node = line ? lineElement(line, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
     node.dataset.row = String(number);
     if (isCurrent) node.classList.add("dn-current");
     if (cell) node.classList.add("dn-cell");
-    if (line && fold) node.append(this.foldSign(number, fold));
+    if (line && fold2) node.append(this.foldSign(number, fold2));
     return { node, line, looks: look2 };
   }
   /**
@@ -863,14 +1031,54 @@ var Sheet = class {
     const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
     return lines.map((line) => line ? lineText(line, this.log.source.summary) : "").join("");
   }
+  get rowsInSight() {
+    return this.rows.filter((row) => {
+      const top = parseFloat(row.style.top) - this.log.placed;
+      return top > -row.offsetHeight && top < this.log.view.clientHeight;
+    });
+  }
   /** The lines in sight as text. */
   get textInSight() {
-    return this.textOf(this.rows.filter((row) => {
-      const top = parseFloat(row.style.top) - this.log.placed;
-      return top > -ROW && top < this.log.view.clientHeight;
-    }));
+    return this.textOf(this.rowsInSight);
   }
 };
+
+// src/log/wrapped.js
+function paintWrapped(log, margin) {
+  const { sheet, view, places } = log;
+  const most = Math.ceil(parseFloat(getComputedStyle(view).maxHeight) / ROW) + margin;
+  const nearEnd = log.follow || log.top > places - most;
+  const from = Math.max(0, nearEnd ? places - most : Math.floor(log.top) - margin);
+  const to = nearEnd ? places : Math.min(places, from + most + margin);
+  sheet.paint(from, to);
+  const heights = sheet.heights;
+  const total = heights.reduce((sum, height) => sum + height, 0);
+  const isWhole = from === 0 && to === places;
+  if (isWhole) sheet.node.style.height = `${total}px`;
+  const lowest = nearEnd ? from + lowestOf(heights, view.clientHeight) : Math.max(log.wrapped.lowest, places - most);
+  log.wrapped = { lowest, height: isWhole && !lowest ? total : view.clientHeight + lowest * ROW };
+  log.putBar();
+  const tops = topsOf(heights, log.top - from);
+  sheet.arrange((place) => tops[place - from]);
+  return [from, to];
+}
+function lowestOf(heights, pixels) {
+  for (let row = heights.length - 1; row >= 0; row--) {
+    pixels -= heights[row];
+    if (pixels <= 0) return row - pixels / heights[row];
+  }
+  return 0;
+}
+function topsOf(heights, top) {
+  const whole = Math.min(heights.length - 1, Math.floor(top));
+  const above = heights.slice(0, whole).reduce((sum, height) => sum + height, 0);
+  let next = -above - (heights[whole] ?? 0) * (top - whole);
+  return heights.map((height) => {
+    const here = next;
+    next += height;
+    return here;
+  });
+}
 
 // src/log/log.js
 var TALLEST = 8e6;
@@ -889,8 +1097,10 @@ var Log = class {
     this.folds = new Folds();
     this.top = 0;
     this.placed = 0;
+    this.place = null;
     this.follow = true;
-    this.looks = { times: false, wanted: null, current: null };
+    this.looks = { times: false, wrap: false, wanted: null, current: null };
+    this.wrapped = { lowest: 0, height: 0 };
     this.style = 0;
     this.listeners = [];
     this.lacking = null;
@@ -939,6 +1149,7 @@ var Log = class {
    */
   restyle(changes) {
     Object.assign(this.looks, changes);
+    this.root.toggleAttribute("data-wrap", this.looks.wrap);
     this.style += 1;
     this.draw();
   }
@@ -950,29 +1161,33 @@ var Log = class {
     return this.view.clientHeight / ROW;
   }
   get lowest() {
-    return Math.max(0, this.places - this.fits);
+    return this.looks.wrap ? this.wrapped.lowest : Math.max(0, this.places - this.fits);
   }
   get height() {
-    return Math.min(TALLEST, this.places * ROW);
+    return Math.min(TALLEST, this.looks.wrap ? this.wrapped.height : this.places * ROW);
   }
   /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
   get scale() {
     const room = this.height - this.view.clientHeight;
     return room > 0 && this.lowest > 0 ? room / this.lowest : ROW;
   }
+  /** A log that was moved in the page is at its top, and what it was told before comes late. */
   scrolled() {
+    if (!this.root.getClientRects().length || this.root.parentNode !== this.place) return;
     if (Math.abs(this.view.scrollTop - this.placed) < 1) return;
     this.placed = this.view.scrollTop;
     this.move(this.view.scrollTop / this.scale);
   }
   /**
-   * Where pixels of the bar stand for many lines the wheel still goes line by line.
+   * Where pixels of the bar stand for lines, however high or many, the wheel still goes by pixels.
    * @param {WheelEvent} event
    */
   wheel(event) {
-    if (this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
+    const { wrap } = this.looks;
+    if (!wrap && this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
     event.preventDefault();
-    this.move(this.top + event.deltaY * (event.deltaMode === 1 ? 1 : 1 / ROW));
+    const pixels = event.deltaY * (event.deltaMode === 1 ? ROW : 1);
+    this.move(this.top + pixels / this.sheet.heightAt(this.folds.rowAt(Math.floor(this.top))));
   }
   /** @param {number} top */
   move(top) {
@@ -992,13 +1207,13 @@ var Log = class {
   jump(row) {
     this.folds.reveal(row);
     this.looks.current = row;
-    this.move(this.folds.placeOf(row) - Math.floor(this.fits / 3));
+    this.move(this.folds.placeOf(row) - (this.looks.wrap ? 1 : Math.floor(this.fits / 3)));
     this.follow = false;
     this.draw();
   }
   /** @param {KeyboardEvent} event */
   key(event) {
-    const page = Math.max(1, Math.floor(this.fits) - 1);
+    const page = Math.max(1, this.sheet.rowsInSight.length - 1);
     const moves = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) this.move(this.top + moves[event.key]);
@@ -1083,17 +1298,11 @@ var Log = class {
   tell() {
     for (const listener of this.listeners) listener();
   }
+  /** Nothing is in sight where there is no box, as while JupyterLab changes its theme. */
   paint() {
-    if (!this.view.isConnected) return;
-    this.sheet.node.style.height = `${this.height}px`;
+    if (!this.root.getClientRects().length) return;
     this.view.style.display = this.rows.count ? "" : "none";
-    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
-    const scroll = this.top * this.scale;
-    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
-    this.placed = this.view.scrollTop;
-    const from = Math.max(0, Math.floor(this.top) - MARGIN);
-    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
-    this.sheet.paint(from, to);
+    const [from, to] = this.looks.wrap ? paintWrapped(this, MARGIN) : this.paintEven();
     const first = this.folds.rowAt(from);
     this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
     this.fetchSoon(this.rows.exact ? this.lacking : first);
@@ -1104,6 +1313,27 @@ var Log = class {
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;
     this.tell();
+  }
+  /**
+   * Every row is as high as any other.
+   * @returns {[from: number, to: number]} places that are painted
+   */
+  paintEven() {
+    this.putBar();
+    const from = Math.max(0, Math.floor(this.top) - MARGIN);
+    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
+    this.sheet.paint(from, to);
+    this.sheet.arrange((place) => (place - this.top) * ROW);
+    return [from, to];
+  }
+  /** Put the scroll bar where the top is. */
+  putBar() {
+    this.sheet.node.style.height = `${this.height}px`;
+    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
+    const scroll = this.top * this.scale;
+    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
+    this.placed = this.view.scrollTop;
+    this.place = this.root.parentNode;
   }
   /** @param {number | null} row */
   fetchSoon(row) {
@@ -1195,15 +1425,9 @@ var Search = class {
     this.log.restyle({ wanted: this.pattern(), current: null });
     this.show();
   }
-  /** The same pattern for the eyes; what JavaScript can't say is found but not highlighted. */
+  /** The same pattern for the eyes; what JavaScript can't say is found but not marked. */
   pattern() {
-    if (!this.text) return null;
-    const source = isPressed(this.regex) ? this.text : this.text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    try {
-      return new RegExp(source, isPressed(this.letters) ? "gu" : "giu");
-    } catch {
-      return null;
-    }
+    return this.text ? patternOf(this.text, isPressed(this.regex), isPressed(this.letters)) : null;
   }
   /** Search anew, and go to the first match from what is in sight. */
   async start() {
@@ -1272,6 +1496,18 @@ var Search = class {
     this.turn += 1;
   }
 };
+function patternOf(text, isExpression, isExact) {
+  const [, flags = ""] = isExpression && text.match(/^\(\?([aimsu]+)\)/) || [];
+  const source = isExpression ? text.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>").replace(/\\A/g, "^").replace(/\\[zZ]/g, "$") : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const given = `g${flags.includes("i") || !isExact ? "i" : ""}${flags.replace(/[^ms]/g, "")}`;
+  for (const each of [`${given}u`, given]) {
+    try {
+      return new RegExp(source, each);
+    } catch {
+    }
+  }
+  return null;
+}
 
 // src/log/toolbar.js
 var MOST_CHIPS = 8;
@@ -1297,6 +1533,8 @@ var Toolbar = class {
       element("span", { class: "dn-tools" }, this.filters, this.status, this.count),
       element("span", { class: "dn-tools" }, this.search.box, this.actions())
     );
+    this.empty = element("div", { class: "dn-empty dn-soft", hidden: true });
+    this.bar.after(this.empty);
     this.log.listeners.push(() => this.showCount());
     this.relabel();
   }
@@ -1306,6 +1544,7 @@ var Toolbar = class {
       { class: "dn-actions" },
       button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
       this.lineField(),
+      toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
       toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
       button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
       button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
@@ -1382,9 +1621,13 @@ var Toolbar = class {
     this.search.start();
   }
   showCount() {
-    const { total, count, filtered, exact } = this.log.rows;
-    const some = filtered && exact ? `${thousands(count)} of ` : "";
-    this.count.textContent = total ? `${some}${plural(total, "line")}` : "no output";
+    const { total, count, filtered, exact, bars } = this.log.rows;
+    const moving = bars.filter((line) => this.log.rows.passes(line)).length;
+    const some = filtered && exact ? `${thousands(count + moving)} of ` : "";
+    write(this.count, `${some}${plural(total + bars.length, "line")}`);
+    this.bar.hidden = !total && !bars.length;
+    this.empty.hidden = !this.bar.hidden;
+    write(this.empty, noOutput(this.source.summary));
   }
   // ---- Actions -------------------------------------------------------------------------------
   /** @param {string} text */
@@ -1429,6 +1672,11 @@ var Toolbar = class {
 };
 function pairs(names) {
   return names.map((name) => [name, name]);
+}
+function noOutput({ final, phase, state }) {
+  if (final) return "no output";
+  const waits = phase && phase !== state ? `: ${phase}` : "";
+  return `no output yet${waits}`;
 }
 
 // src/standing.js
@@ -1675,9 +1923,120 @@ function openRun(model) {
   return { root, moved, end };
 }
 
+// src/runs/comparison.js
+var LOOK_EVERY_MS2 = 2e3;
+var Comparison = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {() => Promise<CompareAnswer>} ask
+   */
+  constructor(root, ask) {
+    this.ask = ask;
+    this.answer = null;
+    this.order = null;
+    this.shown = "";
+    this.closed = false;
+    this.timer = void 0;
+    this.table = element("table", { class: "dn-table dn-compared", "aria-label": "runs compared" });
+    const { box, inside, summary } = fold("", "dn-equals");
+    this.equal = box;
+    this.equals = inside;
+    this.equalTitle = summary;
+    this.note = element("div", { class: "dn-note", role: "note", hidden: true });
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.look();
+  }
+  async look() {
+    try {
+      if (!document.hidden) this.answer = await this.ask();
+      this.note.hidden = true;
+    } catch (error) {
+      this.note.hidden = false;
+      this.note.textContent = messageOf(error);
+    }
+    if (this.closed) return;
+    this.show();
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS2);
+  }
+  /** @param {ComparedRow} row */
+  sort(row) {
+    const down = this.order?.name === row.name ? !this.order.down : false;
+    this.order = { name: row.name, down };
+    this.show();
+  }
+  show() {
+    if (!this.answer) return;
+    const { titles, runs, rows } = this.answer;
+    const shown = JSON.stringify([this.answer, this.order]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const places = inOrder(rows, titles.length, this.order);
+    const [first, ...others] = rows;
+    const body = [first, ...others.filter((row) => row.differs || row.name === "cause")];
+    const held = this.table.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const heads = places.map((place) => element("th", { scope: "col" }, titles[place]));
+    const corner = element("th", { scope: "col" }, "what differs");
+    this.table.replaceChildren(
+      element("thead", {}, element("tr", {}, corner, ...heads)),
+      element("tbody", {}, ...body.map((row) => this.line(row, places)))
+    );
+    for (const state of this.table.querySelectorAll("[data-place]")) {
+      const { place = 0 } = (
+        /** @type {HTMLElement} */
+        state.dataset
+      );
+      const run = runs[Number(place)];
+      state.dataset.state = run.state;
+      state.prepend(`${SIGNS[run.state] ?? "◌"} `);
+    }
+    this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
+    if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
+  }
+  /**
+   * @param {ComparedRow} row
+   * @param {number[]} places
+   */
+  line(row, places) {
+    const sorted2 = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const cells = places.map((place) => {
+      const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
+      const text = row.texts[place];
+      const isState = row.name === "state";
+      return element("td", {
+        class: star ? "dn-top" : `dn-${row.name === "cause" ? "cause" : "value"}`,
+        title: text.length > 40 && text,
+        "data-place": isState && String(place)
+      }, text, star);
+    });
+    return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted2 }, sort), ...cells);
+  }
+  /** @param {ComparedRow[]} rows those that all runs have alike */
+  showEquals(rows) {
+    const known = rows.filter((row) => row.texts[0]);
+    this.equal.hidden = !known.length;
+    this.equalTitle.textContent = `The same in all (${known.length})`;
+    const lines = known.map(({ name, texts }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts[0])));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+  }
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+};
+function inOrder(rows, count, order) {
+  const places = Array.from({ length: count }, (_, place) => place);
+  const row = rows.find(({ name }) => name === order?.name);
+  if (!row || !order) return places;
+  const has = (place) => row.numbers.length ? row.numbers[place] !== null : row.texts[place] !== "";
+  const compared2 = (a, b) => row.numbers.length ? Number(row.numbers[a]) - Number(row.numbers[b]) : row.texts[a].localeCompare(row.texts[b], "en", { numeric: true });
+  return places.sort((a, b) => Number(has(b)) - Number(has(a)) || (has(a) ? (order.down ? -1 : 1) * compared2(a, b) : 0) || a - b);
+}
+
 // src/runs/panels.js
 var MOST_PANELS = 6;
 var ANSWERED_WITHIN_MS2 = 1500;
+var CHARTS_EVERY_MS = 2e3;
 var Panels = class {
   /**
    * @param {HTMLElement} root
@@ -1716,10 +2075,6 @@ var Panels = class {
     panel?.node.remove();
   }
   /** @param {TableRun} run */
-  log(run) {
-    this.watch(run, `run ${run.id}: log`);
-  }
-  /** @param {TableRun} run */
   attach(run) {
     const panel = this.watch(run, `run ${run.id}: log and charts`);
     if (!panel) return;
@@ -1744,9 +2099,7 @@ var Panels = class {
    */
   async charts(runs, panel) {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS2);
-    const { charts } = await this.source.askKernel("charts", { runs });
-    clearTimeout(wait);
-    note(panel, charts.length ? "" : "There are no metrics yet: close this and open it again when there are.");
+    const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
     const manager = this.source.model.widget_manager;
     for (const id of charts) {
       const view = await manager.create_view(await manager.get_model(id));
@@ -1755,12 +2108,29 @@ var Panels = class {
       panel.ends.push(() => view.remove());
     }
   }
+  /**
+   * By which the charts are found, as soon as there are metrics: the kernel looks for them.
+   * @param {string} runs
+   * @param {Panel} panel
+   * @returns {Promise<string[]>}
+   */
+  async drawn(runs, panel) {
+    for (; ; ) {
+      const { charts } = await this.source.askKernel("charts", { runs });
+      const over = this.source.runs?.every((run) => run.final || !runs.split(",").includes(String(run.id)));
+      const none = over ? "There are no metrics." : "There are no metrics yet: charts come with the first.";
+      note(panel, charts.length ? "" : none);
+      if (charts.length || over || !panel.body.isConnected) return charts;
+      await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
+    }
+  }
   /** @param {number[]} runs */
   async compare(runs) {
     const panel = this.open(`runs ${runs.join(" and ")} compared`);
     if (!panel) return;
+    const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
+    panel.ends.push(() => table.close());
     try {
-      panel.body.append(differences(await this.source.ask("compare", { runs: runs.join(",") })));
       await this.charts(runs.join(","), panel);
     } catch (error) {
       note(panel, messageOf(error));
@@ -1773,13 +2143,6 @@ var Panels = class {
 function note({ body }, text) {
   body.querySelector(":scope > .dn-note")?.remove();
   if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
-}
-function differences({ titles, rows }) {
-  const heads = ["what differs", ...titles].map((title) => element("th", { scope: "col" }, title));
-  const lines = rows.map(([name, ...cells]) => element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((cell) => element("td", {}, cell))));
-  const head = element("thead", {}, element("tr", {}, ...heads));
-  const table = element("table", { class: "dn-table" }, head, element("tbody", {}, ...lines));
-  return element("div", { class: "dn-runs" }, table);
 }
 
 // src/runs/row.js
@@ -1820,11 +2183,11 @@ var Row = class {
     this.node.setAttribute("aria-label", `run ${run.id}, ${run.name}, ${run.state}`);
     COLUMNS.forEach((column, place) => {
       const cell = this.cells[place];
-      const text = column.text(run, now);
+      const [text, detail] = [column.text(run, now), column.detail?.(run) ?? ""];
       cell.hidden = !columns.includes(column);
-      if (cell.textContent === text) return;
-      cell.textContent = text;
-      cell.title = column.name === "layout" ? text : column.name === "state" ? run.error ?? "" : "";
+      if (cell.textContent === text + detail) return;
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text : "");
     });
     if (ended) this.buttons();
   }
@@ -1833,8 +2196,7 @@ var Row = class {
     const held = this.actions.contains(document.activeElement);
     this.last = run.final ? this.button("Delete", "Forget this run and remove its files", () => this.confirm()) : this.button("Stop", "Stop this run", () => this.stop());
     this.actions.replaceChildren(
-      this.button("Log", "Show its state and log below the table", () => table.panels.log(run)),
-      this.button("Attach", "Show its state, log and charts below the table", () => table.panels.attach(run)),
+      this.button("Open", "Show its state, log and charts below the table", () => table.panels.attach(run)),
       this.last
     );
     if (held) this.last.focus();
@@ -1852,11 +2214,12 @@ var Row = class {
     this.last.disabled = true;
     this.table.act(this.run, "cancel", `run ${this.run.id} is being stopped`);
   }
-  /** Files are gone for good: ask first, where the button was, with the harmless answer at hand. */
+  /** Files are gone for good: ask first, over the row, with the harmless answer at hand. */
   confirm() {
     const { id } = this.run;
+    const asked = `Delete run ${id} and its files?`;
     const back = () => {
-      this.buttons();
+      box.remove();
       this.node.focus();
     };
     const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
@@ -1865,11 +2228,16 @@ var Row = class {
       title: `Delete run ${id} with its files`,
       "aria-label": `Yes, delete run ${id}`
     });
-    const question = element("span", { class: "dn-asked" }, `Delete run ${id} and its files?`);
-    this.actions.replaceChildren(question, remove, keep);
-    this.actions.onkeydown = (event) => {
-      if (event.key === "Escape") back();
-    };
+    const box = element("div", {
+      class: "dn-asked",
+      role: "alertdialog",
+      "aria-label": asked,
+      onkeydown: (event) => {
+        if (event.key === "Escape") back();
+      }
+    }, element("span", {}, asked), remove, keep);
+    this.actions.querySelector(".dn-asked")?.remove();
+    this.actions.append(box);
     keep.focus();
   }
   /** @param {KeyboardEvent} event */
@@ -1878,7 +2246,7 @@ var Row = class {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) this.table.move(this, moves[event.key]);
     else if (event.target !== this.node) return;
-    else if (event.key === "Enter") this.table.panels.log(this.run);
+    else if (event.key === "Enter") this.table.panels.attach(this.run);
     else if (event.key === " ") this.tick.click();
     else if (event.key === "Delete" && this.run.final) this.confirm();
     else return;
@@ -1926,8 +2294,9 @@ var Table = class {
     this.body = element("tbody");
     this.heads = COLUMNS.map((column) => this.head(column));
     this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, this.table());
+    this.filters = new Filters(() => this.show());
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
-    bar.append(this.count, this.compare, this.status);
+    bar.append(this.count, this.filters.node, this.compare, this.status);
     root.append(bar, this.frame);
     this.panels = new Panels(root, source);
     this.ticked();
@@ -1938,7 +2307,7 @@ var Table = class {
   table() {
     const unseen = (text, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text));
     const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
-    const label = "runs; arrow keys go from run to run, Enter shows a log";
+    const label = "runs; arrow keys go from run to run, Enter opens one";
     return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
   }
   /** @param {Column} column */
@@ -1967,9 +2336,11 @@ var Table = class {
     const now = Date.now() / 1e3;
     const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
     this.showHeads(columns);
-    const there = new Set(runs.map((run) => run.id));
+    this.filters.offer(runs);
+    const passing = runs.filter((run) => this.filters.passes(run));
+    const there = new Set(passing.map((run) => run.id));
     for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
-    sorted(runs, this.order, now).forEach((run, place) => {
+    sorted(passing, this.order, now).forEach((run, place) => {
       const row = this.rows.get(run.id) ?? new Row(this, run);
       this.rows.set(run.id, row);
       row.show(run, now, columns);
@@ -1977,7 +2348,9 @@ var Table = class {
     });
     if (!this.current || !this.rows.has(this.current.run.id)) this.visit(this.rowAt(0));
     const running = runs.filter((run) => !run.final).length;
-    this.count.textContent = runs.length ? `${plural(runs.length, "run")}${running ? `, ${running} running` : ""}` : "no runs yet";
+    const some = passing.length < runs.length ? `${passing.length} of ` : "";
+    const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
+    write(this.count, runs.length ? words : "no runs yet");
     this.frame.hidden = !runs.length;
     this.ticked();
   }

@@ -6,34 +6,37 @@ import { age, brief, duration } from "../words.js";
 /** @import { TableRun } from "../protocol.d.ts" */
 /** @typedef {string | number | null | [string, number]} Value pairs by their first part that differs */
 /**
- * `value` is what is sorted by.
+ * `value` is what is sorted by, `detail` a second line.
  * @typedef {{
  *   name: string,
  *   value: (run: TableRun, now: number) => Value,
  *   text: (run: TableRun, now: number) => string,
+ *   detail?: (run: TableRun) => string,
  * }} Column
  */
 
 /** @param {TableRun} run */
-function stateText({ state, progress }) {
+export function stateText({ state, progress }) {
   return `${SIGNS[state] ?? "◌"} ${state}${progress ? `: ${progress.phase}` : ""}`;
 }
 
 /**
- * @param {"name" | "where" | "layout" | "experiment"} name
+ * @param {"name" | "experiment"} name
  * @returns {Column}
  */
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
 }
 
+/** @param {TableRun} run */
+function placeText({ place, size }) { return [place, size].filter(Boolean).join(", "); }
+
 /** @type {Column[]} */
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
-  { name: "state", value: (run) => run.state, text: stateText },
-  plain("where"),
-  plain("layout"),
+  { name: "state", value: (run) => run.state, text: stateText, detail: (run) => run.cause },
+  { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
   {
     name: "best metric",
     value: (run) => (run.best ? [run.best.tag, run.best.value] : null),

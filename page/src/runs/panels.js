@@ -3,6 +3,7 @@
 import { button, element } from "../dom.js";
 import { openRun } from "../run/view.js";
 import { messageOf } from "../source.js";
+import { Comparison } from "./comparison.js";
 import { modelOf } from "./source.js";
 
 /** @import { TableRun } from "../protocol.d.ts" */
@@ -11,6 +12,7 @@ import { modelOf } from "./source.js";
 
 const MOST_PANELS = 6;
 const ANSWERED_WITHIN_MS = 1500;
+const CHARTS_EVERY_MS = 2000;
 
 export class Panels {
   /**
@@ -55,9 +57,6 @@ export class Panels {
   }
 
   /** @param {TableRun} run */
-  log(run) { this.watch(run, `run ${run.id}: log`); }
-
-  /** @param {TableRun} run */
   attach(run) {
     const panel = this.watch(run, `run ${run.id}: log and charts`);
     if (!panel) return;
@@ -85,9 +84,7 @@ export class Panels {
    */
   async charts(runs, panel) {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS);
-    const { charts } = await this.source.askKernel("charts", { runs });
-    clearTimeout(wait);
-    note(panel, charts.length ? "" : "There are no metrics yet: close this and open it again when there are.");
+    const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
     const manager = this.source.model.widget_manager;
     for (const id of charts) {
       const view = await manager.create_view(await manager.get_model(id));
@@ -97,12 +94,30 @@ export class Panels {
     }
   }
 
+  /**
+   * By which the charts are found, as soon as there are metrics: the kernel looks for them.
+   * @param {string} runs
+   * @param {Panel} panel
+   * @returns {Promise<string[]>}
+   */
+  async drawn(runs, panel) {
+    for (;;) {
+      const { charts } = await this.source.askKernel("charts", { runs });
+      const over = this.source.runs?.every((run) => run.final || !runs.split(",").includes(String(run.id)));
+      const none = over ? "There are no metrics." : "There are no metrics yet: charts come with the first.";
+      note(panel, charts.length ? "" : none);
+      if (charts.length || over || !panel.body.isConnected) return charts;
+      await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
+    }
+  }
+
   /** @param {number[]} runs */
   async compare(runs) {
     const panel = this.open(`runs ${runs.join(" and ")} compared`);
     if (!panel) return;
+    const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
+    panel.ends.push(() => table.close());
     try {
-      panel.body.append(differences(await this.source.ask("compare", { runs: runs.join(",") })));
       await this.charts(runs.join(","), panel);
     } catch (error) {
       note(panel, messageOf(error));
@@ -119,15 +134,4 @@ export class Panels {
 function note({ body }, text) {
   body.querySelector(":scope > .dn-note")?.remove();
   if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
-}
-
-/** @param {{titles: string[], rows: string[][]}} compared a row starts with what differs */
-function differences({ titles, rows }) {
-  const heads = ["what differs", ...titles].map((title) => element("th", { scope: "col" }, title));
-  const lines = rows.map(([name, ...cells]) => (
-    element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((cell) => element("td", {}, cell)))
-  ));
-  const head = element("thead", {}, element("tr", {}, ...heads));
-  const table = element("table", { class: "dn-table" }, head, element("tbody", {}, ...lines));
-  return element("div", { class: "dn-runs" }, table);
 }

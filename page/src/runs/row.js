@@ -43,11 +43,11 @@ export class Row {
     this.node.setAttribute("aria-label", `run ${run.id}, ${run.name}, ${run.state}`);
     COLUMNS.forEach((column, place) => {
       const cell = this.cells[place];
-      const text = column.text(run, now);
+      const [text, detail] = [column.text(run, now), column.detail?.(run) ?? ""];
       cell.hidden = !columns.includes(column);
-      if (cell.textContent === text) return;
-      cell.textContent = text;
-      cell.title = column.name === "layout" ? text : column.name === "state" ? run.error ?? "" : "";
+      if (cell.textContent === text + detail) return;
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text : "");
     });
     if (ended) this.buttons();
   }
@@ -59,8 +59,7 @@ export class Row {
       ? this.button("Delete", "Forget this run and remove its files", () => this.confirm())
       : this.button("Stop", "Stop this run", () => this.stop());
     this.actions.replaceChildren(
-      this.button("Log", "Show its state and log below the table", () => table.panels.log(run)),
-      this.button("Attach", "Show its state, log and charts below the table", () => table.panels.attach(run)),
+      this.button("Open", "Show its state, log and charts below the table", () => table.panels.attach(run)),
       this.last,
     );
     if (held) this.last.focus();
@@ -81,17 +80,21 @@ export class Row {
     this.table.act(this.run, "cancel", `run ${this.run.id} is being stopped`);
   }
 
-  /** Files are gone for good: ask first, where the button was, with the harmless answer at hand. */
+  /** Files are gone for good: ask first, over the row, with the harmless answer at hand. */
   confirm() {
     const { id } = this.run;
-    const back = () => { this.buttons(); this.node.focus(); };
+    const asked = `Delete run ${id} and its files?`;
+    const back = () => { box.remove(); this.node.focus(); };
     const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
     const remove = button("Delete", () => this.table.act(this.run, "delete", `run ${id} is deleted`), {
       class: "dn-chip dn-danger", title: `Delete run ${id} with its files`, "aria-label": `Yes, delete run ${id}`,
     });
-    const question = element("span", { class: "dn-asked" }, `Delete run ${id} and its files?`);
-    this.actions.replaceChildren(question, remove, keep);
-    this.actions.onkeydown = (event) => { if (event.key === "Escape") back(); };
+    const box = element("div", {
+      class: "dn-asked", role: "alertdialog", "aria-label": asked,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === "Escape") back(); },
+    }, element("span", {}, asked), remove, keep);
+    this.actions.querySelector(".dn-asked")?.remove();
+    this.actions.append(box);
     keep.focus();
   }
 
@@ -102,7 +105,7 @@ export class Row {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key in moves) this.table.move(this, moves[event.key]);
     else if (event.target !== this.node) return;
-    else if (event.key === "Enter") this.table.panels.log(this.run);
+    else if (event.key === "Enter") this.table.panels.attach(this.run);
     else if (event.key === " ") this.tick.click();
     else if (event.key === "Delete" && this.run.final) this.confirm();
     else return;

@@ -1,9 +1,10 @@
 // The table of all runs: kept current, sorted by any column.
 
-import { button, element, OWN_KEYS } from "../dom.js";
+import { button, element, OWN_KEYS, write } from "../dom.js";
 import { messageOf } from "../source.js";
 import { plural } from "../words.js";
 import { className, COLUMNS, sorted } from "./columns.js";
+import { Filters } from "./filters.js";
 import { Panels } from "./panels.js";
 import { Row } from "./row.js";
 
@@ -40,8 +41,9 @@ export class Table {
     this.body = element("tbody");
     this.heads = COLUMNS.map((column) => this.head(column));
     this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, this.table());
+    this.filters = new Filters(() => this.show());
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
-    bar.append(this.count, this.compare, this.status);
+    bar.append(this.count, this.filters.node, this.compare, this.status);
     root.append(bar, this.frame);
     this.panels = new Panels(root, source);
     this.ticked();
@@ -55,7 +57,7 @@ export class Table {
       element("th", { class: className, scope: "col" }, element("span", { class: "dn-unseen" }, text))
     );
     const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
-    const label = "runs; arrow keys go from run to run, Enter shows a log";
+    const label = "runs; arrow keys go from run to run, Enter opens one";
     return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
   }
 
@@ -88,9 +90,11 @@ export class Table {
     const now = Date.now() / 1000;
     const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
     this.showHeads(columns);
-    const there = new Set(runs.map((run) => run.id));
+    this.filters.offer(runs);
+    const passing = runs.filter((run) => this.filters.passes(run));
+    const there = new Set(passing.map((run) => run.id));
     for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
-    sorted(runs, this.order, now).forEach((run, place) => {
+    sorted(passing, this.order, now).forEach((run, place) => {
       const row = this.rows.get(run.id) ?? new Row(this, run);
       this.rows.set(run.id, row);
       row.show(run, now, columns);
@@ -98,7 +102,9 @@ export class Table {
     });
     if (!this.current || !this.rows.has(this.current.run.id)) this.visit(this.rowAt(0));
     const running = runs.filter((run) => !run.final).length;
-    this.count.textContent = runs.length ? `${plural(runs.length, "run")}${running ? `, ${running} running` : ""}` : "no runs yet";
+    const some = passing.length < runs.length ? `${passing.length} of ` : "";
+    const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
+    write(this.count, runs.length ? words : "no runs yet");
     this.frame.hidden = !runs.length;
     this.ticked();
   }

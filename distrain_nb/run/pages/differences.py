@@ -1,0 +1,93 @@
+"""Runs side by side as rows of a table: state and cause, then by what they differ."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from distrain_nb.run.metrics import finite
+from distrain_nb.run.pages.best_metric import kind_of
+from distrain_nb.run.summary import brief
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distrain_nb.run.pages.compare import Comparison
+    from distrain_nb.types import Json
+
+CAUSE, DURATION, STATE = "cause", "duration", "state"
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One thing that runs have: a text for each run, and `numbers` where texts stand for some.
+
+    `best` are the places of the best values, where one can say which are good.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    numbers: tuple[float | None, ...] = ()
+    best: tuple[int, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        return len(set(self.texts)) > 1  # "" is as good as nothing
+
+    def as_json(self) -> dict[str, Json]:
+        """As JSON values; a number that is none is None."""
+        return finite.without_nan({**asdict(self), "differs": self.differs})
+
+
+def rows(compared: Comparison) -> list[ComparedRow]:
+    """State, and cause where there is one; then what differs, then what doesn't: settings first,
+    then how the runs ended, then metrics."""
+    names = _names(compared.outcome)
+    outcome = {name: _of_outcome(compared, name) for name in names}
+    first = [outcome.pop(STATE)]
+    if any((cause := outcome.pop(CAUSE)).texts):
+        first.append(cause)
+    settings = [
+        ComparedRow(name, tuple(row.get(name, "") for row in compared.settings))
+        for name in _names(compared.settings)
+    ]
+    metrics = [_of_metric(compared, tag) for tag in _names(compared.metrics)]
+    return first + sorted([*settings, *outcome.values(), *metrics], key=lambda row: not row.differs)
+
+
+def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
+    """The names whose values are not the same in all, in order of first appearance."""
+    return tuple(name for name in _names(rows) if len({row.get(name) for row in rows}) > 1)
+
+
+def _names(rows: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for row in rows for name in row))
+
+
+def _of_outcome(compared: Comparison, name: str) -> ComparedRow:
+    texts = tuple(row.get(name, "") for row in compared.outcome)
+    if name == DURATION:
+        now = time.time()
+        return ComparedRow(name, texts, tuple(r.summary.elapsed(now) for r in compared.summaries))
+    bests = [row.best for row in compared.summaries]
+    if not any(best and best.name == name for best in bests):
+        return ComparedRow(name, texts)
+    numbers = [best.value if best and best.name == name else None for best in bests]
+    kind = next(best.kind for best in bests if best and best.name == name)
+    return ComparedRow(name, texts, tuple(numbers), _best(numbers, kind))
+
+
+def _of_metric(compared: Comparison, tag: str) -> ComparedRow:
+    numbers = [row.get(tag) for row in compared.metrics]
+    texts = tuple("" if number is None else brief(number) for number in numbers)
+    return ComparedRow(tag, texts, tuple(numbers), _best(numbers, kind_of(tag)))
+
+
+def _best(numbers: Sequence[float | None], kind: str) -> tuple[int, ...]:
+    """The places of the lowest or highest; none where all are the same, or there is but one."""
+    known = [number for number in numbers if number is not None and number == number]
+    if kind == "last" or len(set(known)) < 2:
+        return ()
+    best = min(known) if kind == "min" else max(known)
+    return tuple(place for place, number in enumerate(numbers) if number == best)

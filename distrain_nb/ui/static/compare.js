@@ -1,0 +1,400 @@
+// Made from page/src by `make page`: edit that.
+
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
+}
+function fold(title, className) {
+  const summary = element("summary", { ...OWN_KEYS }, title);
+  const inside = element("div", { class: className });
+  const box = element("details", { class: "dn-folded" }, summary, inside);
+  return { box, inside, summary };
+}
+
+// src/run/head.js
+var SIGNS = {
+  queued: "◌",
+  starting: "◐",
+  running: "●",
+  stopping: "◑",
+  succeeded: "✓",
+  failed: "✕",
+  cancelled: "■",
+  unreadable: "?"
+};
+
+// src/source.js
+var PROBE_AGAIN_MS = 5e3;
+var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+var Refused = class extends Error {
+};
+var Source = class {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    this.served = null;
+    this.waiting = /* @__PURE__ */ new Map();
+    this.name = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.waitingSince = null;
+    this.again = void 0;
+    this.receiving = (message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+  /** What is asked first, to see whether the server answers. */
+  get opening() {
+    return "summary";
+  }
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {
+  }
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    this.again = setTimeout(() => {
+      this.probed = this.probe();
+    }, PROBE_AGAIN_MS);
+  }
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : void 0;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === void 0) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+  close() {
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+};
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
+// src/runs/comparison.js
+var LOOK_EVERY_MS = 2e3;
+var Comparison = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {() => Promise<CompareAnswer>} ask
+   */
+  constructor(root, ask) {
+    this.ask = ask;
+    this.answer = null;
+    this.order = null;
+    this.shown = "";
+    this.closed = false;
+    this.timer = void 0;
+    this.table = element("table", { class: "dn-table dn-compared", "aria-label": "runs compared" });
+    const { box, inside, summary } = fold("", "dn-equals");
+    this.equal = box;
+    this.equals = inside;
+    this.equalTitle = summary;
+    this.note = element("div", { class: "dn-note", role: "note", hidden: true });
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.look();
+  }
+  async look() {
+    try {
+      if (!document.hidden) this.answer = await this.ask();
+      this.note.hidden = true;
+    } catch (error) {
+      this.note.hidden = false;
+      this.note.textContent = messageOf(error);
+    }
+    if (this.closed) return;
+    this.show();
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS);
+  }
+  /** @param {ComparedRow} row */
+  sort(row) {
+    const down = this.order?.name === row.name ? !this.order.down : false;
+    this.order = { name: row.name, down };
+    this.show();
+  }
+  show() {
+    if (!this.answer) return;
+    const { titles, runs, rows } = this.answer;
+    const shown = JSON.stringify([this.answer, this.order]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const places = inOrder(rows, titles.length, this.order);
+    const [first, ...others] = rows;
+    const body = [first, ...others.filter((row) => row.differs || row.name === "cause")];
+    const held = this.table.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const heads = places.map((place) => element("th", { scope: "col" }, titles[place]));
+    const corner = element("th", { scope: "col" }, "what differs");
+    this.table.replaceChildren(
+      element("thead", {}, element("tr", {}, corner, ...heads)),
+      element("tbody", {}, ...body.map((row) => this.line(row, places)))
+    );
+    for (const state of this.table.querySelectorAll("[data-place]")) {
+      const { place = 0 } = (
+        /** @type {HTMLElement} */
+        state.dataset
+      );
+      const run = runs[Number(place)];
+      state.dataset.state = run.state;
+      state.prepend(`${SIGNS[run.state] ?? "◌"} `);
+    }
+    this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
+    if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
+  }
+  /**
+   * @param {ComparedRow} row
+   * @param {number[]} places
+   */
+  line(row, places) {
+    const sorted = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const cells = places.map((place) => {
+      const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
+      const text = row.texts[place];
+      const isState = row.name === "state";
+      return element("td", {
+        class: star ? "dn-top" : `dn-${row.name === "cause" ? "cause" : "value"}`,
+        title: text.length > 40 && text,
+        "data-place": isState && String(place)
+      }, text, star);
+    });
+    return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted }, sort), ...cells);
+  }
+  /** @param {ComparedRow[]} rows those that all runs have alike */
+  showEquals(rows) {
+    const known = rows.filter((row) => row.texts[0]);
+    this.equal.hidden = !known.length;
+    this.equalTitle.textContent = `The same in all (${known.length})`;
+    const lines = known.map(({ name, texts }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts[0])));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+  }
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+};
+function inOrder(rows, count, order) {
+  const places = Array.from({ length: count }, (_, place) => place);
+  const row = rows.find(({ name }) => name === order?.name);
+  if (!row || !order) return places;
+  const has = (place) => row.numbers.length ? row.numbers[place] !== null : row.texts[place] !== "";
+  const compared = (a, b) => row.numbers.length ? Number(row.numbers[a]) - Number(row.numbers[b]) : row.texts[a].localeCompare(row.texts[b], "en", { numeric: true });
+  return places.sort((a, b) => Number(has(b)) - Number(has(a)) || (has(a) ? (order.down ? -1 : 1) * compared(a, b) : 0) || a - b);
+}
+
+// src/standing.js
+var FIND_EVERY_MS = 250;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var WIDGETS = /* @__PURE__ */ new Map();
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", ({ target }) => {
+    kept = /** @type {HTMLElement} */
+    target;
+  });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
+  const key = model.get("key");
+  const view = unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return () => {
+    view.end();
+    view.root.replaceWith(...still);
+  };
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    const find = () => {
+      for (const [place, end] of revived) {
+        if (!place.isConnected) {
+          end();
+          revived.delete(place);
+        }
+      }
+      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
+        if (!revived.has(place)) revived.set(place, revive(place, model, open));
+      }
+    };
+    const receive = ({ kind }) => {
+      if (kind === "marked") find();
+    };
+    WIDGETS.set(key, { model, find });
+    model.on("msg:custom", receive);
+    const clock = setInterval(find, FIND_EVERY_MS);
+    return () => {
+      clearInterval(clock);
+      model.off("msg:custom", receive);
+      WIDGETS.delete(key);
+      unpark(key)?.end();
+      for (const end of revived.values()) end();
+    };
+  };
+}
+
+// src/compare.js
+var CompareSource = class extends /** @type {typeof Source<CompareState>} */
+Source {
+  /** @override */
+  get opening() {
+    return "compare";
+  }
+  /**
+   * @override
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/${path}?${this.words({ ...query, runs: this.model.get("runs") })}`;
+  }
+};
+function openComparison(model) {
+  const root = element("section", { class: "distrain distrain-runs", role: "region", "aria-label": "comparison" });
+  const source = new CompareSource(model);
+  const table = new Comparison(root, () => source.ask("compare"));
+  return { root, moved: keepFocus(root), end: () => {
+    table.close();
+    source.close();
+  } };
+}
+var compare_default = { initialize: standsWhereMarked(openComparison) };
+export {
+  compare_default as default
+};
