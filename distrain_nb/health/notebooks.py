@@ -20,7 +20,7 @@ REMEDY = (
 
 def jupyter() -> Iterator[Check]:
     """The packages that the kernel needs to draw, and every server that runs."""
-    drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget", "plotly"))
+    drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget"))
     yield Check("widgets", Health.GOOD, drawn)
     servers = list(_servers())
     if not servers:
