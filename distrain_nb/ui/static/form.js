@@ -808,6 +808,7 @@ var Preview = class {
 // src/form/verdict.js
 var MARKS = { error: "✕", warning: "!", info: "i" };
 var PAUSE_MS = 700;
+var NOT_CHECKED = "Not checked yet";
 var Totals = class {
   constructor() {
     this.shown = "";
@@ -849,7 +850,7 @@ var Verdict = class {
   }
   /** @param {FormView} view */
   update(view) {
-    this.head.dataset.severity = view.findings[0]?.severity ?? "";
+    this.head.dataset.severity = view.verdict === NOT_CHECKED ? "pending" : view.findings[0]?.severity ?? "";
     write(this.head, view.verdict);
     const { label = "", beside } = view.repaired;
     const way = label && !beside ? [this.way.update(label)] : [];
@@ -865,7 +866,7 @@ var Verdict = class {
     clearTimeout(this.pause);
     const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
     this.announced ??= text;
-    if (text === this.announced) return;
+    if (text === this.announced || view.verdict === NOT_CHECKED) return;
     this.pause = setTimeout(() => {
       this.announced = text;
       write(this.spoken, text);
@@ -1008,7 +1009,7 @@ var Form = class {
     }, milliseconds);
   }
   /**
-   * The view with the findings as they were, while there are new ones and the user is busy.
+   * The view with the findings as they were and no verdict, while there are new ones and the user is busy.
    * @param {FormView} view
    */
   #calm(view) {
@@ -1016,7 +1017,7 @@ var Form = class {
     if (this.holding === void 0 && !isChoosing && !this.isWaiting) return view;
     const known = new Set(this.view.findings.map(keyOf));
     if (view.findings.every((finding) => known.has(keyOf(finding)))) return view;
-    return { ...view, findings: this.view.findings, verdict: this.view.verdict };
+    return { ...view, findings: this.view.findings, verdict: NOT_CHECKED };
   }
   draw() {
     const [page, number] = this.model.get("heard");

@@ -7,7 +7,7 @@ import { keyOf } from "./notes.js";
 import { Pools } from "./pools.js";
 import { Preview } from "./preview.js";
 import { Places, Settings } from "./settings.js";
-import { Picture, Totals, Traffic, Verdict } from "./verdict.js";
+import { NOT_CHECKED, Picture, Totals, Traffic, Verdict } from "./verdict.js";
 
 /** @import { FormState, FormView, Model } from "../protocol.d.ts" */
 
@@ -106,7 +106,7 @@ export class Form {
   }
 
   /**
-   * The view with the findings as they were, while there are new ones and the user is busy.
+   * The view with the findings as they were and no verdict, while there are new ones and the user is busy.
    * @param {FormView} view
    */
   #calm(view) {
@@ -114,7 +114,7 @@ export class Form {
     if (this.holding === undefined && !isChoosing && !this.isWaiting) return view;
     const known = new Set(this.view.findings.map(keyOf));
     if (view.findings.every((finding) => known.has(keyOf(finding)))) return view;
-    return { ...view, findings: this.view.findings, verdict: this.view.verdict };
+    return { ...view, findings: this.view.findings, verdict: NOT_CHECKED };
   }
 
   draw() {

@@ -9,6 +9,7 @@ import { keyOf, placesOf, repairButton, WayBack } from "./notes.js";
 
 const MARKS = { error: "✕", warning: "!", info: "i" };
 const PAUSE_MS = 700;
+export const NOT_CHECKED = "Not checked yet";
 
 export class Totals {
   constructor() {
@@ -59,7 +60,7 @@ export class Verdict {
 
   /** @param {FormView} view */
   update(view) {
-    this.head.dataset.severity = view.findings[0]?.severity ?? "";
+    this.head.dataset.severity = view.verdict === NOT_CHECKED ? "pending" : view.findings[0]?.severity ?? "";
     write(this.head, view.verdict);
     const { label = "", beside } = view.repaired;
     const way = label && !beside ? [this.way.update(label)] : [];
@@ -76,7 +77,7 @@ export class Verdict {
     clearTimeout(this.pause);
     const text = [view.verdict, ...view.findings.slice(0, 3).map((one) => `${placesOf(one)}: ${one.message}`)].join(". ");
     this.announced ??= text;
-    if (text === this.announced) return;
+    if (text === this.announced || view.verdict === NOT_CHECKED) return;
     this.pause = setTimeout(() => {
       this.announced = text;
       write(this.spoken, text);
