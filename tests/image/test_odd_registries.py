@@ -122,7 +122,7 @@ def test_documents_by_chance() -> None:
     "document", [b"[" * 100_000, b'{"config":' * 50_000, b"9" * 10_000, b"NaN", b"\xff\xfe{}"]
 )
 def test_what_is_no_document_is_told(document: bytes) -> None:
-    with pytest.raises(ImageError, match="no container image"):
+    with pytest.raises(ImageError, match="not a container image"):
         Manifest.read(document, OCI.manifest, "here")
 
 
