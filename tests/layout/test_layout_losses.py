@@ -282,6 +282,11 @@ def test_what_a_request_can_not_say_is_named() -> None:
     assert forms["sagemaker-json"].left_out(layout) == ("region", "framework")
     assert forms["sagemaker-python"].left_out(layout) == ("region",)
     assert forms["options"].left_out(layout) == forms["yaml"].left_out(layout) == ()
+    near = Layout.of(
+        "vertex", primary="n1-standard-4", reducers="n1-highcpu-16", region="europe-west4"
+    )
+    assert forms["vertex-json"].left_out(near) == ("region",)
+    assert forms["vertex-gcloud"].left_out(near) == forms["options"].left_out(near) == ()
     told = json.loads(forms["sagemaker-json"].text(layout))["HyperParameters"]
     assert told == {
         "sagemaker_mpi_enabled": "true",

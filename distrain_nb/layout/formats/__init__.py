@@ -17,10 +17,10 @@ from distrain_nb.layout.formats.sagemaker import (
     estimator_text,
     training_job,
 )
-from distrain_nb.layout.formats.vertex import custom_job_spec, worker_pool_specs
+from distrain_nb.layout.formats.vertex import custom_job_spec, image_of, worker_pool_specs
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.options import heading, printed, texts
-from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.yamls import data_yaml
 
@@ -75,6 +75,10 @@ def _without(layout: Layout) -> Iterator[tuple[str, Layout]]:
                     yield f"{name}.{part}", layout.edited({f"{name}.{part}": getattr(Pool, part)})
         elif name == "framework" and layout.framework_version:
             yield name, layout.edited({name: layout.framework_name})
+        elif name == "region" and layout.reducers:
+            # Their image is the nearest to the region, which is not to say the region.
+            image = image_of(layout, Role.REDUCERS, layout.reducers)
+            yield name, layout.edited({name: None, "reducers.image": image})
         elif name != "on" and (name, pool) != ("scheduling", "STANDARD"):
             yield name, layout.edited({name: getattr(Layout, name)})
 
