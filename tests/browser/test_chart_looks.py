@@ -1,4 +1,4 @@
-"""How charts look: the same live and saved, wide and narrow."""
+"""How charts look: the same live and saved, in both themes, wide and narrow."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from tests.server.stored import stored_run
 
 OPEN = Callable[..., OpenNotebook]
 LOAD = "%load_ext distrain_nb"
+READABLE = 4.5  # contrast of text and ground, WCAG's AA
 NEAR_PX = 2.0
 VALUES: dict[str, Callable[[int], float]] = {
     "loss": lambda step: math.exp(-step / 100),
@@ -89,12 +90,29 @@ def coarse(pixels: np.ndarray[Any, Any], side: int = 12) -> np.ndarray[Any, Any]
     return squares.mean(axis=(1, 3))
 
 
+def contrast(pixels: np.ndarray[Any, Any]) -> float:
+    """Between the ground, which is most of it, and what differs from that most."""
+    light = np.where(pixels <= 0.03928, pixels / 12.92, ((pixels + 0.055) / 1.055) ** 2.4)
+    ground = float(np.median(light))
+    return max(
+        (max(ground, ink) + 0.05) / (min(ground, ink) + 0.05)
+        for ink in (float(light.min()), float(light.max()))
+    )
+
+
 def settle(figure: Locator) -> None:
     """Until the ticks stand in the frame in the ink that the page has now."""
     ink = figure.evaluate("(figure) => getComputedStyle(figure).color")
     frame = figure.locator("iframe").element_handle().content_frame()
     assert frame
     frame.wait_for_function(IN_THE_PAGES_INK, arg=ink, polling=200)
+
+
+def assert_readable(figure: Locator) -> None:
+    settle(figure)
+    ticks = figure.frame_locator("iframe").locator(".xtick text, .ytick text")
+    for text in (ticks.first, ticks.last, figure.locator(".dn-title b").first):
+        assert contrast(picture(text)) > READABLE, text.text_content()
 
 
 @pytest.mark.parametrize("width", [1280, 420])
@@ -135,3 +153,44 @@ def test_what_is_saved_looks_as_it_did_live(notebook: OPEN, lab: Lab, width: int
     assert live.shape == saved.shape
     assert live.std() > 0.02, "something is drawn"
     assert np.abs(coarse(live) - coarse(saved)).mean() < 0.01
+
+
+def test_charts_follow_the_theme_at_once(notebook: OPEN, lab: Lab) -> None:
+    store = Store(lab.home)
+    one, other = stored_run(store), stored_run(store)
+    report(one, 300, "loss", "rate")
+    report(other, 300, "loss", "rate")
+    compare = f"%distrain compare {one.id} {other.id}"
+    opened = notebook("themes", LOAD, f"%distrain attach {one.id}", compare)
+    page = opened.page
+    opened.run_cells(3)
+    opened.wait_for_cell(2, 60)
+    figures = page.locator(".distrain-charts:not([data-coming]) > .dn-figure")
+    expect(figures).to_have_count(2)
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        opened.theme(theme)
+        for figure in figures.all():
+            figure.scroll_into_view_if_needed()
+            expect(figure).to_have_attribute("data-drawn", "")
+            assert_readable(figure)
+    assert contrast(picture(figures.last.locator(".dn-series").first)) > READABLE
+
+
+def test_many_metrics_are_filtered_and_folded(notebook: OPEN, lab: Lab) -> None:
+    run = stored_run(Store(lab.home))
+    events = writer._EventFile(run.folder / "tensorboard")
+    tags = [f"{group}/{name}" for group in ("train", "val") for name in ("a", "b", "c", "d")]
+    for step in range(30):
+        events.write(writer.event(time.time(), step, {**dict.fromkeys(tags, 1.0 + step)}))
+        events.write(writer.event(time.time(), step, {"val/nothing": math.nan}))
+    opened = notebook("groups", LOAD, f"%distrain attach {run.id}")
+    opened.run_cells(2)
+    opened.wait_for_cell(1, 60)
+    figure = figure_of(opened.page)
+    traces = figure.frame_locator("iframe").locator(".scatterlayer .trace")
+    expect(traces).to_have_count(9)
+    expect(figure.get_by_text("all 30 values are NaN")).to_be_visible()
+    figure.locator("summary", has_text="train").click()
+    expect(traces).to_have_count(5)
+    opened.page.get_by_role("searchbox", name="Filter metrics").fill("val/a")
+    expect(traces).to_have_count(1)

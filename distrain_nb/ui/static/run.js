@@ -1078,7 +1078,7 @@ var Search = class {
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span",
-      { class: "dn-searchbox", role: "search" },
+      { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },
       this.field,
       this.regex,
       this.letters,

@@ -517,7 +517,7 @@ var Filters = class {
       onkeydown: (event) => this.key(event)
     });
     this.menus = CHOICES.map(({ label }) => choice(label, [], onChange));
-    this.node = element("span", { class: "dn-filters", role: "search" }, this.field, ...this.menus);
+    this.node = element("span", { class: "dn-filters", role: "group", "aria-label": "Filters" }, this.field, ...this.menus);
   }
   /** @param {KeyboardEvent} event */
   key(event) {
@@ -1383,7 +1383,7 @@ var Search = class {
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
       "span",
-      { class: "dn-searchbox", role: "search" },
+      { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },
       this.field,
       this.regex,
       this.letters,

@@ -36,7 +36,7 @@ export class Search {
     this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
     this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
     this.box = element(
-      "span", { class: "dn-searchbox", role: "search" },
+      "span", { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },
       this.field, this.regex, this.letters, this.back, this.next, this.status,
     );
     this.log.onSlash = () => { this.field.focus(); this.field.select(); };

@@ -21,7 +21,7 @@ export class Filters {
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
     });
     this.menus = CHOICES.map(({ label }) => choice(label, [], onChange));
-    this.node = element("span", { class: "dn-filters", role: "search" }, this.field, ...this.menus);
+    this.node = element("span", { class: "dn-filters", role: "group", "aria-label": "Filters" }, this.field, ...this.menus);
   }
 
   /** @param {KeyboardEvent} event */

@@ -1,0 +1,89 @@
+"""axe-core finds nothing in what we put into a page, in both themes, also within charts' frames."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Frame, Page, expect
+
+from distrain_nb.run import Store
+from distrain_nb.worker.files.status import State
+from tests.browser.jupyter import ROOT, Lab, OpenNotebook, new_page
+from tests.browser.test_chart_looks import report
+from tests.server.stored import stored_run
+
+AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
+FAILING = '%%distrain -n 2\nraise ValueError("odd")'
+REFUSED = "%%distrain --nonsense 3\nprint(1)"
+VIOLATIONS = """async (place) => {
+    const rules = Object.fromEntries(%s.map((id) => [id, { enabled: false }]));
+    const { violations } = await axe.run(place, { iframes: false, rules });
+    return violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 300)} ${failureSummary}`));
+}"""
+OURS = ".jp-OutputArea-output :is(.distrain, .distrain-charts, .dn-advice)"
+OF_WHOLE_PAGES = ["region", "landmark-one-main", "page-has-heading-one"]
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Its source, which is installed with what the page's code is checked with."""
+    if not AXE.exists():
+        script, into = ROOT / "scripts" / "page.py", tmp_path_factory.mktemp("page")
+        subprocess.run([sys.executable, script, "build", into], check=True, timeout=250)
+    return AXE.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def opened(
+    lab: Lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[OpenNotebook]:
+    """A notebook that shows a bit of everything."""
+    store = Store(lab.home)
+    one, other = stored_run(store, "a line\n"), stored_run(store, "a line\n", State.FAILED)
+    report(one, 30, "loss", "rate", series="rank-0")
+    report(one, 30, "loss", series="rank-1")
+    report(other, 30, "loss", "rate")
+    cells = (
+        "%load_ext distrain_nb",
+        f"%distrain attach {one.id}",
+        f"%distrain compare {one.id} {other.id}",
+        "%distrain",
+        "%distrain form",
+        FAILING,
+        REFUSED,
+        "%distrain advise --model-size 1GB",
+        "%distrain --help",
+        "%distrain doctor",
+    )
+    with new_page(browser) as page:
+        notebook = OpenNotebook(page, lab, lab.write("accessible", *cells))
+        for number in range(len(cells)):
+            notebook.run_cell(number)
+            notebook.wait_for_cell(number, 120)
+        yield notebook
+
+
+def violations(frame: Page | Frame, axe: str, place: str) -> list[str]:
+    frame.evaluate(axe)
+    found: list[str] = frame.evaluate(VIOLATIONS % OF_WHOLE_PAGES, place)
+    return found
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
+def test_axe_finds_nothing(opened: OpenNotebook, axe: str, theme: str) -> None:
+    page = opened.page
+    opened.theme(theme)
+    charts = page.locator(".distrain-charts:not([data-coming]) > .dn-figure")
+    for figure in charts.all():
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_attribute("data-drawn", "")
+    assert page.locator(OURS).count() >= 7
+    assert violations(page, axe, OURS) == []
+    frames = [frame for frame in page.frames if frame.locator("#plot").count()]
+    assert len(frames) >= 2
+    for frame in frames:
+        assert violations(frame, axe, "html") == []
