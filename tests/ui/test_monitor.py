@@ -82,7 +82,7 @@ def test_a_terminal_is_left_alone_by_runs_that_go_on(home: Path, notebook_folder
 
 def test_a_terminal_has_the_report_of_a_failure_whole(home: Path, notebook_folder: Path) -> None:
     text = in_terminal("%%distrain\nraise ValueError('boom')", notebook_folder)
-    report = text[text.index("RunFailed") :]
+    report = text[text.index("run 1 (run-1) failed\n") :]
     assert "rank 0 failed: ValueError: boom" in report
     assert "line 2, in <module>" in report
 

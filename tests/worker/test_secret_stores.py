@@ -83,7 +83,7 @@ def store() -> Iterator[str]:
 @pytest.fixture
 def aws(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A host of SageMaker's, with secrets in Secrets Manager."""
-    monkeypatch.setattr(sagemaker, "told", lambda: True)
+    monkeypatch.setattr(sagemaker, "is_training_job", lambda: True)
     for name, value in {
         "AWS_ENDPOINT_URL_SECRETS_MANAGER": store,
         "AWS_ACCESS_KEY_ID": "testing",
