@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page, expect
+from playwright.sync_api import Browser, Frame, Page
 
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
 from tests.browser.jupyter import ROOT, Lab, OpenNotebook, new_page
 from tests.browser.test_chart_looks import report
+from tests.browser.waits import draw
 from tests.server.stored import stored_run
 
 AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
@@ -79,8 +80,7 @@ def test_axe_finds_nothing(opened: OpenNotebook, axe: str, theme: str) -> None:
     opened.theme(theme)
     charts = page.locator(".distrain-charts:not([data-coming]) > .dn-figure")
     for figure in charts.all():
-        figure.scroll_into_view_if_needed()
-        expect(figure).to_have_attribute("data-drawn", "")
+        draw(figure)
     assert page.locator(OURS).count() >= 7
     assert violations(page, axe, OURS) == []
     frames = [frame for frame in page.frames if frame.locator("#plot").count()]

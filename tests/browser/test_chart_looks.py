@@ -16,6 +16,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.waits import draw
 from tests.server.stored import stored_run
 
 OPEN = Callable[..., OpenNotebook]
@@ -170,8 +171,7 @@ def test_charts_follow_the_theme_at_once(notebook: OPEN, lab: Lab) -> None:
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         opened.theme(theme)
         for figure in figures.all():
-            figure.scroll_into_view_if_needed()
-            expect(figure).to_have_attribute("data-drawn", "")
+            draw(figure)
             assert_readable(figure)
     assert contrast(picture(figures.last.locator(".dn-series").first)) > READABLE
 

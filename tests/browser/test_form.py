@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 from distrain_nb.layout import Layout, load
 from distrain_nb.layout.formats import exports
 from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.waits import becomes
 
 START = """import distrain_nb
 from distrain_nb.layout import Layout
@@ -288,7 +289,7 @@ def test_one_repair_for_both_pools_and_the_way_back_beside_it(notebook: OPEN) ->
         expect(count).to_have_value("8")
     expect(counts[0]).to_be_focused()
     tab_to(page, "Undo: Use 8 x V100")
-    assert page.evaluate("document.activeElement.closest('.dn-primary') !== null")
+    becomes(page, "() => document.activeElement.closest('.dn-primary') !== null", True)
     page.keyboard.press("Enter")
     for count in counts:
         expect(count).to_have_value("3")
@@ -334,7 +335,7 @@ def test_it_fits_the_page_in_both_themes(notebook: OPEN, tmp_path: Path) -> None
             page.set_viewport_size({"width": width, "height": 1200})
             if width < 1280:
                 page.evaluate("window.jupyterapp.shell.collapseLeft()")
-            assert page.evaluate(TOO_WIDE) == []
+            becomes(page, TOO_WIDE, [])
             page.screenshot(path=tmp_path / f"{theme}-{width}.png")
         papers.add(form(page).evaluate("it => getComputedStyle(it).backgroundColor"))
     assert len(papers) == 2

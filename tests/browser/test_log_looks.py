@@ -12,6 +12,7 @@ from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import Owner, State, Status
 from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_monitor import LOAD, view_of
+from tests.browser.waits import becomes
 from tests.server.stored import stored_run
 
 OPEN = Callable[..., OpenNotebook]
@@ -43,6 +44,7 @@ CONTRASTS = f"""() => {{
         return [(high + 0.05) / (low + 0.05), it.className, color, ground];
     }});
 }}"""
+IS_CUT = "(log) => log.scrollWidth > log.clientWidth"
 IN_SIGHT = """(log) => [...log.querySelectorAll(".dn-line")].filter((row) => {
     const [at, box] = [row.getBoundingClientRect(), log.getBoundingClientRect()];
     return at.top >= box.top - 1 && at.bottom <= box.bottom + 1;
@@ -86,12 +88,12 @@ def test_long_lines_are_wrapped_and_matches_marked_across_colours(notebook: OPEN
     page, _ = shown(notebook, lab, f"a \x1b[31mneed\x1b[1mle\x1b[0m here\n{long}last\n")
     log = log_of(page)
     expect(log).to_contain_text("last")
-    assert log.evaluate("(log) => log.scrollWidth > log.clientWidth")
+    becomes(log, IS_CUT, True)
     wrap = view_of(page).get_by_role("button", name="Break long lines")
     wrap.click()
     expect(wrap).to_have_attribute("aria-pressed", "true")
     page.wait_for_function(f"(log) => ({IN_SIGHT})(log).includes('301')", arg=log.element_handle())
-    assert log.evaluate("(log) => log.scrollWidth === log.clientWidth")
+    becomes(log, IS_CUT, False)
     assert log.locator("[data-row='300']").evaluate("(row) => row.offsetHeight") > 2 * 18
     log.press("Home")
     page.wait_for_function(f"(log) => ({IN_SIGHT})(log)[0] === '0'", arg=log.element_handle())
@@ -103,7 +105,7 @@ def test_long_lines_are_wrapped_and_matches_marked_across_colours(notebook: OPEN
     expect(log.locator("mark")).to_have_text(["need", "le"])
     wrap.click()
     expect(log.locator("mark")).to_have_text(["need", "le"])
-    assert log.evaluate("(log) => log.scrollWidth > log.clientWidth")
+    becomes(log, IS_CUT, True)
 
 
 def test_a_log_says_what_it_waits_for_and_counts_what_moves(notebook: OPEN, lab: Lab) -> None:

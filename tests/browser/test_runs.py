@@ -17,6 +17,7 @@ from distrain_nb.worker.files.status import Owner, Progress, State, Status
 from distrain_nb.worker.metrics import writer
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.test_monitor import BUSY, FOREVER, LOAD, badge, view_of
+from tests.browser.waits import becomes
 from tests.server.stored import stored_run
 
 OPEN = Callable[..., OpenNotebook]
@@ -97,7 +98,7 @@ def test_the_table_answers_while_the_kernel_is_busy(
     opened.run_cells(3)
     expect(row(page, 4)).to_contain_text("● running")
     expect(row(page, 2)).to_contain_text(f"✕ failed{CAUSE}")
-    assert page.evaluate(FITS)  # beside JupyterLab's own panel
+    becomes(page, FITS, True)  # beside JupyterLab's own panel
     expect(row(page, 2)).to_contain_text("loss 0.5")
     assert numbers(page) == ["4", "3", "2", "1"]
     opened.run_cell(3)
@@ -145,7 +146,7 @@ def test_the_table_answers_while_the_kernel_is_busy(
     sizes = page.evaluate(SIZES)
     page.keyboard.press("Delete")
     expect(page.get_by_role("alertdialog", name="Delete run 3 and its files?")).to_be_visible()
-    assert page.evaluate(SIZES) == sizes
+    becomes(page, SIZES, sizes)
     page.keyboard.press("Escape")
     expect(row(page, 3)).to_be_focused()
     page.keyboard.press("Delete")
@@ -165,8 +166,8 @@ def test_the_table_answers_while_the_kernel_is_busy(
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         page.screenshot(path=tmp_path / f"{width}.png")
-        assert page.evaluate(CUT_OFF) == [], width
-    assert page.evaluate(NAMELESS) == []
+        becomes(page, CUT_OFF, [])
+    becomes(page, NAMELESS, [])
     opened.command("notebook:interrupt-kernel")
     saved = json.dumps(opened.save()["cells"][2], ensure_ascii=False)
     assert "widget-view" not in saved
