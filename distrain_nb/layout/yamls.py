@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 MOST_CHARACTERS = 100_000
 _DEEPEST = 50
@@ -71,9 +71,10 @@ def _check_size(events: Iterable[Any]) -> None:
             )
 
 
-def plain_yaml(texts: dict[str, str]) -> str:
-    """Texts by name as YAML with as few quotes as `yaml_texts` needs to read them back."""
-    return _dumped(texts, plain=True)
+def plain_yaml(texts: Mapping[str, str | list[str]]) -> str:
+    """Texts, or lists of them, by name as YAML with as few quotes as `yaml_texts` needs to read
+    them back."""
+    return _dumped(dict(texts), plain=True)
 
 
 def data_yaml(value: object) -> str:

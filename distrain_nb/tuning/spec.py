@@ -41,10 +41,13 @@ class Integer:
 
 @dataclass(frozen=True)
 class Discrete:
-    """One of some numbers, which have an order; Vertex AI wants them increasing."""
+    """One of some numbers, which it keeps in their order, as Vertex AI wants them."""
 
     values: tuple[float, ...]
     default: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(sorted(self.values)))
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ class Parameter:
         whole = isinstance(domain, Integer) or (
             isinstance(domain, Discrete) and all(map(float.is_integer, map(float, domain.values)))
         )
-        return round(number) if whole else number
+        return int(number) if whole and number.is_integer() else number
 
 
 @dataclass(frozen=True)

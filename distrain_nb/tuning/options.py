@@ -1,0 +1,151 @@
+"""A whole study as the magic's options and as YAML: its parts as texts, by option."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb.errors import OptionError, did_you_mean, shown
+from distrain_nb.layout.options import quoted
+from distrain_nb.layout.yamls import plain_yaml, yaml_texts
+from distrain_nb.tuning import text
+from distrain_nb.tuning.spec import Condition, Parameter, StudySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from distrain_nb.tuning.spec import Value
+
+
+class _Part(NamedTuple):
+    """A field of a spec: how it is read and written, and whether there may be several."""
+
+    field: str
+    form: str
+    read: Callable[[str], Any]
+    write: Callable[[Any], str] = str
+    several: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def _whole(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise OptionError("expected a whole number") from None
+
+
+PARTS: dict[str, _Part] = {
+    "tune": _Part("parameters", text.TUNE_FORM, text.parameter, text.parameter_text, True),
+    "goal": _Part("goals", text.GOAL_FORM, text.goal, text.goal_text, True),
+    "trials": _Part("trials", "N", _whole),
+    "parallel": _Part("parallel", "N", _whole),
+    "search": _Part("search", text.SEARCH_FORM, text.search, text.search_text),
+    "stop": _Part("stopping", text.STOP_FORM, text.stopping, text.stopping_text),
+    "max_failed": _Part("max_failed", "N", _whole),
+    "initial": _Part("initial", text.INITIAL_FORM, text.initial, text.initial_text, True),
+    "measurement": _Part("measurement", "last|best", str, choices=("last", "best")),
+    "noise": _Part("noise", "low|high", str, choices=("low", "high")),
+    "end": _Part("end", "SETTING=VALUE,…", text.end, text.end_text),
+}
+
+
+def study(options: Mapping[str, object]) -> StudySpec:
+    """A spec from texts by option, lists where there are several; None is what wasn't given.
+
+    Raises OptionError naming the option, the value and the allowed form.
+    """
+    return changed(StudySpec((), ()), options)
+
+
+def changed(spec: StudySpec, options: Mapping[str, object]) -> StudySpec:
+    """The spec with what options say in the place of its own. Raises OptionError as `study`."""
+    values: dict[str, Any] = {}
+    for name, given in options.items():
+        if name not in PARTS:
+            hint = did_you_mean(name, PARTS, ".")
+            raise OptionError(f"unknown part of a study {shown(name)}{hint} There are {_names()}")
+        if given is not None:
+            values[PARTS[name].field] = _read(name, given)
+    return _native(spec.edited(**values))
+
+
+def texts(spec: StudySpec) -> dict[str, str | list[str]]:
+    """What a spec says besides what needs no saying, by option; `study` reads it back."""
+    found: dict[str, str | list[str]] = {}
+    for name, part in PARTS.items():
+        given = getattr(spec, part.field)
+        if part.several and given:
+            found[name] = [part.write(each) for each in given]
+        elif not part.several and given != getattr(StudySpec, part.field):
+            found[name] = part.write(given)
+    return found
+
+
+def printed(spec: StudySpec) -> Iterator[str]:
+    """The options of a study, each with its value, as the magic's line has them."""
+    for name, given in texts(spec).items():
+        for each in given if isinstance(given, list) else [given]:
+            yield f"--{name.replace('_', '-')} {quoted(each)}"
+
+
+def to_yaml(spec: StudySpec) -> str:
+    """The parts by option, as a YAML mapping."""
+    return plain_yaml(texts(spec))
+
+
+def from_yaml(text: str) -> StudySpec:
+    """Reads what `to_yaml` gives. Raises OptionError as `study` does."""
+    return from_mapping(yaml_texts(text))
+
+
+def from_mapping(given: object) -> StudySpec:
+    """Reads the mapping of a YAML text. Raises OptionError as `study` does."""
+    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
+        raise OptionError("invalid study: expected a mapping such as `tune: lr=1e-5..1e-1:log`")
+    return study({name.replace("-", "_"): each for name, each in given.items()})
+
+
+def _read(name: str, given: object) -> Any:
+    part, flag = PARTS[name], f"--{name.replace('_', '-')}"
+    listed = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not part.several and len(listed) != 1:
+        raise OptionError(f"invalid {flag} {shown(given)}: expected one value, {part.form}")
+    found = []
+    for each in listed:
+        try:
+            if part.choices and each not in part.choices:
+                raise OptionError(f"expected {part.form}{did_you_mean(str(each), part.choices)}")
+            found.append(part.read(str(each).strip()))
+        except OptionError as wrong:
+            raise OptionError(f"invalid {flag} {shown(each)}: {wrong}") from None
+    return tuple(found) if part.several else found[0]
+
+
+def _native(spec: StudySpec) -> StudySpec:
+    """The spec with each value of a condition or a first trial of its parameter's type."""
+    named = {parameter.name: parameter for parameter in spec.parameters}
+    parameters = tuple(_conditioned(each, named) for each in spec.parameters)
+    trials = tuple(
+        {name: _typed(named.get(name), value) for name, value in trial.items()}
+        for trial in spec.initial
+    )
+    return spec.edited(parameters=parameters, initial=trials)
+
+
+def _conditioned(parameter: Parameter, named: Mapping[str, Parameter]) -> Parameter:
+    if parameter.condition is None:
+        return parameter
+    parent, values = parameter.condition.parent, parameter.condition.values
+    typed = tuple(_typed(named.get(parent), each) for each in values)
+    return Parameter(parameter.name, parameter.domain, parameter.scale, Condition(parent, typed))
+
+
+def _typed(parameter: Parameter | None, value: Value) -> Value:
+    try:
+        return value if parameter is None else parameter.native(value)
+    except ValueError:
+        return value  # which its rule finds
+
+
+def _names() -> str:
+    return ", ".join(PARTS)

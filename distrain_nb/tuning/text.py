@@ -1,0 +1,286 @@
+"""A study's parts as options are written: `--tune lr=1e-5..1e-1:log`, `--goal min:val/loss`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from distrain_nb.errors import OptionError, did_you_mean, shown
+from distrain_nb.layout.options import duration, seconds
+from distrain_nb.tuning.spec import (
+    ALGORITHMS,
+    SCALES,
+    Categorical,
+    Condition,
+    ConvexStopping,
+    DecayCurveStopping,
+    Discrete,
+    Double,
+    Goal,
+    HyperbandStopping,
+    Integer,
+    MedianStopping,
+    Parameter,
+    Search,
+    StudyEnd,
+)
+from distrain_nb.tuning.words import (
+    QUOTED,
+    is_number,
+    number,
+    parts,
+    value,
+    word,
+    written,
+    written_number,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.tuning.spec import Domain, Scale, Stopping, Value
+
+TUNE_FORM = "NAME[PARENT=VALUE|…]=LOW..HIGH|VALUE|…[:log|:reverse-log][,default=VALUE]"
+GOAL_FORM = "min|max:METRIC[,threshold=NUMBER[,fraction=NUMBER]]"
+SEARCH_FORM = "tpe|gp|random|grid[,seed=N]"
+STOP_FORM = "median|decay-curve|convex|hyperband[,SETTING=VALUE…]"
+INITIAL_FORM = "NAME=VALUE,…"
+
+AUTO = "auto"
+STOPPING: dict[str, type[Stopping]] = {
+    "median": MedianStopping,
+    "decay-curve": DecayCurveStopping,
+    "convex": ConvexStopping,
+    "hyperband": HyperbandStopping,
+}
+_HEAD = re.compile(rf'(?P<name>(?:[^"\[]|{QUOTED})*)(?:\[(?P<condition>.*)\])?', re.DOTALL)
+_DIRECTIONS = {"min": "min", "max": "max", "minimize": "min", "maximize": "max"}
+_THRESHOLD, _FRACTION = "threshold", "fraction"
+
+Settings = TypeVar("Settings")
+
+
+def parameter(text: str) -> Parameter:
+    """Reads what `parameter_text` gives. Raises OptionError with what is wrong."""
+    head, *rest = parts(text.strip(), "=", 1)
+    if not rest:
+        raise OptionError(f"expected {TUNE_FORM}, such as lr=1e-5..1e-1:log")
+    name, condition = _head(head)
+    ranged, *settings = parts(rest[0], ",")
+    values, *scales = parts(ranged, ":")
+    if len(scales) > 1 or not set(map(str.strip, scales)) <= set(SCALES):
+        wrong = ":".join(scales)
+        hint = did_you_mean(wrong, SCALES)
+        raise OptionError(
+            f"invalid scale {shown(wrong)}: expected {', '.join(SCALES)}{hint}; write words that "
+            "have a colon in double quotes"
+        )
+    default = _default(settings)
+    scale: Scale = next((each for each in SCALES if [each] == scales), "linear")
+    return Parameter(name, _domain(values.strip(), default), scale, condition)
+
+
+def parameter_text(parameter: Parameter) -> str:
+    """A parameter as `--tune` has it."""
+    domain, condition = parameter.domain, parameter.condition
+    text = written(parameter.name) if not is_number(parameter.name) else parameter.name
+    if condition:
+        listed = "|".join(map(written, condition.values))
+        text += f"[{written(condition.parent)}={listed}]"
+    text += f"={_domain_text(domain)}"
+    if parameter.scale != "linear":
+        text += f":{parameter.scale}"
+    if domain.default is not None:
+        text += f",default={_value_text(domain, domain.default)}"
+    return text
+
+
+def goal(text: str) -> Goal:
+    """Reads what `goal_text` gives. Raises OptionError with the form that is allowed."""
+    way, *rest = parts(text.strip(), ":", 1)
+    if way not in _DIRECTIONS or not rest or not rest[0].strip():
+        raise OptionError(f"expected {GOAL_FORM}, such as min:val/loss or max:accuracy")
+    metric, *settings = parts(rest[0], ",")
+    given = _pairs(settings)
+    if not given.keys() <= {_THRESHOLD, _FRACTION}:
+        raise OptionError(f"expected {GOAL_FORM}")
+    quoted = metric.strip().startswith('"')
+    return Goal(
+        word(metric) if quoted else metric.strip(),
+        "min" if _DIRECTIONS[way] == "min" else "max",
+        float(number(given[_THRESHOLD])) if _THRESHOLD in given else None,
+        float(number(given[_FRACTION])) if _FRACTION in given else None,
+    )
+
+
+def goal_text(goal: Goal) -> str:
+    """A goal as `--goal` has it."""
+    plain = goal.metric.strip() == goal.metric and not set(goal.metric) & set('",[')
+    text = f"{goal.direction}:{goal.metric if plain and goal.metric else written(goal.metric)}"
+    if goal.safety_threshold is not None:
+        text += f",{_THRESHOLD}={written_number(goal.safety_threshold)}"
+    if goal.safe_fraction is not None:
+        text += f",{_FRACTION}={written_number(goal.safe_fraction)}"
+    return text
+
+
+def search(text: str) -> Search:
+    """Reads what `search_text` gives. Raises OptionError with what is allowed."""
+    name, *settings = parts(text.strip(), ",")
+    given = _pairs(settings)
+    if name not in (*ALGORITHMS, AUTO) or not given.keys() <= {"seed"}:
+        raise OptionError(f"expected {SEARCH_FORM}{did_you_mean(name, ALGORITHMS)}")
+    seed = number(given["seed"]) if given else None
+    if isinstance(seed, float):
+        raise OptionError(f"invalid seed {seed}: expected a whole number")
+    return Search(next((each for each in ALGORITHMS if each == name), None), seed)
+
+
+def search_text(search: Search) -> str:
+    """A search as `--search` has it."""
+    seed = "" if search.seed is None else f",seed={search.seed}"
+    return f"{search.algorithm or AUTO}{seed}"
+
+
+def stopping(text: str) -> Stopping:
+    """Reads what `stopping_text` gives. Raises OptionError with what is allowed."""
+    name, *settings = parts(text.strip(), ",")
+    if name not in STOPPING:
+        raise OptionError(f"expected {STOP_FORM}{did_you_mean(name, STOPPING)}")
+    return _settings(STOPPING[name], settings)
+
+
+def stopping_text(stopping: Stopping) -> str:
+    """A stopping rule as `--stop` has it."""
+    name = next(name for name, kind in STOPPING.items() if isinstance(stopping, kind))
+    return ",".join([name, *_settings_texts(stopping)])
+
+
+def end(text: str) -> StudyEnd:
+    """Reads what `end_text` gives. Raises OptionError with what is allowed."""
+    return _settings(StudyEnd, parts(text.strip(), ","))
+
+
+def end_text(end: StudyEnd) -> str:
+    """When a study ends early, as text; empty where nothing was said."""
+    return ",".join(_settings_texts(end))
+
+
+def initial(text: str) -> dict[str, Value]:
+    """Values by parameter, of a trial to begin with. Raises OptionError with the form."""
+    given = _pairs(parts(text.strip(), ","), INITIAL_FORM)
+    return {name: value(each) for name, each in given.items()}
+
+
+def initial_text(trial: Mapping[str, Value]) -> str:
+    """A trial to begin with as `--initial` has it."""
+    return ",".join(f"{written(name)}={written(each)}" for name, each in trial.items())
+
+
+def _head(text: str) -> tuple[str, Condition | None]:
+    found = _HEAD.fullmatch(text.strip())
+    if found is None:
+        raise OptionError(f"expected {TUNE_FORM}")
+    if found["condition"] is None:
+        return word(found["name"]), None
+    parent, *values = parts(found["condition"], "=", 1)
+    if not values:
+        raise OptionError(f"invalid condition [{found['condition']}]: expected [PARENT=VALUE|…]")
+    return word(found["name"]), Condition(word(parent), tuple(map(value, parts(values[0], "|"))))
+
+
+def _default(settings: list[str]) -> str | None:
+    given = _pairs(settings)
+    if not given.keys() <= {"default"}:
+        raise OptionError(f"expected {TUNE_FORM}; write words that have a comma in double quotes")
+    return given.get("default")
+
+
+def _domain(text: str, default: str | None) -> Domain:
+    if ".." in text and '"' not in text:
+        return _range(text, default)
+    values = [each.strip() for each in parts(text, "|")]
+    if all(map(is_number, values)):
+        start = None if default is None else float(number(default))
+        return Discrete(tuple(float(each) for each in values), start)
+    return Categorical(tuple(map(word, values)), None if default is None else word(default))
+
+
+def _range(text: str, default: str | None) -> Double | Integer:
+    low, _, high = text.partition("..")
+    bounds, start = (number(low), number(high)), None if default is None else number(default)
+    if all(isinstance(each, int) for each in bounds) and not isinstance(start, float):
+        return Integer(int(bounds[0]), int(bounds[1]), start)
+    return Double(float(bounds[0]), float(bounds[1]), None if start is None else float(start))
+
+
+def _domain_text(domain: Domain) -> str:
+    if isinstance(domain, (Double, Integer)):
+        return f"{domain.low!r}..{domain.high!r}"
+    return "|".join(_value_text(domain, each) for each in domain.values)
+
+
+def _value_text(domain: Domain, each: Value) -> str:
+    return repr(each) if isinstance(domain, Double) else written(each)
+
+
+def _pairs(settings: list[str], form: str = "SETTING=VALUE") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in settings:
+        name, *rest = parts(text, "=", 1)
+        if not rest or not rest[0].strip() or word(name) in found:
+            raise OptionError(f"invalid {shown(text)}: expected {form}, each once")
+        found[word(name)] = rest[0].strip()
+    return found
+
+
+def _settings(kind: type[Settings], texts: list[str]) -> Settings:
+    """A dataclass by its fields' names with dashes; a switch may be written without a value."""
+    types = {each.name: str(each.type) for each in fields(kind)}  # type: ignore[arg-type]
+    given: dict[str, Any] = {}
+    for text in texts:
+        name, *rest = parts(text, "=", 1)
+        field = name.strip().replace("-", "_")
+        if field not in types:
+            known = [each.replace("_", "-") for each in types]
+            hint = did_you_mean(name.strip(), known)
+            raise OptionError(
+                f"unknown setting {shown(name.strip())}: expected {', '.join(known)}{hint}"
+            )
+        given[field] = _setting(field, types[field], rest[0].strip() if rest else "true")
+    return kind(**given)
+
+
+def _setting(field: str, kind: str, text: str) -> bool | float | str:
+    name = field.replace("_", "-")
+    if "bool" in kind:
+        if text not in ("true", "false"):
+            raise OptionError(f"invalid {name} {shown(text)}: expected true or false")
+        return text == "true"
+    if "str" in kind:
+        return word(text)
+    if "int" in kind:
+        found = number(text)
+        if isinstance(found, float):
+            raise OptionError(f"invalid {name} {shown(text)}: expected a whole number")
+        return found
+    try:
+        return float(number(text)) if is_number(text) else float(seconds(text))
+    except ValueError:
+        raise OptionError(f"invalid {name} {shown(text)}: expected a duration, 2h") from None
+
+
+def _settings_texts(settings: object) -> Iterator[str]:
+    for field in fields(settings):  # type: ignore[arg-type]
+        given = getattr(settings, field.name)
+        name = field.name.replace("_", "-")
+        if given == field.default:
+            continue
+        if isinstance(given, bool):
+            yield name if given else f"{name}=false"
+        elif "float" in str(field.type):
+            whole = float(given).is_integer() and given >= 0
+            yield f"{name}={duration(int(given)) if whole else repr(float(given))}"
+        else:
+            yield f"{name}={written(given)}"
