@@ -30,7 +30,7 @@ from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.values.data import data_of
 from distrain_nb.program.values.sharded import sharded
 from distrain_nb.repairs import add_option, write_in_option
-from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP
+from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP, TUNED
 from distrain_nb.worker.rank.wrapped import gather_first
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def _files(
             findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
             continue
         files.update(included(path))
-    for own in (MAIN, SOURCE_MAP, ARGUMENTS):
+    for own in (MAIN, SOURCE_MAP, ARGUMENTS, TUNED):
         if own in files:
             message = (
                 f"{files[own]!s} would overwrite the program's own {own}: rename it,"

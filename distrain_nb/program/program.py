@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 from distrain_nb.program.progress import ByteCounter, report, write_file
 from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.rank import values
-from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP, Segment, source_map
+from distrain_nb.worker.rank.program import (
+    ARGUMENTS,
+    MAIN,
+    SOURCE_MAP,
+    TUNED,
+    Segment,
+    source_map,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,7 +75,8 @@ class Program:
     cell. `files` go beside it, by their path. `requirements` are `name==version` of what is
     imported and installed, `required` those that were asked for; `imports` the top-level names of
     all imported modules, those of the standard library and local ones included; `arguments` are its
-    `sys.argv[1:]`. Errors among `findings` mean that it can't run.
+    `sys.argv[1:]`; `tuned` are the names that trials of a study give values, and the type of each:
+    "float", "int" or "str". Errors among `findings` mean that it can't run.
     """
 
     label: str
@@ -83,6 +91,7 @@ class Program:
     data: Data | None = field(default=None, repr=False)
     arguments: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    tuned: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write main.py, its source map, the values and the files to a folder."""
@@ -100,6 +109,8 @@ class Program:
         if self.arguments:
             text = json.dumps(self.arguments)
             (folder / ARGUMENTS).write_text(text, encoding="utf-8")
+        if self.tuned:
+            (folder / TUNED).write_text(json.dumps(dict(self.tuned)), encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         (folder / MAIN).write_text(self.main, encoding="utf-8")
 

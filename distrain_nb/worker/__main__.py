@@ -3,6 +3,7 @@
 Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
 has (one), and `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
+Its arguments go to the program, behind the program's own, as those of a trial do: `--lr=0.01`.
 `DISTRAIN_LAUNCHER` is one of these; without it, as with `torchrun` and `python`, ranks are forked.
 
 - `mpi`: `mpirun` starts them, from the primary also those of the other replicas, with the further
@@ -26,6 +27,7 @@ from typing import Tuple
 
 from distrain_nb.worker.files.launch import Launch, ProcessSpec
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 from distrain_nb.worker.replica import container, mpi, sagemaker, tf_config
 from distrain_nb.worker.replica.replica import Replica
 from distrain_nb.worker.supervisor import parameter_server
@@ -33,6 +35,8 @@ from distrain_nb.worker.supervisor import parameter_server
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
+    if sys.argv[1:]:
+        os.environ[ARGUMENTS_VARIABLE] = json.dumps(sys.argv[1:])
     container.prepare()
     if _launcher() == "mpi" and shutil.which("mpirun") is None:
         container.report(

@@ -23,7 +23,11 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 from distrain_nb.worker.rank import interactive, process_groups
 
 MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
+TUNED = "main.tuned"  # names that a study's trials give values, with the type of these
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
+# Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
+# those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
+ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 labels: Set[str] = set()  # file names of the program's own code in tracebacks
 
@@ -61,11 +65,40 @@ def read_source_map(folder: Path) -> List[Segment]:
 
 
 def arguments(folder: Path) -> List[str]:
-    """The program's own `sys.argv[1:]`; a folder without the file has none."""
+    """`sys.argv[1:]`: the program's own, where the folder has some, and those of this job."""
     try:
-        return [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
+        own = [str(word) for word in json.loads((folder / ARGUMENTS).read_text(encoding="utf-8"))]
     except FileNotFoundError:
-        return []
+        own = []
+    return own + added_arguments()
+
+
+def added_arguments() -> List[str]:
+    """Those that whoever started the job has added."""
+    return [str(word) for word in json.loads(os.environ.get(ARGUMENTS_VARIABLE) or "[]")]
+
+
+def parameters(folder: Path) -> Dict[str, str]:
+    """The values of this trial, as Python writes them, by the names that the program reads.
+
+    Raises ValueError for an argument that is no number where one is expected.
+    """
+    try:
+        kinds = json.loads((folder / TUNED).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    pairs = [word[2:].split("=", 1) for word in added_arguments() if word.startswith("--")]
+    given = {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
+    return {name: _value(name, given[name], kinds[name]) for name in kinds if name in given}
+
+
+def _value(name: str, text: str, kind: str) -> str:
+    if kind == "str":
+        return repr(text)
+    try:
+        return repr(float(text) if kind == "float" else round(float(text)))
+    except ValueError:
+        raise ValueError("--%s=%s: expected a number" % (name, text)) from None
 
 
 def run(folder: Path) -> Dict[str, Any]:
@@ -87,8 +120,10 @@ def run(folder: Path) -> Dict[str, Any]:
 def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
     """The program's code in its order, and the compiler's flags for its `__future__` imports."""
     main = folder / MAIN
-    lines = main.read_text(encoding="utf-8").split("\n")
-    pieces = _pieces(str(main), lines, read_source_map(folder))
+    segments = read_source_map(folder)
+    text = main.read_text(encoding="utf-8")
+    lines = _with_parameters(text.split("\n"), segments, parameters(folder))
+    pieces = _pieces(str(main), lines, segments)
     _tell_linecache(pieces)
     tops = [s for piece in pieces for s in ast.parse(piece.text, piece.label).body]
     return pieces, _flags(tops)
@@ -104,6 +139,20 @@ def _pieces(main: str, lines: Sequence[str], segments: Sequence[Segment]) -> Lis
         upcoming = segment.last + 1
     pieces.append(_piece(main, lines[upcoming - 1 :], upcoming))
     return [piece for piece in pieces if piece.text.strip()]
+
+
+def _with_parameters(
+    lines: Sequence[str], segments: Sequence[Segment], given: Dict[str, str]
+) -> List[str]:
+    """The lines of main.py; those in which it gives the notebook's names their values have the
+    values of this trial instead."""
+    quoted = {number for s in segments for number in range(s.first, s.last + 1)}
+    changed = list(lines)
+    for number, line in enumerate(lines, 1):
+        name, equals, _ = line.partition(" = ")
+        if equals and number not in quoted and name in given:
+            changed[number - 1] = name + equals + given[name]
+    return changed
 
 
 def _piece(label: str, lines: Sequence[str], first: int, is_cell: bool = False) -> Piece:
