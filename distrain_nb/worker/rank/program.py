@@ -98,7 +98,7 @@ def _value(name: str, text: str, kind: str) -> str:
     try:
         return repr(float(text) if kind == "float" else round(float(text)))
     except ValueError:
-        raise ValueError("--%s=%s: expected a number" % (name, text)) from None
+        raise ValueError(f"--{name}={text}: expected a number") from None
 
 
 def run(folder: Path) -> Dict[str, Any]:
