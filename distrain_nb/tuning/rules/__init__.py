@@ -1,0 +1,26 @@
+"""What can be wrong with a study, and its repairs: everywhere, and where it is to run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.tuning.rules.parameters import parameter_findings
+from distrain_nb.tuning.rules.places import place_findings
+from distrain_nb.tuning.rules.study import study_findings
+
+if TYPE_CHECKING:
+    from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import StudySpec
+
+
+def check(spec: StudySpec, place: str) -> tuple[Finding, ...]:
+    """What is wrong with a study that is to run at a place, one of `layout.PLACES`.
+
+    Repairs take and give a `StudySpec`. What the place can't do is an error; what it leaves out
+    is a warning that names it.
+    """
+    return (
+        *parameter_findings(spec),
+        *study_findings(spec),
+        *place_findings(spec, place),
+    )

@@ -1,0 +1,196 @@
+"""Rules about parameters: names, domains, scales and conditions, as Vertex AI documents them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import closest, shown
+from distrain_nb.findings import Fix
+from distrain_nb.tuning.rules.repairs import (
+    contains,
+    instead,
+    joined,
+    linear,
+    positive,
+    renamed,
+    unconditional,
+    without,
+    wrong,
+)
+from distrain_nb.tuning.spec import Categorical, Condition, Discrete, Double, same
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import Parameter, StudySpec, Value
+
+
+def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
+    """What is wrong with each parameter by itself, and with parameters together."""
+    for parameter in spec.parameters:
+        yield from _name(parameter)
+        yield from _bounds(parameter)
+        yield from _values(parameter)
+        yield from _scale(parameter)
+        yield from _default(parameter)
+        yield from _condition(spec, parameter)
+    yield from _repeated(spec)
+    yield from _circles(spec)
+
+
+def _at(parameter: Parameter) -> str:
+    return f"tune {parameter.name}"
+
+
+def _name(parameter: Parameter) -> Iterator[Finding]:
+    name = parameter.name
+    if name and not re.search(r"\s", name):
+        return
+    better = re.sub(r"\s+", "_", name.strip())
+    fixes = [renamed(name, better)] if better else [without(parameter)]
+    message = f"invalid name {shown(name)}: expected one without spaces"
+    yield wrong(_at(parameter), "tune-name", message, *fixes)
+
+
+def _bounds(parameter: Parameter) -> Iterator[Finding]:
+    domain = parameter.domain
+    if isinstance(domain, Categorical):
+        return
+    numbers = domain.values if isinstance(domain, Discrete) else (domain.low, domain.high)
+    if not all(map(math.isfinite, numbers)):
+        message = f"{parameter.name} has values without end: expected finite numbers"
+        yield wrong(_at(parameter), "tune-finite", message, without(parameter))
+    elif not isinstance(domain, Discrete) and domain.low > domain.high:
+        turned = type(domain)(domain.high, domain.low, domain.default)  # type: ignore[arg-type]
+        message = f"the range of {parameter.name} ends at {domain.high}, before it begins"
+        fix = instead(f"Write {domain.high}..{domain.low}", parameter, domain=turned)
+        yield wrong(_at(parameter), "tune-range", message, fix)
+
+
+def _values(parameter: Parameter) -> Iterator[Finding]:
+    domain = parameter.domain
+    if not isinstance(domain, (Discrete, Categorical)):
+        return
+    if not domain.values:
+        message = f"{parameter.name} has no values to choose from"
+        yield wrong(_at(parameter), "tune-values", message, without(parameter))
+        return
+    kept: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
+    values: tuple[Value, ...] = domain.values
+    for value in dict.fromkeys(values):
+        if not kept or not same(value, kept[-1]):
+            kept.append(value)
+    if len(kept) < len(domain.values):
+        message = f"{parameter.name} has {len(domain.values) - len(kept)} values twice"
+        once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
+        fix = instead("Keep each value once", parameter, domain=once)
+        yield wrong(_at(parameter), "tune-values", message, fix)
+
+
+def _scale(parameter: Parameter) -> Iterator[Finding]:
+    if parameter.scale == "linear":
+        return
+    if isinstance(parameter.domain, Categorical):
+        message = f"{parameter.name} has words to choose from, which no scale is for"
+    elif not positive(parameter):
+        message = f"a {parameter.scale} scale needs values above 0, also the first of them"
+    else:
+        return
+    yield wrong(_at(parameter), "tune-scale", message, linear(parameter))
+
+
+def _default(parameter: Parameter) -> Iterator[Finding]:
+    domain = parameter.domain
+    if domain.default is None or isinstance(domain, Discrete) or contains(domain, domain.default):
+        return  # of a list of numbers the nearest is taken
+    message = f"the default {domain.default} of {parameter.name} is none of its values"
+    fix = instead("Remove the default", parameter, domain=replace(domain, default=None))
+    yield wrong(_at(parameter), "tune-default", message, fix)
+
+
+def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
+    condition = parameter.condition
+    if condition is None:
+        return
+    parents = [each for each in spec.parameters if each.name == condition.parent]
+    fixes: list[Fix[StudySpec]] = []
+    if not parents:
+        others = [each.name for each in spec.parameters if _can_be_parent(each)]
+        close = closest(condition.parent, {*others} - {parameter.name})
+        message = f"{parameter.name} depends on {condition.parent}, which is no parameter"
+        if close:
+            other = replace(condition, parent=close)
+            fixes = [instead(f"Depend on {close}", parameter, condition=other)]
+    elif len(parents) > 1:
+        message = f"{parameter.name} depends on {condition.parent}, which there are several of"
+    elif not _can_be_parent(parents[0]):
+        message = (
+            f"{parameter.name} depends on {condition.parent}, a range of any numbers: expected "
+            "whole numbers, a list of numbers or words"
+        )
+    else:
+        domain = parents[0].domain
+        left = tuple(value for value in condition.values if contains(domain, value))
+        if left == condition.values and left:
+            return
+        none = [value for value in condition.values if not contains(domain, value)]
+        message = f"{joined(none) or 'nothing'} is no value of {condition.parent}"
+        if left:
+            kept = Condition(condition.parent, left)
+            fixes = [instead(f"Keep {joined(left)}", parameter, condition=kept)]
+    yield wrong(_at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
+
+
+def _can_be_parent(parameter: Parameter) -> bool:
+    return not isinstance(parameter.domain, Double)
+
+
+def _repeated(spec: StudySpec) -> Iterator[Finding]:
+    """Parameters of one name have conditions of one parent, of which never two hold."""
+    counts = Counter(each.name for each in spec.parameters)
+    for name in (name for name, count in counts.items() if count > 1):
+        alike = [each for each in spec.parameters if each.name == name]
+        for number, later in enumerate(alike):
+            if any(_meet(earlier, later) for earlier in alike[:number]):
+                message = f"{name} is there twice, under conditions that can hold at once"
+                fix = Fix(f"Keep the first {name}", _without_one(later, number))
+                yield wrong(_at(later), "tune-twice", message, fix)
+
+
+def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
+    """Without the parameter of that name that stands at a number among its like."""
+
+    def apply(spec: StudySpec) -> StudySpec:
+        alike = [n for n, each in enumerate(spec.parameters) if each.name == parameter.name]
+        if len(alike) <= number:
+            return spec
+        kept = [each for n, each in enumerate(spec.parameters) if n != alike[number]]
+        return spec.edited(parameters=tuple(kept))
+
+    return apply
+
+
+def _meet(one: Parameter, other: Parameter) -> bool:
+    first, second = one.condition, other.condition
+    if first is None or second is None or first.parent != second.parent:
+        return True
+    return any(same(value, each) for value in first.values for each in second.values)
+
+
+def _circles(spec: StudySpec) -> Iterator[Finding]:
+    parents = {each.name: each.condition.parent for each in spec.parameters if each.condition}
+    for parameter in spec.parameters:
+        if parameter.condition is None:
+            continue
+        seen, name = {parameter.name}, parameter.condition.parent
+        while name in parents and name not in seen:
+            seen.add(name)
+            name = parents[name]
+        if name == parameter.name:
+            message = f"{parameter.name} depends on itself"
+            yield wrong(_at(parameter), "tune-circle", message, unconditional(parameter))

@@ -1,0 +1,220 @@
+"""Rules about a whole study: goals, numbers of trials, search, stopping, first trials, its end."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import shown
+from distrain_nb.findings import Fix
+from distrain_nb.tuning.rules.repairs import (
+    contains,
+    joined,
+    listed,
+    noted,
+    setting,
+    wrong,
+)
+from distrain_nb.tuning.spec import (
+    ConvexStopping,
+    Double,
+    HyperbandStopping,
+    Integer,
+    Search,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import Condition, Goal, StudySpec, Value
+
+
+def study_findings(spec: StudySpec) -> Iterator[Finding]:
+    """What is wrong with a study as a whole, wherever it runs."""
+    yield from _empty(spec)
+    yield from _goals(spec)
+    yield from _numbers(spec)
+    yield from _search(spec)
+    yield from _stopping(spec)
+    yield from _initial(spec)
+    yield from _end(spec)
+
+
+def objectives(spec: StudySpec) -> list[Goal]:
+    """The goals that are optimized, not only kept safe."""
+    return [goal for goal in spec.goals if goal.safety_threshold is None]
+
+
+def combinations(spec: StudySpec) -> int | None:
+    """How many trials a grid has; None for a range of any numbers, or with conditions."""
+    count = 1
+    for parameter in spec.parameters:
+        domain = parameter.domain
+        if isinstance(domain, Double) or parameter.condition is not None:
+            return None
+        if isinstance(domain, Integer):
+            count *= domain.high - domain.low + 1
+        else:
+            count *= len(domain.values)
+    return count
+
+
+def _empty(spec: StudySpec) -> Iterator[Finding]:
+    if not spec.parameters:
+        yield wrong("tune", "study-empty", "a study needs a parameter, such as --tune lr=1e-5..0.1")
+    if not spec.goals:
+        yield wrong("goal", "study-goal", "a study needs a goal, such as --goal min:val/loss")
+
+
+def _goals(spec: StudySpec) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for number, goal in enumerate(spec.goals):
+        where = f"goal {goal.metric}"
+        rest = spec.goals[:number] + spec.goals[number + 1 :]
+        if goal.metric in seen:
+            message = f"{goal.metric} is a goal twice"
+            yield wrong(where, "goal-twice", message, setting("Keep the first", goals=rest))
+        seen.add(goal.metric)
+        if not goal.metric or re.search(r"\s", goal.metric):
+            message = f"invalid metric {shown(goal.metric)}: expected a name without spaces"
+            yield wrong(where, "goal-metric", message)
+        fraction = goal.safe_fraction
+        if fraction is not None and (goal.safety_threshold is None or not 0 <= fraction <= 1):
+            message = f"the fraction {fraction} of {goal.metric}: expected 0 to 1, with a threshold"
+            kept = (*spec.goals[:number], replace(goal, safe_fraction=None))
+            fix = setting("Remove the fraction", goals=(*kept, *spec.goals[number + 1 :]))
+            yield wrong(where, "goal-fraction", message, fix)
+    if spec.goals and not objectives(spec):
+        first = replace(spec.goals[0], safety_threshold=None, safe_fraction=None)
+        message = "every goal has a threshold: one without is needed, which is optimized"
+        fix = setting(f"Optimize {first.metric}", goals=(first, *spec.goals[1:]))
+        yield wrong("goal", "goal-safety", message, fix)
+
+
+def _numbers(spec: StudySpec) -> Iterator[Finding]:
+    if spec.trials < 1:
+        message = f"{spec.trials} trials: expected 1 or more"
+        yield wrong("trials", "trials", message, setting("Run 1 trial", trials=1))
+    if spec.parallel < 1:
+        message = f"{spec.parallel} trials at once: expected 1 or more"
+        yield wrong("parallel", "parallel", message, setting("One at a time", parallel=1))
+    elif spec.parallel > spec.trials >= 1:
+        message = f"{spec.parallel} trials at once, of {spec.trials} in all"
+        fix = setting(f"Run {spec.trials} at once", parallel=spec.trials)
+        yield noted("parallel", "parallel", message, fix)
+    if spec.max_failed is not None and spec.max_failed < 0:
+        message = f"{spec.max_failed} failed trials: expected 0 or more"
+        yield wrong("max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
+
+
+def _search(spec: StudySpec) -> Iterator[Finding]:
+    search = spec.search
+    if search.seed is not None and search.seed < 0:
+        fix = setting("Remove the seed", search=Search(search.algorithm))
+        yield wrong("search", "search-seed", f"the seed {search.seed}: expected 0 or more", fix)
+    if search.algorithm != "grid":
+        return
+    random = setting("Search at random", search=Search("random", search.seed))
+    for parameter in spec.parameters:
+        domain = parameter.domain
+        if not isinstance(domain, Double):
+            continue
+        message = f"a grid has no end in {parameter.name}, a range of any numbers"
+        sound = 0 < domain.low < domain.high or (
+            parameter.scale == "linear" and domain.low < domain.high
+        )
+        sound = sound and math.isfinite(domain.high - domain.low)
+        fixes = [listed(parameter), random] if sound else [random]
+        yield wrong("search", "search-grid", message, *fixes)
+    count = combinations(spec)
+    if count is not None and 0 < count < spec.trials:
+        message = f"the grid has {count} trials, not {spec.trials}"
+        yield noted("trials", "trials-grid", message, setting(f"Run {count}", trials=count))
+
+
+def _stopping(spec: StudySpec) -> Iterator[Finding]:
+    stopping = spec.stopping
+    never = setting("Let all trials end", stopping=None)
+    if stopping and len(objectives(spec)) > 1:
+        message = "trials can't be stopped early by several goals: they need not agree"
+        yield wrong("stop", "stop-goals", message, never)
+    if isinstance(stopping, (ConvexStopping, HyperbandStopping)):
+        low, high = stopping.min_steps, stopping.max_steps
+        if low is not None and high is not None and low > high:
+            message = f"trials would stop between step {low} and {high}: write the lesser first"
+            turned = replace(stopping, min_steps=high, max_steps=low)
+            yield wrong("stop", "stop-steps", message, setting("Swap them", stopping=turned))
+        if any(each is not None and each < 0 for each in (low, high)):
+            yield wrong("stop", "stop-steps", "steps below 0 to stop a trial at", never)
+    if isinstance(stopping, ConvexStopping) and stopping.learning_rate is not None:
+        names = [each.name for each in spec.parameters]
+        if stopping.learning_rate not in names:
+            message = f"{stopping.learning_rate} is no parameter: there are {joined(names)}"
+            without = replace(stopping, learning_rate=None)
+            fix = setting("Leave the learning rate out", stopping=without)
+            yield wrong("stop", "stop-learning-rate", message, fix)
+
+
+def _initial(spec: StudySpec) -> Iterator[Finding]:
+    for number, trial in enumerate(spec.initial):
+        bad = _strangers(spec, trial)
+        if bad:
+            message = f"{joined(bad.values())}, in first trial {number + 1}"
+            yield wrong("initial", "initial", message, _without_values(trial, set(bad)))
+    if len(spec.initial) > spec.trials >= 1:
+        message = f"{len(spec.initial)} trials to begin with, of {spec.trials} in all"
+        more = setting(f"Run {len(spec.initial)} trials", trials=len(spec.initial))
+        yield wrong("initial", "initial-count", message, more)
+
+
+def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
+    """What is wrong with values of a first trial, by name."""
+    found: dict[str, str] = {}
+    names = {each.name for each in spec.parameters}
+    for name, value in trial.items():
+        alike = [each for each in spec.parameters if each.name == name]
+        if name not in names:
+            found[name] = f"{name} is no parameter"
+        elif not any(contains(each.domain, value) for each in alike):
+            found[name] = f"{value} is no value of {name}"
+        elif not any(_can_hold(each.condition, trial) for each in alike):
+            found[name] = f"the condition of {name} does not hold"
+    return found
+
+
+def _can_hold(condition: Condition | None, trial: Mapping[str, Value]) -> bool:
+    """Whether a condition may hold in a trial: a parent that isn't given may have any value."""
+    return condition is None or condition.parent not in trial or condition.holds(trial)
+
+
+def _without_values(trial: Mapping[str, Value], names: set[str]) -> Fix[StudySpec]:
+    left = {name: value for name, value in trial.items() if name not in names}
+
+    def apply(spec: StudySpec) -> StudySpec:
+        trials = (left if each == trial else each for each in spec.initial)
+        return spec.edited(initial=tuple(each for each in trials if each))
+
+    return Fix(f"Remove {joined(sorted(names))} from it", apply)
+
+
+def _end(spec: StudySpec) -> Iterator[Finding]:
+    end = spec.end
+    for bound in ("min", "max"):
+        if getattr(end, f"{bound}_duration") is not None and getattr(end, f"{bound}_time"):
+            message = f"{bound}-duration and {bound}-time: expected one of them"
+            fix = setting(f"Keep {bound}-duration", end=replace(end, **{f"{bound}_time": None}))
+            yield wrong("end", "end-time", message, fix)
+    for each in fields(end):
+        value = getattr(end, each.name)
+        if isinstance(value, (int, float)) and value < 0:
+            name = each.name.replace("_", "-")
+            fix = setting(f"Remove {name}", end=replace(end, **{each.name: None}))
+            yield wrong("end", "end-number", f"{name} is {value}: expected 0 or more", fix)
+    progress = end.max_trials_no_progress, end.max_duration_no_progress
+    if len(objectives(spec)) > 1 and any(each is not None for each in progress):
+        left = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
+        message = "no progress ends a study of one goal only"
+        yield noted("end", "end-progress", message, setting("Leave it out", end=left))
