@@ -17,7 +17,7 @@ from distrain_nb.errors import OptionError, StoreError, did_you_mean
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 CONFIG_FILE = "config.yaml"
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
@@ -144,12 +144,16 @@ class Config:
         """All settings that there are, and what for."""
         return {**_own(), **of_backends}
 
-    def described(self, of_backends: Mapping[str, str]) -> str:
-        """A line a setting, with what it is for; `of_backends` as in `changed`."""
+    def described(self, of_backends: Mapping[str, str], found: Collection[str] = ()) -> str:
+        """A line a setting, with what it is for; `of_backends` as in `changed`, `found` are the
+        names of those that were found on this machine where none is set."""
         values = {**self._values(), **dict.fromkeys(of_backends, ""), **self.of_backends}
         unknown = dict.fromkeys(values, "no backend that is installed has this setting")
         what = {**unknown, **of_backends, **_own()}
-        rows = [(f"{name} = {_shown(value)}", what[name]) for name, value in values.items()]
+        rows = [
+            (f"{name} = {_shown(value, found=name in found)}", what[name])
+            for name, value in values.items()
+        ]
         width = max(len(left) for left, _ in rows)
         return "\n".join(f"{left:{width}}  # {right}" for left, right in rows)
 
@@ -189,7 +193,8 @@ _SWITCH = {"on": True, "true": True, "off": False, "false": False}
 _READERS: dict[type, Callable[[str, object], object]] = {float: _number, str: _text, bool: _switch}
 
 
-def _shown(value: object) -> str:
+def _shown(value: object, *, found: bool) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return f"{value:g}" if isinstance(value, float) else str(value) or "(not set)"
+    nothing = "(found, see below)" if found else "(not set)"
+    return f"{value:g}" if isinstance(value, float) else str(value) or nothing

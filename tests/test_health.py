@@ -36,7 +36,7 @@ def test_what_is_there_and_what_to_do_about_the_rest(tmp_path: Path, nb: Kernel)
     assert found(report, "Vertex AI", "packages")[0] is Health.GOOD
     login, settings = (found(report, "Vertex AI", name) for name in ("login", "settings"))
     assert login[0] is Health.MISSING and "gcloud auth" in login[2]
-    assert settings[1] == "not set: project, region, bucket"
+    assert settings[1] == "not set: project, region"
     shown = nb.run("print(repr(get_ipython().run_line_magic('distrain', 'doctor')))").text
     assert "✓ distrain-nb" in shown and "not set: project" in shown
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.found import Settled
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.program import Program
@@ -57,7 +58,7 @@ class Job(Generic[OptionsT_co]):
     data: tuple[str, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    defaults: Mapping[str, str] = field(default_factory=dict)
+    defaults: Settled = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
@@ -100,9 +101,16 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}
 
-    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """Settings that the cloud's own tools have on this machine, by name, such as `region`:
-        they hold for a job for which nothing else was chosen. Reads the tools' files."""
+    def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
+        """Settings that the cloud's own tools and the place have on this machine, by name, such as
+        `region`, with where they were found: they hold for a job for which nothing else was
+        chosen. Reads files, and asks the place's own services, within seconds. Raises OptionError
+        for a file that can't be read."""
+        return {}
+
+    def settings(self, job: Job[OptionsT]) -> Settled:  # noqa: ARG002
+        """What holds for a job of all that can be kept or found, by name, each with where it comes
+        from. Pure, as `plan` is."""
         return {}
 
     @abstractmethod

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
+from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
@@ -153,7 +154,10 @@ def _config(options: argparse.Namespace) -> None:
         config = config.changed(name, value, of_backends)
     if options.settings:
         config.save()
-    print(config.described(of_backends))
+    found, described = described_settings()
+    print(config.described(of_backends, found))
+    if described:
+        print(described)
 
 
 _VERBS = {

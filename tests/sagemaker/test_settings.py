@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.options import made
-from distrain_nb.backends.sagemaker import SageMakerBackend, settings
+from distrain_nb.backends.places import studio
+from distrain_nb.backends.sagemaker import SageMakerBackend
 from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOptions
 from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.backends.sagemaker.settings import VARIABLES, Settings, settings_of, wrong
@@ -34,7 +35,9 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*VARIABLES, "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    monkeypatch.setattr(settings, "STUDIO_FILE", tmp_path / "studio.json")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path / "xdg"))
+    monkeypatch.setattr(studio, "FILE", tmp_path / "studio.json")
     return tmp_path
 
 

@@ -82,7 +82,7 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     found = {
         f.code: f.message for f in missing(resolved(replace(job(NOWHERE), options=VertexOptions())))
     }
-    assert set(found) == {"vertex.no-project", "vertex.no-region", "vertex.no-bucket"}
+    assert set(found) == {"vertex.no-project", "vertex.no-region"}
     for way in (
         "--project my-project",
         "%distrain config project=my-project",
@@ -91,7 +91,6 @@ def test_what_is_missing_is_named_with_each_way_to_set_it() -> None:
     ):
         assert way in found["vertex.no-project"]
     assert "gcloud config set ai/region us-central1" in found["vertex.no-region"]
-    assert "gcloud" not in found["vertex.no-bucket"]
 
 
 def test_a_rehearsal_needs_no_account() -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.found import Settled
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.backends.sagemaker.service import SageMakerService
@@ -42,10 +43,15 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         """A channel does, for all but a path that is there already."""
         return not uri.startswith("/")
 
-    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        from distrain_nb.backends.sagemaker.settings import of_files
+    def defaults(self, environ: Mapping[str, str]) -> Settled:
+        from distrain_nb.backends.sagemaker.settings import of_machine
 
-        return of_files(environ)
+        return of_machine(environ)
+
+    def settings(self, job: SageMakerJob) -> Settled:
+        from distrain_nb.backends.sagemaker.settings import settled
+
+        return settled(job)
 
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
         """Raises OptionError for options that can't be read."""

@@ -8,6 +8,7 @@ import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.found import filled, notes
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
@@ -23,7 +24,7 @@ from distrain_nb.backends.sagemaker.containers import (
 from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.backends.sagemaker.request import Start, read, request_of
-from distrain_nb.backends.sagemaker.settings import settings_of, wrong
+from distrain_nb.backends.sagemaker.settings import settings_of, settled, wrong
 from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
@@ -34,6 +35,7 @@ from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.backends.found import Settled
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.settings import Settings
     from distrain_nb.findings import Finding
@@ -45,9 +47,11 @@ _OLDEST_PYTHON = (3, 8)
 
 @dataclass(frozen=True, kw_only=True)
 class SageMakerSpec(Spec):
-    """With the framework of the container that an archive is for; None for none."""
+    """With the framework of the container that an archive is for, None for none, and the folder of
+    all runs in the bucket."""
 
     framework: str | None = None
+    below: str = "distrain"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,7 @@ class SageMakerPlan:
 
     job: SageMakerJob
     settings: Settings
+    settled: Settled
     start: Start
     base: str
     request: JsonObject = field(repr=False)
@@ -81,6 +86,7 @@ class SageMakerPlan:
             repository=self.settings.repository,
             builder=self.job.options.builder,
             base=self.base,
+            below=self.settings.below,
             framework=self.job.layout.framework_name or framework_of(self.job),
             requirements=self._requirements(),
             required=self.job.program.required,
@@ -127,6 +133,7 @@ class SageMakerPlan:
         return f"{self.settings.repository or 'REPOSITORY'}:{RUN}"
 
     def _notes(self) -> Iterator[str]:
+        yield from notes(self.settled)
         if self._values():
             yield NOTE
         if self.start.delivery is Delivery.IMAGE:
@@ -141,8 +148,12 @@ class SageMakerPlan:
 
 def plan(job: SageMakerJob) -> SageMakerPlan:
     """Of the same job always the same. Raises OptionError."""
-    settings = settings_of(job)
-    job = replace(job, layout=replace(_with_primary(job.layout), launcher=_launcher(job)))
+    settings, origins = settings_of(job), settled(job)
+    job = replace(
+        job,
+        layout=replace(_with_primary(job.layout), launcher=_launcher(job)),
+        options=filled(job.options, _fitting(job)),
+    )
     base = _base(job, settings)
     start = _start(job, base)
     request = request_of(job, settings, start)
@@ -152,7 +163,13 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
         *about_processes(job.program, job.layout, start.ranks, devices(job.layout)),
         *beyond(request),
     )
-    return SageMakerPlan(job, settings, start, base, request, found)
+    return SageMakerPlan(job, settings, origins, start, base, request, found)
+
+
+def _fitting(job: SageMakerJob) -> Settled:
+    """What was found for its options, but for an image that only who is logged in can have."""
+    left_out = {"role", "bucket", *(["base"] if job.options.rehearsed else ())}
+    return {name: found for name, found in job.defaults.items() if name not in left_out}
 
 
 def _with_primary(layout: Layout) -> Layout:

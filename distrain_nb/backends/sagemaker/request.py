@@ -91,8 +91,10 @@ def request_of(job: SageMakerJob, settings: Settings, start: Start) -> dict[str,
         AlgorithmSpecification=_algorithm(job, start),
         RoleArn=settings.role or None,
         InputDataConfig=[channel.config() for channel in _channels(job, settings, start)],
-        OutputDataConfig=present(KmsKeyId=given.kms_key or None, S3OutputPath=settings.folder),
-        ResourceConfig={**resources(job.layout), **_resources(job)},
+        OutputDataConfig=present(
+            KmsKeyId=settings.output_key or None, S3OutputPath=settings.folder
+        ),
+        ResourceConfig={**resources(job.layout), **_resources(job, settings)},
         VpcConfig=present(
             SecurityGroupIds=list(given.security_group),
             Subnets=list(given.subnet),
@@ -148,7 +150,7 @@ def _channels(job: SageMakerJob, settings: Settings, start: Start) -> tuple[Chan
     return own
 
 
-def _resources(job: SageMakerJob) -> dict[str, Json]:
+def _resources(job: SageMakerJob, settings: Settings) -> dict[str, Json]:
     """What the layout doesn't say of the machines. Those with storage of their own encrypt it
     themselves, and take no key."""
     given, pool = job.options, hosts(job.layout)
@@ -157,7 +159,7 @@ def _resources(job: SageMakerJob) -> dict[str, Json]:
     own_storage = family in limit(current(), "sagemaker", "volume_fixed_families")
     return present(
         VolumeSizeInGB=pool.disk_gb or default,
-        VolumeKmsKeyId=None if own_storage else given.kms_key or None,
+        VolumeKmsKeyId=None if own_storage else settings.volume_key or None,
         TrainingPlanArn=given.reservation or None,
         KeepAlivePeriodInSeconds=options.keep_alive(given.keep_alive),
     )

@@ -93,6 +93,10 @@ class SageMakerService(CloudService[SageMakerSpec]):
             "TensorBoard": f"{folder}tensorboard-output/",
         }
 
+    @property
+    def _folder(self) -> str:
+        return f"{self.spec.below}/{self.spec.run}/"
+
     def _prepare(self) -> None:
         if ACCOUNT in self.spec.bucket:
             make_bucket(self._s3, self._bucket, self.spec.region)

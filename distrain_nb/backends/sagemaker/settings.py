@@ -1,13 +1,13 @@
 """Where a job goes on AWS: region, bucket, role and the repository of its images.
 
 Each setting is looked for in the options, in `%distrain config`, in the environment, in the files
-of the AWS CLI, and in the file with which SageMaker Studio describes itself, in this order.
+of the AWS CLI and of SageMaker's SDK, and in what SageMaker Studio tells of the space, in this
+order.
 """
 
 from __future__ import annotations
 
 import configparser
-import json
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -15,8 +15,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.found import Found, first, text_of
+from distrain_nb.backends.places import studio
 from distrain_nb.backends.sagemaker.names import ACCOUNT
 from distrain_nb.backends.sagemaker.regions import partition_of, partitions, regions
+from distrain_nb.backends.sagemaker.sdk_config import of_sdk
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
 
 VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
-STUDIO_FILE = Path("/opt/ml/metadata/resource-metadata.json")
+OWN_NAME = "SageMaker's own name for it"
 
 # A rehearsal needs no account, so what nobody has chosen is made up.
 REHEARSED = {
@@ -33,6 +36,12 @@ REHEARSED = {
     "bucket": "rehearsal",
     "role": "arn:aws:iam::123456789012:role/rehearsal",
 }
+
+_NONE = Found("", "")
+
+# What an administrator may have set besides, as options have it.
+_MORE = ("base", "subnet", "security_group", "label", "env", "isolate", "encrypt")
+_JOINED = ("label", "env")
 
 REGION_FORM = re.compile(r"[a-z]{2,4}(?:-[a-z]+)+-\d+")
 REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.(?P<domain>[\w.-]+)/.+")
@@ -42,35 +51,84 @@ REPOSITORY_FORM = re.compile(r"(?:\d{12}|\$\{ACCOUNT\})\.dkr\.ecr\.[\w-]+\.(?P<d
 class Settings:
     """Settings of a job; an empty text is one that nobody has made.
 
-    `bucket` is a name without `s3://`, `role` an ARN, `repository` where images are pushed to. The
-    number of the account, where nobody has named it, is `ACCOUNT`.
+    `bucket` is a name without `s3://`, `prefix` a folder in it that all is below, `role` an ARN,
+    `repository` where images are pushed to; `output_key` and `volume_key` encrypt what the job
+    writes and its volumes. The number of the account, where nobody has named it, is `ACCOUNT`.
     """
 
     region: str
     bucket: str
+    prefix: str
     role: str
     repository: str
+    output_key: str
+    volume_key: str
+
+    @property
+    def below(self) -> str:
+        """The folder of all runs in the bucket."""
+        return f"{self.prefix}/distrain" if self.prefix else "distrain"
 
     @property
     def folder(self) -> str:
         """What the folders of all runs are below, as `s3://…`."""
-        return f"s3://{self.bucket or 'BUCKET'}/distrain"
+        return f"s3://{self.bucket or 'BUCKET'}/{self.below}"
 
 
 def settings_of(job: SageMakerJob) -> Settings:
-    """The settings that hold for a job, whose `defaults` are those of AWS's and Studio's files."""
-    region = _region(job)
-    partition = partition_of(region)
-    home = f"{ACCOUNT}.dkr.ecr.{region}.{partition.domain}/distrain" if region else ""
-    arn = f"arn:{partition.name}:iam::{ACCOUNT}:role"
-    bucket = _setting(job, "bucket") or (f"sagemaker-{region}-{ACCOUNT}" if region else "")
-    role = _setting(job, "role")
+    """The settings that hold for a job."""
+    found = texts_of(job)
+    region, role = str(found["region"].value), str(found["role"].value)
+    arn = f"arn:{partition_of(region).name}:iam::{ACCOUNT}:role"
     return Settings(
         region=region,
-        bucket=bucket.removeprefix("s3://").strip("/"),
+        bucket=str(found["bucket"].value).removeprefix("s3://").strip("/"),
+        prefix=str(found["prefix"].value).strip("/"),
         role=f"{arn}/{role}" if role and ":" not in role else role,
-        repository=_setting(job, "repository") or home,
+        repository=str(found["repository"].value),
+        output_key=str(found["output_key"].value),
+        volume_key=str(found["volume_key"].value),
     )
+
+
+def texts_of(job: SageMakerJob) -> dict[str, Found]:
+    """The same, each with where it comes from; what nobody has made is empty."""
+    region = _text(job, "region", VARIABLES)
+    own = _own_names(str(region.value))
+    bucket, repository = _text(job, "bucket"), _text(job, "repository")
+    key = _text(job, "kms_key")
+    kept_prefix = bucket == job.defaults.get("bucket") or not bucket.value
+    return {
+        "region": region,
+        "role": _text(job, "role"),
+        "bucket": bucket if bucket.value else own["bucket"],
+        "prefix": job.defaults.get("prefix", _NONE) if kept_prefix else _NONE,
+        "repository": repository if repository.value else own["repository"],
+        "output_key": key if key.value else job.defaults.get("output_key", _NONE),
+        "volume_key": key if key.value else job.defaults.get("volume_key", _NONE),
+    }
+
+
+def settled(job: SageMakerJob) -> dict[str, Found]:
+    """All that was found or chosen for a job, with where it comes from."""
+    more = {name: found for name, found in job.defaults.items() if name in _MORE}
+    return first(texts_of(job), {name: each for name, each in more.items() if _is_used(job, name)})
+
+
+def _is_used(job: SageMakerJob, name: str) -> bool:
+    """Whether the options leave room for what was found."""
+    return name in _JOINED or not getattr(job.options, name)
+
+
+def _own_names(region: str) -> dict[str, Found]:
+    """What SageMaker's SDK calls a bucket that nobody has named, and our repository beside it."""
+    if not region:
+        return {"bucket": _NONE, "repository": _NONE}
+    home = f"{ACCOUNT}.dkr.ecr.{region}.{partition_of(region).domain}/distrain"
+    return {
+        "bucket": Found(f"sagemaker-{region}-{ACCOUNT}", f"{OWN_NAME}, made if it isn't there"),
+        "repository": Found(home, "the account's registry, made if it isn't there"),
+    }
 
 
 def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
@@ -121,31 +179,27 @@ def _ways(name: str, example: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def of_files(environ: Mapping[str, str]) -> dict[str, str]:
-    """The region of the AWS CLI's active profile, or of the space of Studio that the notebook runs
-    in, and the role of that space."""
-    studio = _studio()
-    region = _of_profile(environ) or _of_arn(studio.get("ResourceArn", ""))
-    return {"region": region, "role": studio.get("ExecutionRoleArn", "")}
+def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
+    """What the files of AWS's tools have, and what Studio tells of the space that the notebook runs
+    in. Raises OptionError for a file of SageMaker's SDK that can't be read."""
+    return first(_of_profile(environ), of_sdk(environ), _of_studio())
 
 
-def _setting(job: SageMakerJob, name: str) -> str:
+def _of_studio() -> dict[str, Found]:
+    here = studio.studio()
+    if here is None:
+        return {}
+    role, origin = studio.role(here)
+    return {"region": Found(here.region, str(studio.FILE)), "role": Found(role, origin)}
+
+
+def _text(job: SageMakerJob, name: str, variables: tuple[str, ...] = ()) -> Found:
     """As chosen or kept, else what was found, else made up for a rehearsal."""
     made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
-    return str(getattr(job.options, name) or job.defaults.get(name) or made_up)
+    return text_of(job, name, variables, made_up)
 
 
-def _region(job: SageMakerJob) -> str:
-    return (
-        job.layout.region
-        or job.config.region
-        or next(filter(None, map(job.environ.get, VARIABLES)), "")
-        or job.defaults.get("region", "")
-        or (REHEARSED["region"] if job.options.rehearsed else "")
-    )
-
-
-def _of_profile(environ: Mapping[str, str]) -> str:
+def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
     """The region of the profile that is active in the AWS CLI's configuration."""
     name = environ.get("AWS_PROFILE") or environ.get("AWS_DEFAULT_PROFILE") or "default"
     file = environ.get("AWS_CONFIG_FILE") or Path.home() / ".aws" / "config"
@@ -153,24 +207,10 @@ def _of_profile(environ: Mapping[str, str]) -> str:
     try:
         profiles.read(file, encoding="utf-8")
     except (configparser.Error, UnicodeDecodeError):  # the CLI says so itself, and better
-        return ""
+        return {}
     sections = ("default", "profile default") if name == "default" else (f"profile {name}",)
     found = (profiles.get(section, "region", fallback="") for section in sections)
-    return next(filter(None, found), "")
-
-
-def _studio() -> dict[str, str]:
-    """What Studio tells of the space that the notebook runs in; empty elsewhere."""
-    try:
-        found = json.loads(STUDIO_FILE.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in found.items() if isinstance(value, str)}
-
-
-def _of_arn(arn: str) -> str:
-    parts = arn.split(":")
-    return parts[3] if len(parts) > 3 else ""
+    return {"region": Found(next(filter(None, found), ""), f"{file}, profile {name}")}
 
 
 def login_of(environ: Mapping[str, str]) -> str:

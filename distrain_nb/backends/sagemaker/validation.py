@@ -72,7 +72,7 @@ def _of_network(job: SageMakerJob) -> Iterator[Finding]:
         if channel.name in (CODE_CHANNEL, SOURCE_CHANNEL):
             message = f"{channel.name!r} is the channel of our own code; choose another name"
             yield _error("channel-name", "channel", message)
-    if given.encrypt and hosts(job.layout).replicas == 1:
+    if given.encrypt and "encrypt" not in job.defaults and hosts(job.layout).replicas == 1:
         message = "there is one host, so no traffic between hosts to encrypt"
         yield _warning("encrypt", "encrypt", message)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from distrain_nb.backends.checks import Check
+    from distrain_nb.backends.found import Settled
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.backends.vertex.service import VertexService
@@ -40,10 +41,15 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             "it mounted, such as /mnt/nfs/data"
         )
 
-    def defaults(self, environ: Mapping[str, str]) -> Mapping[str, str]:
-        from distrain_nb.backends.vertex.settings import of_gcloud
+    def defaults(self, environ: Mapping[str, str]) -> Settled:
+        from distrain_nb.backends.vertex.settings import of_machine
 
-        return of_gcloud(environ)
+        return of_machine(environ)
+
+    def settings(self, job: VertexJob) -> Settled:
+        from distrain_nb.backends.vertex.settings import settled
+
+        return settled(job)
 
     def plan(self, job: VertexJob) -> VertexPlan:
         """Raises OptionError for options that can't be read."""

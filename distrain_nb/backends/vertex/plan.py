@@ -6,13 +6,14 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.found import notes as notes_of
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.naming import run_name, short_name
 from distrain_nb.backends.remote.submission import Spec, substituted
 from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.vertex import options, request
 from distrain_nb.backends.vertex.containers import base_of
-from distrain_nb.backends.vertex.settings import missing, settings_of
+from distrain_nb.backends.vertex.settings import missing, settings_of, settled
 from distrain_nb.backends.vertex.validation import findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.formats.vertex import IMAGE
@@ -124,6 +125,7 @@ class VertexPlan:
         return f"{repository}/{short_name(self.job.name)}:{request.RUN}"
 
     def _notes(self) -> Iterator[str]:
+        yield from notes_of(settled(self.job))
         if self.builds:
             yield f"The image is built on {self.base}."
         if self._values():

@@ -14,9 +14,11 @@ from distrain_nb.backends.vertex import client, request
 from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import read
+from distrain_nb.backends.vertex.making import make_bucket, make_repository
 from distrain_nb.backends.vertex.output import BucketOutput
 from distrain_nb.backends.vertex.plan import VertexSpec
 from distrain_nb.backends.vertex.request import with_variables
+from distrain_nb.backends.vertex.settings import own_bucket, own_repository
 from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import prebuilt
@@ -89,6 +91,11 @@ class VertexService(CloudService[VertexSpec]):
             "TensorBoard": f"{folder}logs",
         }
 
+    def _prepare(self) -> None:
+        spec = self.spec
+        if spec.bucket == own_bucket(spec.project, spec.region):
+            make_bucket(self._storage, spec.bucket, spec.region)
+
     def _staged(self, image: str) -> JsonObject:
         return substituted(self.spec.request, {IMAGE: image})
 
@@ -107,6 +114,8 @@ class VertexService(CloudService[VertexSpec]):
         home = self.spec.repository
         if "registry" in self.endpoints:
             home = f"{self.endpoints['registry']}/rehearsal"
+        elif home == own_repository(self.spec.project, self.spec.region):
+            make_repository(self.spec.project, self.spec.region, home.rpartition("/")[2])
         recipe = Recipe(
             base=base,
             target=f"{home}/{run.rpartition('-')[0]}:{run}",

@@ -1,7 +1,7 @@
 """Where a job goes on Vertex AI: project, region, bucket and the accounts that it runs under.
 
-Each setting is looked for in the options, in `%distrain config`, in the environment, and in the
-files of `gcloud`, in this order.
+Each setting is looked for in the options, in `%distrain config`, in the environment, in the files
+of `gcloud`, and with the metadata server of the machine that the notebook runs on, in this order.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.found import Found, first, text_of
+from distrain_nb.backends.places import google
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ GCLOUD = {"project": (("core", "project"),), "region": (("ai", "region"), ("comp
 # A rehearsal needs no account, so what nobody has chosen is made up.
 REHEARSED = {"project": "rehearsal", "region": "us-central1", "bucket": "rehearsal"}
 
+# Written for the machine's own account: the job then runs as Vertex AI's.
+NO_ACCOUNT = "none"
+
+_NAMES = ("project", "region", "bucket", "repository", "service_account", "network", "tensorboard")
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -62,33 +69,71 @@ class Settings:
 
 
 def settings_of(job: VertexJob) -> Settings:
-    """The settings that hold for a job, whose `defaults` are those of `gcloud`."""
-    project, region = _setting(job, "project"), _setting(job, "region")
+    """The settings that hold for a job."""
+    found = {name: str(each.value) for name, each in settled(job).items()}
+    account = found.get("service_account", "")
+    project, region = found.get("project", ""), found.get("region", "")
     return Settings(
         project=project,
         region=region,
-        bucket=_setting(job, "bucket").removeprefix("gs://").strip("/"),
-        repository=_setting(job, "repository") or f"{region}-docker.pkg.dev/{project}/distrain",
-        service_account=_setting(job, "service_account"),
-        network=_setting(job, "network"),
-        tensorboard=_setting(job, "tensorboard"),
+        bucket=found.get("bucket", "").removeprefix("gs://").strip("/"),
+        repository=found.get("repository") or f"{region}-docker.pkg.dev/{project}/distrain",
+        service_account="" if account == NO_ACCOUNT else account,
+        network=found.get("network", ""),
+        tensorboard=found.get("tensorboard", ""),
     )
 
 
+def settled(job: VertexJob) -> dict[str, Found]:
+    """The same, each that was made with where it comes from."""
+    made_up = REHEARSED if job.options.rehearsed else {}
+    found = {
+        name: text_of(job, name, VARIABLES.get(name, ()), made_up.get(name, "")) for name in _NAMES
+    }
+    return first(found, _own_names(str(found["project"].value), str(found["region"].value)))
+
+
+def own_bucket(project: str, region: str) -> str:
+    """What a bucket is called that nobody has named; no name where a project's can't be in one."""
+    return f"{project}-distrain-{region}" if project and region and ":" not in project else ""
+
+
+def own_repository(project: str, region: str) -> str:
+    """What a repository is called that nobody has named."""
+    return f"{region}-docker.pkg.dev/{project}/distrain" if project and region else ""
+
+
+def _own_names(project: str, region: str) -> dict[str, Found]:
+    origin = "the project's and the region's names, made if it isn't there"
+    return {
+        "bucket": Found(own_bucket(project, region), origin),
+        "repository": Found(own_repository(project, region), origin),
+    }
+
+
 def missing(settings: Settings) -> Iterator[Finding]:
-    """An error for each setting that a job can't do without, with the ways to make it."""
+    """An error for each setting that a job can't do without, with the ways to make it. A bucket
+    lacks only where it can't be named after project and region."""
     for name, example in (
         ("project", "my-project"),
         ("region", "us-central1"),
         ("bucket", "my-bucket"),
     ):
-        if not getattr(settings, name):
+        derived = name == "bucket" and not (settings.project and settings.region)
+        if not getattr(settings, name) and not derived:
             yield Finding(
                 f"vertex.no-{name}",
                 Severity.ERROR,
                 name,
-                f"no {name} is set: {_ways(name, example)}",
+                f"no {name} is set: {_ways(name, example)}{_making(settings, name, example)}",
             )
+
+
+def _making(settings: Settings, name: str, example: str) -> str:
+    if name != "bucket":
+        return ""
+    line = f"gcloud storage buckets create gs://{example} --location={settings.region}"
+    return f"; this makes one in the job's region: !{line} --project={settings.project}"
 
 
 def _ways(name: str, example: str) -> str:
@@ -101,28 +146,37 @@ def _ways(name: str, example: str) -> str:
     return f"{', '.join(ways[:-1])}, or {ways[-1]}"
 
 
-def _setting(job: VertexJob, name: str) -> str:
-    chosen = _region(job) if name == "region" else getattr(job.options, name)
-    named = (job.environ.get(variable) for variable in VARIABLES.get(name, ()))
-    made_up = REHEARSED.get(name, "") if job.options.rehearsed else ""
-    return str(chosen or next(filter(None, named), "") or job.defaults.get(name) or made_up)
+def of_machine(environ: Mapping[str, str]) -> dict[str, Found]:
+    """What `gcloud` has, and what the metadata server tells of a machine of Compute Engine."""
+    found = first(_of_gcloud(environ))
+    machine = google.machine(environ)
+    if machine is None:
+        return found
+    origin = "the metadata server"
+    return first(
+        found,
+        {
+            "project": Found(machine.project, origin),
+            "region": Found(machine.region, origin),
+            "service_account": Found(machine.account, origin),
+        },
+    )
 
 
-def _region(job: VertexJob) -> str:
-    return job.layout.region or job.config.region
-
-
-def of_gcloud(environ: Mapping[str, str]) -> dict[str, str]:
-    """What the active configuration of `gcloud` has of project and region."""
+def _of_gcloud(environ: Mapping[str, str]) -> dict[str, Found]:
+    """Project and region of its active configuration; of a zone, its region."""
+    file = _gcloud_file(environ)
     properties = configparser.ConfigParser(interpolation=None)
     try:
-        properties.read(_gcloud_file(environ), encoding="utf-8")
+        properties.read(file, encoding="utf-8")
     except configparser.Error:  # gcloud says so itself, and better
         return {}
-    return {
-        name: next(filter(None, (properties.get(*place, fallback="") for place in places)), "")
-        for name, places in GCLOUD.items()
-    }
+    found = {}
+    for name, places in GCLOUD.items():
+        texts = (properties.get(*place, fallback="") for place in places)
+        found[name] = Found(next(filter(None, texts), ""), str(file))
+    zone = properties.get("compute", "zone", fallback="")
+    return first(found, {"region": Found(zone.rpartition("-")[0], str(file))})
 
 
 def _gcloud_file(environ: Mapping[str, str]) -> Path:

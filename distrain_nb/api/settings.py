@@ -1,0 +1,47 @@
+"""The settings that hold for jobs on each backend: chosen, kept, or found on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from distrain_nb.api.preparation import prepare
+from distrain_nb.backends import plugins
+from distrain_nb.backends.found import is_found, shown
+from distrain_nb.errors import OptionError
+
+if TYPE_CHECKING:
+    from distrain_nb.api.keywords import Options
+    from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.found import Found
+
+
+def found_settings(backend: AnyBackend) -> dict[str, Found]:
+    """What was found for a small job on a backend, of what nobody has chosen or kept, by name.
+
+    Raises OptionError for a file that can't be read.
+    """
+    if not backend.example:
+        return {}
+    options = cast("Options", {"on": backend.name, **backend.example})
+    job = prepare("pass", **options).job
+    return {name: found for name, found in backend.settings(job).items() if is_found(found)}
+
+
+def described_settings() -> tuple[frozenset[str], str]:
+    """The names of all that was found, and a line for each, by backend, with where it was found."""
+    names: set[str] = set()
+    lines: list[str] = []
+    for backend in plugins.all_backends():
+        try:
+            found = found_settings(backend)
+        except OptionError as wrong:
+            lines += ["", f"{backend.title}: {wrong}"]
+            continue
+        if not found:
+            continue
+        names |= found.keys()
+        rows = [(f"{name} = {shown(name, each)}", each.origin) for name, each in found.items()]
+        width = max(len(left) for left, _ in rows)
+        lines += ["", f"{backend.title}, found on this machine:"]
+        lines += [f"{left:{width}}  # {origin}" for left, origin in rows]
+    return frozenset(names), "\n".join(lines)

@@ -1,0 +1,21 @@
+"""Where the notebook runs: what its machine tells of itself, for all who ask.
+
+Nothing here slows a machine that is in no such place: a service is asked only where a file or a
+variable says that there is one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.places import google, studio
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.backends.places.place import NotebookPlace
+
+
+def place(environ: Mapping[str, str]) -> NotebookPlace | None:
+    """The managed notebook that this is; None elsewhere."""
+    return studio.place(environ) or google.place(environ)
