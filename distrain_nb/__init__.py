@@ -18,6 +18,7 @@ _HOMES = {
     "plan": "distrain_nb.api",
     "remote": "distrain_nb.api.executor",
     "runs": "distrain_nb.api",
+    "script": "distrain_nb.api",
     "submit": "distrain_nb.api",
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",

@@ -90,7 +90,9 @@ class Config:
     `of_backends` are texts by the names that backends declare, which are not known here.
     """
 
-    carry_limit: float = _setting(64.0, "MiB of the notebook's values that a cell may take along")
+    carry_limit: float = _setting(
+        64.0, "MiB of values that a cell may take along, or of a script's files"
+    )
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")

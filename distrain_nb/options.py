@@ -43,6 +43,7 @@ class JobOptions:
     )
     data: tuple[str, ...] = option("NAME=URI", "a name for data that the cell reads itself", ())
     include: tuple[str, ...] = option("PATH", "a file or folder that is to travel along", ())
+    exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder that stay here", ())
     require: tuple[str, ...] = option("NAME[==VERSION]", "a package that the program needs", ())
     allow_secret: tuple[str, ...] = option("NAME", "a secret that may go all the same", ())
     wait: bool | None = option("", "whether the cell waits for the run to end", None)

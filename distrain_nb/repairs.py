@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 MAGICS = ("%%distrain", "%distrain")
+_RUN = re.compile(r"\s*%distrain\s+run(?!\S)")
 _CONTINUED = re.compile(r"\\[ \t]*(?:\n[ \t]*|\Z)")
 # None of them begins a line of Python, save for a name with signs before it.
 _OPTION = re.compile(r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)")
@@ -39,11 +40,19 @@ def add_option(option: str) -> Fix[str]:
         last = max(head_lines(text) - 1, 0)
         if option in lines[last]:
             return text
-        words, separator, arguments = lines[last].partition(" -- ")
-        lines[last] = f"{words.rstrip()} {option}{separator}{arguments}"
+        lines[last] = _with(option, lines[last])
         return "\n".join(lines)
 
     return Fix(f"Add `{option}`", apply)
+
+
+def _with(option: str, line: str) -> str:
+    """Before the arguments of the program: those of a script stand behind it, those of a cell
+    behind ` -- `."""
+    if run := _RUN.match(line):
+        return f"{run[0]} {option}{line[run.end() :]}"
+    words, separator, arguments = line.partition(" -- ")
+    return f"{words.rstrip()} {option}{separator}{arguments}"
 
 
 def write_option(word: str, instead: str) -> Fix[str]:

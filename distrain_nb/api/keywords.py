@@ -56,6 +56,7 @@ class Options(TypedDict, total=False):
     args: Texts | None
     data: Texts | None
     include: Texts | None
+    exclude: Texts | None
     require: Texts | None
     allow_secret: Texts | None
     wait: bool | None

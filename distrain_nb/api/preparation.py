@@ -12,12 +12,12 @@ from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
 from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import framework_of
 from distrain_nb.config import Config
-from distrain_nb.errors import CaptureError, CheckFailed
+from distrain_nb.errors import CaptureError, CheckFailed, OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import Program, capture, working_folder
+from distrain_nb.program import Program, capture, capture_script, working_folder
 from distrain_nb.program.advice import findings_in
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.api.keywords import Options
     from distrain_nb.api.source import Code, Source
     from distrain_nb.findings import Finding
+    from distrain_nb.program import Script
 
 MIB = 1 << 20
 
@@ -116,6 +117,11 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
 
 
 def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
+    limit = int(Config.load().carry_limit * MIB)
+    if source.script is not None:
+        return _of_script(source.script, options, limit, backend)
+    if options.exclude:
+        raise OptionError("--exclude is for scripts: a cell takes along only what it needs")
     given = {**source.notebook.given, **options.given(backend.data)}
     optional = options.brought(backend.brings)
     program = capture(
@@ -124,8 +130,26 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         replace(source.notebook, given=given, optional=optional),
         include=options.include,
         require=options.require,
-        limit=int(Config.load().carry_limit * MIB),
+        limit=limit,
         results=options.results,
         for_image=backend.has_image,
     )
     return replace(program, arguments=options.args)
+
+
+def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
+    for name in ("param", "data"):
+        if given := getattr(options, name):
+            raise OptionError(
+                f"--{name} {given[0]} sets a name that a cell reads, and a script reads arguments:"
+                f" write them behind {script.path.name}"
+            )
+    program = capture_script(
+        script,
+        include=options.include,
+        exclude=options.exclude,
+        require=options.require,
+        limit=limit,
+        for_image=backend.has_image,
+    )
+    return replace(program, arguments=(*options.args, *script.arguments))

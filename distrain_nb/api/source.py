@@ -1,26 +1,38 @@
-"""What can be run: source text, a function, a cell."""
+"""What can be run: source text, a function, a cell, a script."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from distrain_nb.program import Cell, Notebook, current_notebook, of_function, working_folder
+from distrain_nb.program import (
+    Cell,
+    Notebook,
+    current_notebook,
+    of_function,
+    read_module,
+    read_script,
+    working_folder,
+)
 from distrain_nb.run.results import RETURNED
 
 if TYPE_CHECKING:
+    from os import PathLike
+
+    from distrain_nb.program import Script
     from distrain_nb.types import Function, Value
 
 
 @dataclass(frozen=True)
 class Source:
     """A cell to run, from `first_line` (1-based) on, the notebook that it stands in, and the names
-    that come back without being asked for."""
+    that come back without being asked for. A script has neither."""
 
     cell: Cell
     notebook: Notebook
     first_line: int = 1
     returns: tuple[str, ...] = ()
+    script: Script | None = None
 
 
 Code: TypeAlias = "str | Function | Source"
@@ -30,6 +42,16 @@ def call(function: Function, *args: Value, **kwargs: Value) -> Source:
     """The call of a function with arguments, which travel as the notebook's values do, as code for
     `submit`, `plan` and `check`. Raises OptionError for what has no name in a module."""
     return Source(*of_function(function, *args, **kwargs), returns=(RETURNED,))
+
+
+def script(target: str | PathLike[str], *arguments: Value, is_module: bool = False) -> Source:
+    """A script with its arguments, or with `is_module` what `python -m` runs, as code for `submit`,
+    `plan` and `check`. Paths are relative to the working folder. Raises OptionError for a file or
+    module that is not there."""
+    read = read_module if is_module else read_script
+    found = read(str(target), [str(each) for each in arguments], working_folder())
+    notebook = Notebook({}, (), found.folder)
+    return Source(Cell(found.label, ""), notebook, script=found)
 
 
 def source_of(code: Code) -> Source:

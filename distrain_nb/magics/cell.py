@@ -6,7 +6,7 @@ import sys
 import time
 import traceback
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
@@ -19,7 +19,7 @@ from distrain_nb.program.progress import report_to
 from distrain_nb.repairs import head_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -35,8 +35,11 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
     """Raises what `api.start` and, for a cell that waits, `Run.wait` raise."""
     if show_help(words):
         return
-    options = cell_options(words)
-    source = source_of(line, cell, shell)
+    submit(source_of(line, cell, shell), cell_options(words))
+
+
+def submit(source: api.Source, options: Mapping[str, Any]) -> None:
+    """Check it, start it and show it. Raises what `api.start` and `Run.wait` raise."""
     with _long_work_shown():
         prepared = api.prepare(source, **options)
     if prepared.options.dry_run:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")
+SCRIPTS = (".py", ".ipynb")
 RUN = "its number or name, or last"
 RUN_VERBS = {
     "show": "state, log and charts of a run",
@@ -55,9 +56,7 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: list[str]) -> argparse.Namespace:
         """The options. Raises OptionError, which names the option that seems to be meant."""
-        for flag in map(_flag, words):  # first: argparse would read `-np 2` as `-n p`
-            if flag in ELSEWHERE:
-                self.error(f"no option {flag}; here it is {ELSEWHERE[flag]}")
+        self.refuse_elsewhere(words)
         found, unknown = self.parse_known_args(words)
         if unknown:
             self.verbs.get(getattr(found, "verb", None), self).refuse(unknown[0])
@@ -68,6 +67,13 @@ class Parser(argparse.ArgumentParser):
         """The parsers of the verbs, by name."""
         parts = [each for each in self._actions if isinstance(each, argparse._SubParsersAction)]
         return {name: parser for each in parts for name, parser in each.choices.items()}
+
+    def refuse_elsewhere(self, words: Iterable[str]) -> None:
+        """Raises OptionError for what other launchers call an option. It comes before all else:
+        argparse would read `-np 2` as `-n p`."""
+        for flag in map(_flag, words):
+            if flag in ELSEWHERE:
+                self.error(f"no option {flag}; here it is {ELSEWHERE[flag]}")
 
     def refuse(self, word: str) -> NoReturn:
         """Raises OptionError for a word that is none of these options."""
@@ -161,9 +167,55 @@ def cell_options(words: list[str]) -> dict[str, Any]:
     """
     end = words.index("--") if "--" in words else len(words)
     options: dict[str, Any] = vars(cell_parser(_backends(words[:end])).read(words[:end]))
+    return _with_arguments(options, words[end + 1 :])
+
+
+def _with_arguments(options: dict[str, Any], more: Sequence[str]) -> dict[str, Any]:
     args = [word for text in options.pop("args", ()) for word in split_words(text)]
-    args += words[end + 1 :]
+    args += more
     return {**options, "args": args} if args else options
+
+
+class ScriptLine(NamedTuple):
+    """What `%distrain run` is given: a file, or a module after `-m`, and the options by name."""
+
+    target: str
+    is_module: bool
+    options: dict[str, Any]
+
+
+def script_parser(backends: Sequence[AnyBackend]) -> Parser:
+    """The parser of `%distrain run`: a cell's options, and what runs."""
+    parser = cell_parser(backends)
+    parser.prog = "%distrain run"
+    parser.description = "Run a script as a distributed training job."
+    parser.add_argument("-m", dest="is_module", action="store_true", help="a module, not a file")
+    parser.add_argument("target", nargs="?", metavar="FILE|MODULE", help="such as train.py")
+    parser.add_argument("behind", nargs=argparse.REMAINDER, metavar="ARGUMENT")
+    return parser
+
+
+def options_before(words: list[str]) -> list[str]:
+    """The words of `%distrain run` that stand before the script, and so are not the script's."""
+    return list(takewhile(lambda word: word != "-m" and not word.endswith(SCRIPTS), words))
+
+
+def script_options(words: list[str]) -> ScriptLine:
+    """The script and its options; what stands behind it are its arguments, with or without a `--`
+    between. Raises OptionError."""
+    ours = options_before(words)
+    parser = script_parser(_backends(ours))
+    parser.refuse_elsewhere(ours)
+    found, unknown = parser.parse_known_args(words)
+    if unknown:
+        parser.refuse(unknown[0])
+    options = vars(found)
+    target, behind = options.pop("target", ""), options.pop("behind", [])
+    if not target:
+        parser.error("no script: write its file behind the options, as in -n 2 train.py --lr 0.1")
+    arguments = behind[1:] if behind[:1] == ["--"] else behind
+    is_module = options.pop("is_module", False)
+    return ScriptLine(target, is_module, _with_arguments(options, arguments))
 
 
 def image_parser() -> Parser:
@@ -217,6 +269,7 @@ def line_parser() -> Parser:
         return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
 
     verb("runs", "list the runs")
+    verb("run", "run a script with its arguments, and with a cell's options")
     for name, what in RUN_VERBS.items():
         verb(name, what).add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
     logs, result = verbs.choices["logs"], verbs.choices["result"]

@@ -25,6 +25,10 @@ FOLLOW_EVERY_S = 0.1
 
 def run_line(words: list[str], shell: InteractiveShell) -> Any:
     """What the line displays or gives. Raises OptionError, RunNotFound and what the verb raises."""
+    if words[:1] == ["run"]:
+        from distrain_nb.magics.script import run_script
+
+        return run_script(words[1:])
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None

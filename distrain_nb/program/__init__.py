@@ -5,6 +5,7 @@ from distrain_nb.program.notebook.cells import Cell, Notebook, working_folder
 from distrain_nb.program.notebook.function import of_function
 from distrain_nb.program.notebook.shell import current_notebook
 from distrain_nb.program.program import CapturedSource, CapturedValue, Program
+from distrain_nb.program.script import Script, capture_script, read_module, read_script
 from distrain_nb.worker.rank.program import Segment
 
 __all__ = [
@@ -13,9 +14,13 @@ __all__ = [
     "Cell",
     "Notebook",
     "Program",
+    "Script",
     "Segment",
     "capture",
+    "capture_script",
     "current_notebook",
     "of_function",
+    "read_module",
+    "read_script",
     "working_folder",
 ]

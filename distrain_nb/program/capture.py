@@ -6,7 +6,6 @@ import ast
 import sys
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
@@ -16,7 +15,7 @@ from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.own_names import own_names
 from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
 from distrain_nb.program.notebook.history import history
-from distrain_nb.program.notebook.local_modules import follow, included
+from distrain_nb.program.notebook.local_modules import follow
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
     CapturedSource,
@@ -27,16 +26,15 @@ from distrain_nb.program.python.imports import ImportedModule, imports_of
 from distrain_nb.program.python.ipython_syntax import PlainCell, plain
 from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.requirements import requirements_of
+from distrain_nb.program.travelling import files_of, unknown_modules
 from distrain_nb.program.values.data import data_of
 from distrain_nb.program.values.sharded import sharded
-from distrain_nb.repairs import add_option, write_in_option
-from distrain_nb.worker.rank.program import ARGUMENTS, MAIN, SOURCE_MAP, TUNED
+from distrain_nb.repairs import write_in_option
 from distrain_nb.worker.rank.wrapped import gather_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from distrain_nb.findings import Fix
     from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.cells import Cell, Notebook
     from distrain_nb.program.notebook.history import Executed
@@ -86,12 +84,12 @@ def capture(
     imports = _import_lines(gathering.found)
     imported = (*imports_of(code.tree), *_imported(gathering.found, items, imports))
     local = follow(imported, notebook.folder)
-    files, file_findings = _files(local.files, include, notebook.folder)
+    files, file_findings = files_of(local.files, include, notebook.folder)
     data, value_findings = data_of(gathering, items, limit)
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, items, body)
-    unknown = _unknown(local.unknown, imported, cell.label, for_image=for_image)
+    unknown = unknown_modules(local.unknown, imported, cell.label, for_image=for_image)
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,
@@ -226,55 +224,6 @@ def _imported(
     executed = [i for item in items if item.executed for i in item.executed.statement.imports()]
     modules = {m for n in found.values() if n.trial for m in n.trial.seen.modules}
     return (*repeated, *executed, *[ImportedModule(m, (), 0) for m in sorted(modules)])
-
-
-def _files(
-    local: Mapping[str, Path], include: Sequence[str], folder: Path
-) -> tuple[dict[str, bytes | Path], list[Finding]]:
-    files: dict[str, bytes | Path] = dict(local)
-    findings = []
-    for given in include:
-        path = folder / Path(given).expanduser()
-        if not path.exists():
-            message = f"{given} does not exist: paths are relative to {folder}"
-            where, fixes = f"--include {given}", tuple(_other_paths(given, folder))
-            findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
-            continue
-        files.update(included(path))
-    for own in (MAIN, SOURCE_MAP, ARGUMENTS, TUNED):
-        if own in files:
-            message = (
-                f"{files[own]!s} would overwrite the program's own {own}: rename it,"
-                " or move it into a folder"
-            )
-            findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
-    return files, findings
-
-
-def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
-    """Paths that there are, and may be meant."""
-    wanted = Path(given)
-    beside = folder / wanted.expanduser().parent
-    names = [path.name for path in beside.iterdir()] if beside.is_dir() else []
-    for name in get_close_matches(wanted.name, names, 2):
-        yield write_in_option(given, str(wanted.with_name(name)))
-
-
-def _unknown(
-    roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
-) -> list[Finding]:
-    lines = {i.root: i.line for i in reversed(list(imports))}
-    way = "unless the image has it, name its package with --require" if for_image else ""
-    return [
-        Finding(
-            "capture.unknown-module",
-            Severity.WARNING,
-            f"{label}, line {lines[root]}" if lines.get(root) else label,
-            f"`{root}` is not installed here: {way or '%pip install its package'}",
-            (add_option(f"--require {root}"),) if for_image else (),
-        )
-        for root in roots
-    ]
 
 
 # -- values ---------------------------------------------------------------------------------------

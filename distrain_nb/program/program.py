@@ -13,9 +13,11 @@ from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
-    MAIN,
+    ENTRY,
+    MAIN_ENTRY,
     SOURCE_MAP,
     TUNED,
+    Entry,
     Segment,
     source_map,
 )
@@ -69,14 +71,15 @@ class Data:
 
 @dataclass(frozen=True)
 class Program:
-    """A cell with all that it needs.
+    """A cell or script with all that it needs.
 
-    `main` is the text of main.py, `segments` say which of its lines are which lines of which
-    cell. `files` go beside it, by their path. `requirements` are `name==version` of what is
-    imported and installed, `required` those that were asked for; `imports` the top-level names of
-    all imported modules, those of the standard library and local ones included; `arguments` are its
-    `sys.argv[1:]`; `tuned` are the names that trials of a study give values, and the type of each:
-    "float", "int" or "str". Errors among `findings` mean that it can't run.
+    `main` is the text of the file that runs, which `entry` names; `segments` say which of its lines
+    are which lines of which cell. `files` go beside it, by their path. `requirements` are
+    `name==version` of what is imported and installed, `required` those that were asked for;
+    `imports` the top-level names of all imported modules, those of the standard library and local
+    ones included; `arguments` are its `sys.argv[1:]`; `tuned` are the names that trials of a study
+    give values, and the type of each: "float", "int" or "str". Errors among `findings` mean that it
+    can't run.
     """
 
     label: str
@@ -91,10 +94,11 @@ class Program:
     data: Data | None = field(default=None, repr=False)
     arguments: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    entry: Entry = MAIN_ENTRY
     tuned: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Write main.py, its source map, the values and the files to a folder."""
+        """Write what runs, its source map, the values and the files to a folder."""
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in self.files.items():
             target = folder / name
@@ -112,7 +116,12 @@ class Program:
         if self.tuned:
             (folder / TUNED).write_text(json.dumps(dict(self.tuned)), encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
-        (folder / MAIN).write_text(self.main, encoding="utf-8")
+        if self.entry.is_script:
+            text = json.dumps(self.entry._asdict())
+            (folder / ENTRY).write_text(text, encoding="utf-8")
+        main = folder / self.entry.file
+        main.parent.mkdir(parents=True, exist_ok=True)
+        main.write_text(self.main, encoding="utf-8")
 
     def describe(self) -> str:
         """What it captured and why, and its text: what `--dry-run` prints."""
@@ -123,7 +132,7 @@ class Program:
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Files", sorted(self.files)),
             *_section("Requirements", (*self.requirements, *self.required)),
-            f"{MAIN}:",
+            f"{self.entry.file}:",
             self._shown_main(),
         ]
         return "\n".join(parts)

@@ -15,7 +15,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
-from distrain_nb.worker.rank.program import MAIN, SOURCE_MAP, read_source_map
+from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry, read_source_map
 from distrain_nb.worker.rank.values import OBJECTS, VALUES_FOLDER, index_of
 
 if TYPE_CHECKING:
@@ -66,12 +66,13 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _in_files(folder: Path) -> Iterator[_Found]:
+    main = read_entry(folder).file
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or name == SOURCE_MAP:
             continue
-        if name == MAIN:
-            yield from _in_main(path)
+        if name == main:
+            yield from _in_main(folder, main)
         elif name == f"{VALUES_FOLDER}/{OBJECTS}":
             yield from _in_values(path)
         elif kind := kind_of_file(name):
@@ -80,12 +81,12 @@ def _in_files(folder: Path) -> Iterator[_Found]:
             yield _Found(name, f"{name}, line {_line(data, match.start)}", match.kind)
 
 
-def _in_main(path: Path) -> Iterator[_Found]:
+def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
     """The cell and definitions by the names and lines of their cells; between them stand short
     values of the notebook, as `NAME = VALUE`."""
-    data = path.read_bytes()
+    data = (folder / name_of_main).read_bytes()
     kinds = {_line(data, match.start): match.kind for match in _matches(data, ".py")}
-    segments = _segments(path.parent)
+    segments = _segments(folder)
     for number, text in enumerate(data.decode().split("\n"), 1):
         segment = next((s for s in segments if s.first <= number <= s.last), None)
         name, equals, value = text.partition(" = ")
@@ -93,10 +94,10 @@ def _in_main(path: Path) -> Iterator[_Found]:
             if kind := kinds.get(number) or _kind_by_name(name, value):
                 yield _Found(name, name, kind)
         elif kind := kinds.get(number):
-            where = f"{MAIN}, line {number}"
+            where = f"{name_of_main}, line {number}"
             if segment is not None:
                 where = f"{segment.label}, line {segment.line + number - segment.first}"
-            yield _Found(MAIN, where, kind)
+            yield _Found(name_of_main, where, kind)
 
 
 def _in_values(path: Path) -> Iterator[_Found]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tokenize
 from dataclasses import dataclass, field
 from difflib import ndiff
 from typing import TYPE_CHECKING
@@ -60,7 +61,18 @@ class Cells:
     others: Mapping[str, str] = field(default_factory=dict)
 
     def source(self, label: str) -> str | None:
-        return self.text if label == self.label else self.others.get(label)
+        if label == self.label:
+            return self.text
+        return self.others.get(label) or _script(label)
+
+
+def _script(path: str) -> str | None:
+    """The text of a Python file that a finding is about, where it is here."""
+    try:
+        with tokenize.open(path) as file:
+            return file.read() if path.endswith(".py") else None
+    except (OSError, SyntaxError):
+        return None
 
 
 def points_of(findings: Iterable[Finding], cells: Cells) -> tuple[Point, ...]:

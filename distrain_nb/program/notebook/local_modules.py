@@ -29,13 +29,14 @@ class ModuleLocation:
     files: tuple[tuple[str, Path], ...] = ()
 
 
-def locate(root: str, folder: Path) -> ModuleLocation:
-    """Where the module of this top-level name lives, seen from a notebook in `folder`."""
+def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocation:
+    """Where the module of this top-level name lives, seen from a notebook in `folder`; a script
+    there has what stands beside it, whatever is loaded here by that name."""
     if root in sys.stdlib_module_names or root in sys.builtin_module_names:
         return ModuleLocation("stdlib")
     if root == _OWN:
         return ModuleLocation("installed")
-    spec = _spec(root, folder)
+    spec = (_beside(root, folder) if as_script else None) or _spec(root, folder)
     if spec is None:
         return ModuleLocation("unknown")
     origin = Path(spec.origin) if spec.has_location and spec.origin else None
@@ -47,6 +48,10 @@ def locate(root: str, folder: Path) -> ModuleLocation:
         return ModuleLocation("local", ((origin.name, origin),))
     files = [pair for top in folders for pair in _tree(top, sources_only=origin is None)]
     return ModuleLocation("local", tuple(files))
+
+
+def _beside(root: str, folder: Path) -> ModuleSpec | None:
+    return PathFinder.find_spec(root, [str(folder)])
 
 
 def _spec(root: str, folder: Path) -> ModuleSpec | None:
@@ -100,7 +105,9 @@ class LocalCode:
     unknown: tuple[str, ...]
 
 
-def follow(imports: Iterable[ImportedModule], folder: Path) -> LocalCode:
+def follow(
+    imports: Iterable[ImportedModule], folder: Path, *, as_script: bool = False
+) -> LocalCode:
     """Follow imports through local modules."""
     files: dict[str, Path] = {}
     seen: dict[str, Kind] = {}
@@ -111,7 +118,7 @@ def follow(imports: Iterable[ImportedModule], folder: Path) -> LocalCode:
         every.append(found)
         if found.root in seen:
             continue
-        place = locate(found.root, folder)
+        place = locate(found.root, folder, as_script=as_script)
         seen[found.root] = place.kind
         for name, path in place.files:
             files[name] = path

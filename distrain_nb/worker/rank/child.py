@@ -16,7 +16,14 @@ from typing import Any, Dict, List, Sequence, Set, Union
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.rank import interactive
-from distrain_nb.worker.rank.program import FOLDER_VARIABLE, MAIN, Piece, execute, read_pieces
+from distrain_nb.worker.rank.program import (
+    FOLDER_VARIABLE,
+    Piece,
+    Spawner,
+    execute,
+    read_entry,
+    read_pieces,
+)
 from distrain_nb.worker.rank.rank import RUN_FOLDER_VARIABLE
 
 _DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -33,7 +40,10 @@ def program_folder() -> Path:
 
 def become(folder: Path, namespace: Dict[str, Any]) -> None:
     """Give a namespace, whose `__name__` is not `__main__`, what the program gives its children."""
-    namespace["__file__"] = str(folder / MAIN)
+    entry = read_entry(folder)
+    namespace["__file__"] = str(folder / entry.file)
+    if entry.package is not None:
+        namespace.update(__spec__=Spawner(entry.package), __package__=entry.package)
     _line_buffered_output()
     pieces, flags = read_pieces(folder)
     interactive.begin()

@@ -1,4 +1,5 @@
-"""Runs a program folder: main.py, piece by piece, under the names of the notebook's cells.
+"""Runs a program folder: main.py or a script, piece by piece, under the names of the notebook's
+cells.
 
 Each piece is compiled with its cell's name and line numbers, and the cells' text is known to
 `linecache`: tracebacks, warnings and `inspect.getsource` show the notebook's lines.
@@ -18,11 +19,11 @@ import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from distrain_nb.worker.rank import interactive, process_groups
 
-MAIN, SOURCE_MAP, ARGUMENTS = "main.py", "main.json", "main.args"
+MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 TUNED = "main.tuned"  # names that a study's trials give values, with the type of these
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
@@ -30,6 +31,36 @@ FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns 
 ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 _SPAWNED = "distrain_nb.worker.rank.spawned"
 labels: Set[str] = set()  # file names of the program's own code in tracebacks
+
+
+class Entry(NamedTuple):
+    """What runs as `__main__`: a file, by its path in the program's folder.
+
+    A module that `-m` names has the package that its relative imports begin at, "" for none; what
+    is no module has None, and imports from the folder that its file stands in.
+    """
+
+    file: str = MAIN
+    package: Optional[str] = None
+    is_script: bool = False  # which shows no value of its last line
+
+    def imports_from(self, folder: Path) -> Path:
+        return folder if self.package is not None else (folder / self.file).parent
+
+
+MAIN_ENTRY = Entry()
+
+
+class Spawner(ModuleSpec):
+    """The spec of a program's `__main__`: what the processes import that it spawns."""
+
+    def __init__(self, package: Optional[str] = None) -> None:
+        super().__init__(_SPAWNED, None)
+        self.package = package
+
+    @property
+    def parent(self) -> Optional[str]:
+        return super().parent if self.package is None else self.package
 
 
 class Segment(NamedTuple):
@@ -101,15 +132,30 @@ def _value(name: str, text: str, kind: str) -> str:
         raise ValueError(f"--{name}={text}: expected a number") from None
 
 
+def read_entry(folder: Path) -> Entry:
+    """What runs of a program folder; one without the file has main.py."""
+    try:
+        return Entry(**json.loads((folder / ENTRY).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return MAIN_ENTRY
+
+
+def main_file(folder: Path) -> Path:
+    """The file that runs."""
+    return folder / read_entry(folder).file
+
+
 def run(folder: Path) -> Dict[str, Any]:
     """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
     folder = folder.absolute()
-    main = _fresh_main(folder)
+    entry = read_entry(folder)
+    main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
     interactive.begin()
     process_groups.keep()
     for piece in pieces:
-        for code in interactive.codes(piece.text, piece.label, flags, shows=piece.is_cell):
+        shows = piece.is_cell and not entry.is_script
+        for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
     return vars(main)
 
@@ -119,7 +165,7 @@ def run(folder: Path) -> Dict[str, Any]:
 
 def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
     """The program's code in its order, and the compiler's flags for its `__future__` imports."""
-    main = folder / MAIN
+    main = main_file(folder)
     segments = read_source_map(folder)
     text = main.read_text(encoding="utf-8")
     lines = _with_parameters(text.split("\n"), segments, parameters(folder))
@@ -192,15 +238,17 @@ def _tell_linecache(pieces: Iterable[Piece]) -> None:
         linecache.cache[label] = (sum(map(len, text)), None, text, label)
 
 
-def _fresh_main(folder: Path) -> ModuleType:
+def _fresh_main(folder: Path, entry: Entry) -> ModuleType:
     main = ModuleType("__main__")
-    main.__file__ = str(folder / MAIN)
-    main.__spec__ = ModuleSpec(_SPAWNED, None)  # what processes import that the program spawns
+    main.__file__ = str(folder / entry.file)
+    main.__spec__ = Spawner(entry.package)
+    main.__package__ = entry.package
     os.environ[FOLDER_VARIABLE] = str(folder)
     sys.modules["__main__"] = main
     sys.argv = [main.__file__, *arguments(folder)]
-    if sys.path[:1] != [str(folder)]:
-        sys.path.insert(0, str(folder))
+    for place in (folder, entry.imports_from(folder)):
+        if sys.path[:1] != [str(place)]:
+            sys.path.insert(0, str(place))
     return main
 
 

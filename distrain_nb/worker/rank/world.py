@@ -15,7 +15,7 @@ from typing import Any, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.rank.program import MAIN
+from distrain_nb.worker.rank.program import main_file
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
 _SAID = "distrain: warning: rank %d of %d worked alone: %s"
@@ -79,8 +79,8 @@ class _Program:
 
     def __init__(self, folder: Path, before: FrozenSet[str]) -> None:
         self._before = before
-        self._main = (folder / MAIN).read_text(encoding="utf-8")
-        files = sorted(folder.glob("*.py"))
+        self._main = main_file(folder).read_text(encoding="utf-8")
+        files = sorted(folder.rglob("*.py"))
         self._text = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
 
     def uses(self, *packages: str) -> bool:

@@ -27,7 +27,7 @@ from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.rank import rank
-from distrain_nb.worker.rank.program import MAIN
+from distrain_nb.worker.rank.program import main_file
 from distrain_nb.worker.replica.replica import Replica
 
 # Hosts of a large job come up minutes apart.
@@ -175,7 +175,7 @@ def _close(connection: socket.socket) -> None:
 
 
 def _proof(challenge: bytes, message: bytes) -> bytes:
-    program = Path(os.environ["DISTRAIN_PROGRAM"], MAIN).read_bytes()
+    program = main_file(Path(os.environ["DISTRAIN_PROGRAM"])).read_bytes()
     run = os.environ.get("DISTRAIN_RUN", "").encode("utf-8", "surrogateescape")
     key = hashlib.sha256(run + b"\n" + program).digest()
     return hmac.new(key, challenge + b"\n" + message, hashlib.sha256).hexdigest().encode()

@@ -1,0 +1,17 @@
+"""`%distrain run`: a script is submitted as a cell is, without the notebook's names."""
+
+from __future__ import annotations
+
+from distrain_nb import api
+from distrain_nb.magics.cell import submit
+from distrain_nb.magics.command_line import HELP, options_before, script_options, script_parser
+
+
+def run_script(words: list[str]) -> None:
+    """Raises OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
+    raise."""
+    if any(word in HELP for word in options_before(words)):
+        print(script_parser(()).format_help())
+        return
+    target, is_module, options = script_options(words)
+    submit(api.script(target, is_module=is_module), options)

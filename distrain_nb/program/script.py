@@ -1,0 +1,197 @@
+"""A script, or a module, that runs as `python FILE` or `python -m MODULE` runs it, as a program."""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.notebook.local_modules import follow, included, is_installed
+from distrain_nb.program.program import Program, readable_size
+from distrain_nb.program.project import required_by, tracked
+from distrain_nb.program.python.imports import imports_of
+from distrain_nb.program.requirements import requirements_of
+from distrain_nb.program.travelling import files_of, unknown_modules
+from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, SOURCE_MAP, TUNED, Entry, Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from distrain_nb.program.python.imports import ImportedModule
+
+LARGEST = 3
+
+
+@dataclass(frozen=True)
+class Script:
+    """A file that runs, from `folder` on, with its arguments.
+
+    `package` is that of a module which `-m` names, "" where that stands in none; a file that was
+    named has None. `root` is the folder whose files travel.
+    """
+
+    path: Path
+    arguments: tuple[str, ...]
+    folder: Path
+    package: str | None
+    root: Path
+
+    @property
+    def label(self) -> str:
+        """The file's path as tracebacks name it."""
+        return self.place(self.path)
+
+    def place(self, path: Path) -> str:
+        """Where a file stands in the program: as it does below the working folder, else below the
+        script's own."""
+        base = self.folder if self.folder in (self.root, *self.root.parents) else self.root
+        return path.relative_to(base).as_posix()
+
+
+def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
+    """What `python PATH ARGUMENT…` runs in a folder. Raises OptionError."""
+    file = (folder / Path(path).expanduser()).resolve()
+    if not file.is_file():
+        raise OptionError(f"no file {path}{_like(file)} Paths are relative to {folder}", where=path)
+    if file.suffix == ".ipynb":
+        raise OptionError(f"{path} is a notebook: run its cells with %%distrain", where=path)
+    return Script(file, tuple(arguments), folder.resolve(), None, file.parent)
+
+
+def read_module(name: str, arguments: Sequence[str], folder: Path) -> Script:
+    """What `python -m NAME ARGUMENT…` runs in a folder that has the module. Raises OptionError."""
+    folder = folder.resolve()
+    parts = name.split(".")
+    for file, package in (
+        (folder.joinpath(*parts[:-1], f"{parts[-1]}.py"), ".".join(parts[:-1])),
+        (folder.joinpath(*parts, "__main__.py"), name),
+    ):
+        if file.is_file():
+            root = folder if package == "" else folder / parts[0]
+            return Script(file, tuple(arguments), folder, package, root)
+    spec = PathFinder.find_spec(parts[0])
+    if spec and spec.origin and is_installed(Path(spec.origin)):
+        raise OptionError(
+            f"-m {name} is an installed package's: run a script or module of your own", where=name
+        )
+    raise OptionError(
+        f"no module {name}: neither {'/'.join(parts)}.py nor {'/'.join(parts)}/__main__.py is in"
+        f" {folder}",
+        where=name,
+    )
+
+
+def _like(file: Path) -> str:
+    there = [each.name for each in file.parent.glob("*.py")] if file.parent.is_dir() else []
+    return did_you_mean(file.name, there, ".")
+
+
+def capture_script(
+    given: Script,
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    require: Sequence[str] = (),
+    limit: int,
+    for_image: bool = False,
+) -> Program:
+    """Make a program of a script. What git tracks in its folder travels, or else what it imports.
+
+    `exclude` are patterns of paths that stay here; `limit` is how many bytes of files may travel;
+    the rest is as for a cell. What is wrong is among the program's findings.
+    """
+    with tokenize.open(given.path) as file:
+        text = file.read()
+    tree, broken = _parsed(text, given)
+    own = {given.place(path): path for path in _own_files(given)}
+    imports = imports_of(tree)
+    local = follow(imports, given.root if given.package is None else given.folder, as_script=True)
+    moved = {_moved(name, path, given): path for name, path in local.files.items()}
+    kept = {name: path for name, path in {**moved, **own}.items() if not _is_left(name, exclude)}
+    kept.pop(given.label, None)
+    files, missing = files_of(kept, include, given.folder, (SOURCE_MAP, ARGUMENTS, ENTRY, TUNED))
+    required, unread = required_by((given.root, given.folder))
+    unknown = unknown_modules(local.unknown, imports, given.label, for_image=for_image)
+    return Program(
+        label=given.label,
+        main=text,
+        segments=(Segment(1, text.count("\n") + 1, given.label, 1, is_cell=True),),
+        values=(),
+        sources=(),
+        files=files,
+        requirements=requirements_of(_of_others(local.imports, own), given.folder),
+        required=tuple(dict.fromkeys((*require, *required))),
+        imports=frozenset(each.root for each in local.imports if each.root),
+        findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
+        arguments=given.arguments,
+        entry=Entry(given.label, given.package, is_script=True),
+    )
+
+
+def _own_files(given: Script) -> list[Path]:
+    """What git tracks of the folder; without git, a module's package."""
+    whole = given.package and [path for _, path in included(given.root)]
+    return tracked(given.root) or whole or []
+
+
+def _moved(name: str, path: Path, given: Script) -> str:
+    """A module's place in the program: its own beside the script, others at the top."""
+    inside = path.resolve()
+    return given.place(inside) if given.root in inside.parents else name
+
+
+def _of_others(imports: Sequence[ImportedModule], own: Mapping[str, Path]) -> list[ImportedModule]:
+    beside = {part.removesuffix(".py") for name in own for part in name.split("/")}
+    return [each for each in imports if each.root not in beside]
+
+
+def _is_left(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch(name, each) or name.startswith(each.rstrip("/") + "/") for each in patterns)
+
+
+def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
+    """The script's tree; empty, with a finding, where Python refuses it."""
+    try:
+        tree = ast.parse(text, given.label)
+        compile(tree, given.label, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as refused:
+        where = f"{given.label}, line {getattr(refused, 'lineno', None) or 1}"
+        broken = _error("capture.syntax-error", where, str(getattr(refused, "msg", refused)))
+        return ast.Module([], []), [broken]
+    if given.package is not None:
+        return tree, []
+    return tree, [
+        _error(
+            "capture.relative-import",
+            f"{given.label}, line {each.line}",
+            "invalid relative import: a script belongs to no package; run it as a module,"
+            f" `-m {given.label.removesuffix('.py').replace('/', '.')}`",
+        )
+        for each in imports_of(tree)
+        if each.relative and each.module != ""
+    ]
+
+
+def _too_large(files: Mapping[str, bytes | Path], limit: int) -> list[Finding]:
+    sizes = {n: f.stat().st_size for n, f in files.items() if isinstance(f, Path)}
+    total = sum(sizes.values())
+    if total <= limit:
+        return []
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:LARGEST]
+    named = ", ".join(f"{name} ({readable_size(sizes[name])})" for name in largest)
+    message = (
+        f"the files that travel have {readable_size(total)}, more than the {readable_size(limit)}"
+        f" that a program may have; the largest are {named}: leave some here with --exclude"
+        " PATTERN, or raise the limit with `%distrain config carry_limit=MIB`"
+    )
+    return [_error("capture.too-large", "files", message)]
+
+
+def _error(code: str, where: str, message: str) -> Finding:
+    return Finding(code, Severity.ERROR, where, message)

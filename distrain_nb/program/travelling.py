@@ -1,0 +1,73 @@
+"""The files that travel with a program, and modules that can't."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.notebook.local_modules import included
+from distrain_nb.repairs import add_option, write_in_option
+from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, MAIN, SOURCE_MAP, TUNED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from distrain_nb.findings import Fix
+    from distrain_nb.program.python.imports import ImportedModule
+
+
+def files_of(
+    local: Mapping[str, Path],
+    include: Sequence[str],
+    folder: Path,
+    taken: Sequence[str] = (MAIN, SOURCE_MAP, ARGUMENTS, ENTRY, TUNED),
+) -> tuple[dict[str, bytes | Path], list[Finding]]:
+    """The program's files by their paths there: local modules, and what `include` names, relative
+    to a folder; `taken` are names that the program has for itself."""
+    files: dict[str, bytes | Path] = dict(local)
+    findings = []
+    for given in include:
+        path = folder / Path(given).expanduser()
+        if not path.exists():
+            message = f"{given} does not exist: paths are relative to {folder}"
+            where, fixes = f"--include {given}", tuple(_other_paths(given, folder))
+            findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
+            continue
+        files.update(included(path))
+    for own in taken:
+        if own in files:
+            message = (
+                f"{files[own]!s} would overwrite the program's own {own}: rename it,"
+                " or move it into a folder"
+            )
+            findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
+    return files, findings
+
+
+def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
+    """Paths that there are, and may be meant."""
+    wanted = Path(given)
+    beside = folder / wanted.expanduser().parent
+    names = [path.name for path in beside.iterdir()] if beside.is_dir() else []
+    for name in get_close_matches(wanted.name, names, 2):
+        yield write_in_option(given, str(wanted.with_name(name)))
+
+
+def unknown_modules(
+    roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
+) -> list[Finding]:
+    """That modules are not installed here, at the lines that import them."""
+    lines = {i.root: i.line for i in reversed(list(imports))}
+    way = "unless the image has it, name its package with --require" if for_image else ""
+    return [
+        Finding(
+            "capture.unknown-module",
+            Severity.WARNING,
+            f"{label}, line {lines[root]}" if lines.get(root) else label,
+            f"`{root}` is not installed here: {way or '%pip install its package'}",
+            (add_option(f"--require {root}"),) if for_image else (),
+        )
+        for root in roots
+    ]
