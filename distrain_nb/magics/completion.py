@@ -81,11 +81,27 @@ def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]
     parser = line_parser()
     if not before:
         return word, [*_verbs(parser), *_options(parser)]
+    if before[0] == "run":
+        return _of_script(before[1:], word, cell)
     verb = parser.verbs.get(before[0])
     if verb is None:
         return _of_options(parser, before, word, cell)
     fragment, options = _of_options(verb, before, word, cell)
     return fragment, [*_operands(verb, before, word), *options]
+
+
+def _of_script(before: list[str], word: str, cell: str) -> tuple[str, Iterable[Completion]]:
+    """Options up to the script, and the script's file; what stands behind it is the script's."""
+    from distrain_nb.magics.command_line import options_before
+    from distrain_nb.magics.values import scripts
+
+    parser = _cell_parser(before)
+    if options_before(before) != before:
+        return word, []
+    action = parser._option_string_actions.get(before[-1]) if before else None
+    takes_value = action is not None and action.nargs != 0
+    fragment, options = _of_options(parser, before, word, cell)
+    return fragment, [*(() if takes_value else scripts(word)), *options]
 
 
 def _cell_parser(before: list[str]) -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ import builtins
 import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -113,6 +114,17 @@ def _layouts() -> Iterator[Completion]:
 def _places() -> Iterator[Completion]:
     for each in plugins.all_backends():
         yield Completion(each.name, each.title)
+
+
+def scripts(word: str) -> Iterator[Completion]:
+    """Python files, and folders that may have some, by what is written of their path."""
+    above = word.rpartition("/")[0]
+    for path in sorted(Path(above or ".").expanduser().glob("*")):
+        name = f"{above}/{path.name}" if above else path.name
+        if path.suffix == ".py":
+            yield Completion(name, "script")
+        elif path.is_dir() and not path.name.startswith((".", "_")):
+            yield Completion(f"{name}/", "folder")
 
 
 def _settings() -> Iterator[Completion]:

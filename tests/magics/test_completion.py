@@ -23,7 +23,9 @@ rate, epochs, helper = 0.1, [1], print
 def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
     folder = tmp_path_factory.mktemp("completer")
     with kernel(folder, {**os.environ, "DISTRAIN_HOME": str(folder / "home")}) as started:
-        started.run(LAYOUT)
+        (folder / "code").mkdir()
+        (folder / "code" / "train.py").touch()
+        started.run(f"import os; os.chdir({str(folder)!r})\n{LAYOUT}")
         started.run("%%distrain --name quick\n1")
         assert "no attribute" in started.run("%%distrain --name broken\nprint.nothing").traceback
         yield started
@@ -45,6 +47,10 @@ def completer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kernel]:
         ("%%distrain image --loo", "--look-inside", "read the base"),
         ("%distrain ca", "cancel", "stop a run"),
         ("%distrain --he", "--help", ""),
+        ("%distrain run --lau", "--launcher", ""),
+        ("%distrain run -n 2 co", "code/", "folder"),
+        ("%distrain run -n 2 code/tr", "code/train.py", "script"),
+        ("%distrain run --on ver", "vertex", "Vertex AI"),
         ("%distrain logs qu", "quick", "run 1, succeeded"),
         ("%distrain compare quick bro", "broken", "run 2, failed"),
         ("%distrain logs --r", "--rank", "only this process's lines"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb import api
+from distrain_nb import api, script
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunCancelled
@@ -69,6 +69,57 @@ def test_a_cell_gets_arguments_as_a_script_does(nb: Kernel) -> None:
         "Arguments:\n  --title 'a b'"
         in nb.run("%%distrain --dry-run -- --title 'a b'\nimport sys; print(sys.argv)").text
     )
+
+
+SCRIPT = """
+import argparse, os
+import torch.distributed as dist
+from nets import scale
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+options = parser.parse_args()
+dist.init_process_group("gloo")
+total = scale * options.lr * dist.get_world_size()
+print("rank", dist.get_rank(), total, open("conf.yaml").read().strip())
+"""
+
+
+def test_a_script_runs_with_its_arguments(nb: Kernel, notebook_folder: Path) -> None:
+    code = notebook_folder / "code"
+    code.mkdir()
+    (code / "train.py").write_text(SCRIPT)
+    (code / "nets.py").write_text("scale = 10")
+    (notebook_folder / "conf.yaml").write_text("of the working folder")
+    nb.run("scale = 1000  # names of the notebook are no matter of a script's")
+    line = "%distrain run -n 2 --result total code/train.py --lr 0.5"
+    assert not nb.run(line).error
+    run = api.attach()
+    assert run.results["total"] == 10
+    assert sorted(run.logs().splitlines()) == [
+        f"[rank {rank}] rank {rank} 10.0 of the working folder" for rank in (0, 1)
+    ]
+    assert "--lr 0.5" in nb.run("%distrain run --dry-run -m code.train -- --lr 0.5").text
+    for wrong, said in (
+        ("run -n 2 code/trian.py", "did you mean train.py"),
+        ("run -n 2", "no script: write its file"),
+        ("run --nproc-per-node 2 code/train.py --lr 1", "here it is -n N"),
+        ("run --lr 3 code/train.py", "no option --lr"),
+        ("run --param lr=3 code/train.py", "a script reads arguments"),
+    ):
+        assert said in nb.run(f"%distrain {wrong}").traceback, wrong
+    (code / "train.py").write_text("import nets\nx = (\n")
+    shown = nb.run("%distrain run code/train.py")
+    assert "code/train.py, line 2" in shown.traceback
+
+
+def test_a_script_from_python(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "say.py").write_text("import sys\nsaid = sys.argv[1:]")
+    code = script("say.py", "--lr", 0.1, "--flag")
+    assert api.submit(code, wait=True, result="said").results["said"] == ["--lr", "0.1", "--flag"]
+    with pytest.raises(OptionError, match="--exclude is for scripts"):
+        api.submit("1", exclude="data/*")
 
 
 @pytest.mark.parametrize("args", ["--lr 0.1", ["--lr", "0.1"], ("--lr", 0.1)])

@@ -40,7 +40,7 @@ def test_translated_or_dropped(line: str, text: str | None) -> None:
         ("files = !ls *.py", "subprocess.run"),
         ("t = %timeit -o f()", "perf_counter"),
         ("%timeit f()", "perf_counter"),
-        ("%run train.py", "import the file's functions"),
+        ("%run train.py", "`%distrain run FILE` makes a job of it"),
         ("%cd ..", "os.chdir"),
         ("?f", "ask for help"),
         ("f?", "ask for help"),

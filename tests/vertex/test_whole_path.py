@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from distrain_nb import submit
+from distrain_nb import script, submit
+from distrain_nb.api import Code
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
 from tests.image.services.bases import BaseImage, blob, small_base
@@ -50,7 +53,7 @@ total = start
 """
 
 
-def rehearsed(code: str, base: str, **options: Any) -> Run:
+def rehearsed(code: Code, base: str, **options: Any) -> Run:
     chosen = {"primary": "n1-standard-4", "rehearse": "", **options}
     return submit(code, on="vertex", base=base, wait=True, **chosen)
 
@@ -71,6 +74,35 @@ def test_two_pools(base: str, with_pip: str, package: bool) -> None:
     assert run.results["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
         assert run.logs(rank) == f"[rank {rank}] hello of {place}"
+
+
+SCRIPT = """
+import argparse, json, os
+from nets.deep import scale
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--lr", type=float)
+total = scale * parser.parse_args().lr
+print(json.loads(os.environ["CLUSTER_SPEC"])["task"]["type"], open("code/conf.txt").read())
+"""
+
+
+def test_a_script_travels_with_its_folder(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code" / "nets").mkdir(parents=True)
+    (tmp_path / "code" / "train.py").write_text(SCRIPT)
+    (tmp_path / "code" / "nets" / "deep.py").write_text("scale = 10")
+    (tmp_path / "code" / "conf.txt").write_text("tracked")
+    subprocess.run(["git", "init", "--quiet", "."], check=True)
+    subprocess.run(["git", "add", "code"], check=True)
+    code = script("code/train.py", "--lr", 0.5)
+    run = rehearsed(code, base, workers="n1-standard-4", result="total")
+    assert run.results["total"] == 5
+    assert [run.logs(rank) for rank in (0, 1)] == [
+        f"[rank {rank}] workerpool{rank} tracked" for rank in (0, 1)
+    ]
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ _DROPPED = {
 _CELL_DROPPED = {"time", "timeit", "capture", "prun", "memit", "mprun"}
 _ADVICE = {
     "timeit": "measure with time.perf_counter()",
-    "run": "import the file's functions instead",
+    "run": "`%distrain run FILE` makes a job of it; or import the file's functions",
     "cd": "use os.chdir(...)",
     "pip": "name the package with --require",
     "conda": "name the package with --require",
