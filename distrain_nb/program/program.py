@@ -14,10 +14,10 @@ from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
     ENTRY,
-    MAIN_ENTRY,
+    RUNS_MAIN,
     SOURCE_MAP,
     TUNED,
-    Entry,
+    EntryPoint,
     Segment,
     source_map,
 )
@@ -94,7 +94,7 @@ class Program:
     data: Data | None = field(default=None, repr=False)
     arguments: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    entry: Entry = MAIN_ENTRY
+    entry: EntryPoint = RUNS_MAIN
     tuned: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:

@@ -18,7 +18,7 @@ from distrain_nb.program.project import required_by, tracked
 from distrain_nb.program.python.imports import imports_of
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.travelling import files_of, unknown_modules
-from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, SOURCE_MAP, TUNED, Entry, Segment
+from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, SOURCE_MAP, TUNED, EntryPoint, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -130,7 +130,7 @@ def capture_script(
         imports=frozenset(each.root for each in local.imports if each.root),
         findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
         arguments=given.arguments,
-        entry=Entry(given.label, given.package, is_script=True),
+        entry=EntryPoint(given.label, given.package, is_script=True),
     )
 
 

@@ -15,7 +15,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
-from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry, read_source_map
+from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
 from distrain_nb.worker.rank.values import OBJECTS, VALUES_FOLDER, index_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.secrets.prefixes import SecretMatch
     from distrain_nb.worker.rank.program import Segment
-    from distrain_nb.worker.rank.values import Entry
+    from distrain_nb.worker.rank.values import EntryPoint
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
 STORED = "secret://"
@@ -66,7 +66,7 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def _in_files(folder: Path) -> Iterator[_Found]:
-    main = read_entry(folder).file
+    main = read_entry_point(folder).file
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if not path.is_file() or name == SOURCE_MAP:
@@ -127,7 +127,7 @@ def _kind_by_name(name: str, value: str) -> str | None:
     return _SECRET if is_secret_name(name) and value[:1] in "'\"" and len(value) > 2 else None
 
 
-def _is_secret_text(entry: Entry) -> bool:
+def _is_secret_text(entry: EntryPoint) -> bool:
     return entry.type == "str" and is_secret_name(entry.name)
 
 

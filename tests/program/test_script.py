@@ -10,7 +10,7 @@ import pytest
 
 from distrain_nb.errors import OptionError
 from distrain_nb.program import Program, capture_script, read_module, read_script
-from distrain_nb.worker.rank.program import read_entry
+from distrain_nb.worker.rank.program import read_entry_point
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,7 +71,7 @@ def test_a_script_may_be_called_main(folder: Path, place: Place) -> None:
     program = as_script(folder, "main.py")
     done = place.start(program)
     assert done.stdout == "of main\n", done.stderr
-    assert read_entry(place.folder / "program-1").is_script
+    assert read_entry_point(place.folder / "program-1").is_script
 
 
 def test_a_traceback_has_the_scripts_files_and_lines(folder: Path, place: Place) -> None:

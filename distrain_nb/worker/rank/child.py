@@ -21,7 +21,7 @@ from distrain_nb.worker.rank.program import (
     Piece,
     Spawner,
     execute,
-    read_entry,
+    read_entry_point,
     read_pieces,
 )
 from distrain_nb.worker.rank.rank import RUN_FOLDER_VARIABLE
@@ -40,7 +40,7 @@ def program_folder() -> Path:
 
 def become(folder: Path, namespace: Dict[str, Any]) -> None:
     """Give a namespace, whose `__name__` is not `__main__`, what the program gives its children."""
-    entry = read_entry(folder)
+    entry = read_entry_point(folder)
     namespace["__file__"] = str(folder / entry.file)
     if entry.package is not None:
         namespace.update(__spec__=Spawner(entry.package), __package__=entry.package)

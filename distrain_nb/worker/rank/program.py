@@ -33,7 +33,7 @@ _SPAWNED = "distrain_nb.worker.rank.spawned"
 labels: Set[str] = set()  # file names of the program's own code in tracebacks
 
 
-class Entry(NamedTuple):
+class EntryPoint(NamedTuple):
     """What runs as `__main__`: a file, by its path in the program's folder.
 
     A module that `-m` names has the package that its relative imports begin at, "" for none; what
@@ -48,7 +48,7 @@ class Entry(NamedTuple):
         return folder if self.package is not None else (folder / self.file).parent
 
 
-MAIN_ENTRY = Entry()
+RUNS_MAIN = EntryPoint()
 
 
 class Spawner(ModuleSpec):
@@ -132,23 +132,23 @@ def _value(name: str, text: str, kind: str) -> str:
         raise ValueError(f"--{name}={text}: expected a number") from None
 
 
-def read_entry(folder: Path) -> Entry:
+def read_entry_point(folder: Path) -> EntryPoint:
     """What runs of a program folder; one without the file has main.py."""
     try:
-        return Entry(**json.loads((folder / ENTRY).read_text(encoding="utf-8")))
+        return EntryPoint(**json.loads((folder / ENTRY).read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return MAIN_ENTRY
+        return RUNS_MAIN
 
 
 def main_file(folder: Path) -> Path:
     """The file that runs."""
-    return folder / read_entry(folder).file
+    return folder / read_entry_point(folder).file
 
 
 def run(folder: Path) -> Dict[str, Any]:
     """Run a program folder as `__main__` and give its names. Raises whatever it raises."""
     folder = folder.absolute()
-    entry = read_entry(folder)
+    entry = read_entry_point(folder)
     main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
     interactive.begin()
@@ -238,7 +238,7 @@ def _tell_linecache(pieces: Iterable[Piece]) -> None:
         linecache.cache[label] = (sum(map(len, text)), None, text, label)
 
 
-def _fresh_main(folder: Path, entry: Entry) -> ModuleType:
+def _fresh_main(folder: Path, entry: EntryPoint) -> ModuleType:
     main = ModuleType("__main__")
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
