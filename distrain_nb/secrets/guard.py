@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.secrets.prefixes import SecretMatch
     from distrain_nb.worker.rank.program import Segment
-    from distrain_nb.worker.rank.values import EntryPoint
+    from distrain_nb.worker.rank.values import Entry
 
 # A variable with this prefix names a secret of a cloud's store, and is none itself.
 STORED = "secret://"
@@ -127,7 +127,7 @@ def _kind_by_name(name: str, value: str) -> str | None:
     return _SECRET if is_secret_name(name) and value[:1] in "'\"" and len(value) > 2 else None
 
 
-def _is_secret_text(entry: EntryPoint) -> bool:
+def _is_secret_text(entry: Entry) -> bool:
     return entry.type == "str" and is_secret_name(entry.name)
 
 
