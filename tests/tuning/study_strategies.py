@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 examples = settings(
     deadline=None,
     derandomize=True,
-    max_examples=100,
+    max_examples=50,
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )
@@ -122,10 +122,20 @@ STOPPING = st.one_of(
 )  # fmt: skip
 SECONDS = maybe(st.integers(0, 10**7).map(float) | st.floats(0, 1e6).map(lambda it: round(it, 6)))
 TIMES = maybe(st.just("2026-11-22T18:00:00Z"))
-ENDS = st.builds(
-    StudyEnd, maybe(st.booleans()), SECONDS, TIMES, SECONDS, TIMES, maybe(COUNTS), maybe(COUNTS),
-    maybe(COUNTS), SECONDS,
-)  # fmt: skip
+SPANS = st.tuples(SECONDS, st.none()) | st.tuples(st.none(), TIMES)
+
+
+@st.composite
+def ends(draw: Callable[..., Any]) -> StudyEnd:
+    return StudyEnd(
+        draw(maybe(st.booleans())),
+        *draw(SPANS),
+        *draw(SPANS),
+        draw(maybe(COUNTS)),
+        draw(maybe(COUNTS)),
+        draw(maybe(COUNTS)),
+        draw(SECONDS),
+    )
 
 
 @st.composite
@@ -142,7 +152,7 @@ def studies(draw: Callable[..., Any]) -> StudySpec:
         tuple(draw(st.lists(trials(varied), max_size=2))),
         draw(maybe(st.sampled_from(["low", "high"]))),
         draw(maybe(st.sampled_from(["last", "best"]))),
-        draw(ENDS),
+        draw(ends()),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from study_strategies import DOMAINS, ENDS, GOALS, NAMES, STOPPING, examples, studies
+from study_strategies import DOMAINS, GOALS, NAMES, STOPPING, ends, examples, studies
 
 from distrain_nb.findings import errors
 from distrain_nb.layout import PLACES
@@ -26,6 +26,7 @@ from distrain_nb.tuning.spec import (
     Integer,
     Parameter,
     Search,
+    StudyEnd,
     StudySpec,
 )
 
@@ -65,7 +66,8 @@ ANY = st.builds(
     st.none() | STOPPING,
     WHOLE, WHOLE, st.none() | WHOLE,
     st.lists(st.dictionaries(FEW, VALUES, min_size=1, max_size=2), max_size=2).map(tuple),
-    st.sampled_from([None, "low"]), st.sampled_from([None, "best"]), ENDS,
+    st.sampled_from([None, "low"]), st.sampled_from([None, "best"]),
+    ends() | st.just(StudyEnd(max_duration=60.0, max_time="2026-11-22T18:00:00Z")),
 )  # fmt: skip
 
 

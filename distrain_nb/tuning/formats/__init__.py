@@ -1,0 +1,101 @@
+"""Studies in the forms of the clouds: exact texts to copy, and the same forms read back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.yamls import data_yaml
+from distrain_nb.tuning import options
+from distrain_nb.tuning.formats import ai_platform, sagemaker, vertex
+from distrain_nb.tuning.formats.detect import read_study
+from distrain_nb.tuning.formats.pieces import ImportedStudy
+from distrain_nb.tuning.spec import Search, StudySpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["FORMS", "ImportedStudy", "StudyForm", "read_study"]
+
+
+@dataclass(frozen=True)
+class StudyForm:
+    """A form that a study can be copied in. `text` raises OptionError for what has no sense."""
+
+    name: str
+    title: str
+    places: tuple[str, ...]
+    text: Callable[[StudySpec], str]
+
+    def left_out(self, spec: StudySpec) -> tuple[str, ...]:
+        """What of a study this form has no place for, such as `initial` or `lr.default`: what the
+        text would be the same without."""
+        whole = self.text(spec)
+        return tuple(name for name, without in _without(spec) if self.text(without) == whole)
+
+
+def _without(spec: StudySpec) -> Iterator[tuple[str, StudySpec]]:
+    """The study without each of the things that were chosen, by their names."""
+    if spec.search.algorithm not in (None, "gp"):  # which is what a service calls Bayesian
+        yield "search", spec.edited(search=Search(None, spec.search.seed))
+    if spec.search.seed is not None:
+        yield "search.seed", spec.edited(search=Search(spec.search.algorithm))
+    for name in ("stopping", "max_failed", "initial", "noise", "measurement"):
+        if getattr(spec, name):
+            yield name, spec.edited(**{name: getattr(StudySpec, name)})
+    for field in fields(spec.end):
+        if getattr(spec.end, field.name) is not None:
+            yield f"end.{field.name}", spec.edited(end=replace(spec.end, **{field.name: None}))
+    for number, goal in enumerate(spec.goals[1:], 1):
+        yield (
+            f"goal {goal.metric}",
+            spec.edited(goals=spec.goals[:number] + spec.goals[number + 1 :]),
+        )
+    for number, parameter in enumerate(spec.parameters):
+        changes = {"condition": None, "scale": "linear"}
+        for name, plain in changes.items():
+            if getattr(parameter, name) != plain:
+                changed = replace(parameter, **{name: plain})  # type: ignore[arg-type]
+                yield f"{parameter.name}.{name}", _with(spec, number, changed)
+        if parameter.domain.default is not None:
+            bare = replace(parameter, domain=replace(parameter.domain, default=None))
+            yield f"{parameter.name}.default", _with(spec, number, bare)
+
+
+def _with(spec: StudySpec, number: int, parameter: object) -> StudySpec:
+    parameters = (*spec.parameters[:number], parameter, *spec.parameters[number + 1 :])
+    return spec.edited(parameters=parameters)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+FORMS: tuple[StudyForm, ...] = (
+    StudyForm(
+        "vertex-json",
+        "HyperparameterTuningJob (JSON)",
+        ("vertex",),
+        lambda spec: _json(vertex.tuning_job(spec)),
+    ),
+    StudyForm(
+        "vertex-yaml",
+        "gcloud ai hp-tuning-jobs create --config",
+        ("vertex",),
+        lambda spec: data_yaml(vertex.tuning_job(spec)),
+    ),
+    StudyForm(
+        "ai-platform-yaml",
+        "config.yaml",
+        ("ai-platform",),
+        lambda spec: data_yaml(ai_platform.training_input(spec)),
+    ),
+    StudyForm(
+        "sagemaker-json",
+        "HyperParameterTuningJobConfig (JSON)",
+        ("sagemaker",),
+        lambda spec: _json(sagemaker.tuning_config(spec)),
+    ),
+    StudyForm("yaml", "YAML", ("local", "vertex", "sagemaker", "ai-platform"), options.to_yaml),
+)

@@ -1,0 +1,60 @@
+"""Reads a study from whatever was pasted, recognizing the form."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.yamls import check_length, yaml_texts
+from distrain_nb.tuning import options
+from distrain_nb.tuning.formats.ai_platform import from_hyperparameters
+from distrain_nb.tuning.formats.pieces import ImportedStudy
+from distrain_nb.tuning.formats.sagemaker import from_tuning_config
+from distrain_nb.tuning.formats.vertex import from_tuning_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+FORMS = (
+    "a HyperparameterTuningJob or StudySpec of Vertex AI in JSON or YAML, AI Platform's "
+    "config.yaml, SageMaker's HyperParameterTuningJobConfig in JSON, or a study's own YAML"
+)
+# By a key that the form alone has.
+_READERS: dict[str, Callable[[object], ImportedStudy]] = {
+    "studySpec": from_tuning_job,
+    "study_spec": from_tuning_job,
+    "metrics": from_tuning_job,
+    "trainingInput": from_hyperparameters,
+    "params": from_hyperparameters,
+    "HyperParameterTuningJobConfig": from_tuning_config,
+    "ParameterRanges": from_tuning_config,
+    "ResourceLimits": from_tuning_config,
+}
+
+
+def read_study(text: str) -> ImportedStudy:
+    """The study in a text, and what of the text it has no place for.
+
+    Raises OptionError naming what is wrong, or the forms that can be read.
+    """
+    check_length(text)
+    value = _parsed(text.strip())
+    if isinstance(value, dict):
+        for key, reader in _READERS.items():
+            if key in value:
+                return reader(value)
+        if "tune" in value:
+            return ImportedStudy("study", options.from_mapping(value))
+    raise OptionError(f"this is not a study in a known form; paste {FORMS}")
+
+
+def _parsed(text: str) -> object:
+    if not text.startswith("{"):
+        return yaml_texts(text)
+    try:
+        return json.loads(text)
+    except ValueError as wrong:
+        raise OptionError(f"not JSON: {wrong}") from None
+    except RecursionError:
+        raise OptionError("not JSON of a study: it is nested too deeply") from None

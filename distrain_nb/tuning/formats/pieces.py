@@ -1,0 +1,73 @@
+"""What the forms of studies have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError, shown
+from distrain_nb.layout.formats.pieces import Given, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.layout.layout import Layout
+    from distrain_nb.tuning.spec import StudySpec
+
+
+@dataclass(frozen=True)
+class ImportedStudy:
+    """A study read from another form, the layout of its trials where that is there too, and the
+    paths of what neither has a place for."""
+
+    form: str
+    spec: StudySpec
+    layout: Layout | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def real(given: Given, key: str, otherwise: float | None = None) -> float | None:
+    """A number, or its text. Raises OptionError, naming its path, if it is none."""
+    value = given.values.pop(key, None)
+    return otherwise if value is None else real_of(value, given.at(key))
+
+
+def real_of(value: object, path: str) -> float:
+    """A number from a number or its text. Raises OptionError, naming the path."""
+    try:
+        return float(str(value))
+    except ValueError:
+        raise OptionError(f"invalid {path} {shown(value)}: expected a number") from None
+
+
+def values(given: Given, key: str, each: Callable[[object, str], Any]) -> tuple[Any, ...]:
+    """A list, each of it read. Raises OptionError, naming its path, if it is none."""
+    listed = given.values.pop(key, None) or []
+    if not isinstance(listed, (list, tuple)):
+        raise OptionError(f"invalid {given.at(key)} {shown(listed)}: expected a list")
+    return tuple(each(value, f"{given.at(key)}[{n}]") for n, value in enumerate(listed))
+
+
+def word_of(value: object, path: str) -> str:  # noqa: ARG001
+    return str(value)
+
+
+def mapping_of(value: object, path: str) -> Given:
+    return Given.of(value, path)
+
+
+def named(given: Given, key: str, names: Mapping[str, Any], otherwise: Any = None) -> Any:
+    """What a word of the form stands for. Raises OptionError with the words that there are."""
+    word = given.word(key)
+    if word is None:
+        return otherwise
+    if word not in names:
+        allowed = ", ".join(names)
+        raise OptionError(f"invalid {given.at(key)} {shown(word)}: expected {allowed}")
+    return names[word]
+
+
+def count(given: Given, key: str) -> int | None:
+    """A whole number above 0; 0 is what the service chooses, as is none."""
+    value = given.values.pop(key, None)
+    return None if value is None else whole(value, given.at(key)) or None

@@ -1,0 +1,200 @@
+"""SageMaker: the `HyperParameterTuningJobConfig` of a tuning job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.formats.pieces import Given, present
+from distrain_nb.layout.formats.sagemaker import from_training_job
+from distrain_nb.tuning.formats.pieces import (
+    ImportedStudy,
+    count,
+    mapping_of,
+    named,
+    real,
+    values,
+    word_of,
+)
+from distrain_nb.tuning.rules.study import objectives
+from distrain_nb.tuning.spec import (
+    Categorical,
+    Discrete,
+    Double,
+    Goal,
+    HyperbandStopping,
+    Integer,
+    MedianStopping,
+    Parameter,
+    Search,
+    StudyEnd,
+    StudySpec,
+)
+from distrain_nb.tuning.words import written_number
+
+if TYPE_CHECKING:
+    from distrain_nb.tuning.spec import Scale, Stopping
+    from distrain_nb.types import Json
+
+_BAYESIAN, _HYPERBAND = "Bayesian", "Hyperband"
+_STRATEGIES: dict[str, Any] = {_BAYESIAN: None, "Random": "random", "Grid": "grid"}
+_SCALES: dict[str, Scale] = {
+    "Linear": "linear",
+    "Logarithmic": "log",
+    "ReverseLogarithmic": "reverse-log",
+}
+_GOALS = {"Minimize": "min", "Maximize": "max"}
+_EARLY = "Auto"
+
+
+def tuning_config(spec: StudySpec) -> dict[str, Json]:
+    """A study as a `HyperParameterTuningJobConfig`: its first goal, parameters without conditions.
+
+    The numbers of a list go as words. Raises OptionError for a study without a goal.
+    """
+    goals = objectives(spec)
+    if not goals:
+        raise OptionError("a study needs a goal, such as --goal min:val/loss")
+    hyperband = isinstance(spec.stopping, HyperbandStopping)
+    strategy = _HYPERBAND if hyperband else _strategy(spec.search)
+    most: dict[str, Json] = {} if strategy == "Grid" else {"MaxNumberOfTrainingJobs": spec.trials}
+    return {
+        "Strategy": strategy,
+        **present(StrategyConfig=_strategy_config(spec.stopping)),
+        "HyperParameterTuningJobObjective": {
+            "Type": "Minimize" if goals[0].direction == "min" else "Maximize",
+            "MetricName": goals[0].metric,
+        },
+        "ResourceLimits": {
+            **most,
+            "MaxParallelTrainingJobs": spec.parallel,
+            **present(MaxRuntimeInSeconds=_whole(spec.end.max_duration)),
+        },
+        "ParameterRanges": _ranges(spec),
+        **present(
+            TrainingJobEarlyStoppingType=_EARLY
+            if isinstance(spec.stopping, MedianStopping)
+            else None,
+            TuningJobCompletionCriteria=_criteria(spec.end),
+            RandomSeed=spec.search.seed,
+        ),
+    }
+
+
+def from_tuning_config(value: object) -> ImportedStudy:
+    """Reads what `tuning_config` gives, or a `CreateHyperParameterTuningJob` request around one.
+
+    Raises OptionError, naming the path, for anything else.
+    """
+    outer = Given.of(value, "")
+    whole = "HyperParameterTuningJobConfig" in outer.values
+    given = outer.below("HyperParameterTuningJobConfig") if whole else outer
+    layout, left = _read_job(outer) if whole else (None, [])
+    outer.values.pop("HyperParameterTuningJobName", None)
+    strategy = named(given, "Strategy", {**_STRATEGIES, _HYPERBAND: _HYPERBAND})
+    limits, criteria = given.below("ResourceLimits"), given.below("TuningJobCompletionCriteria")
+    progress = criteria.below("BestObjectiveNotImproving")
+    objective = given.below("HyperParameterTuningJobObjective")
+    end = StudyEnd(
+        max_duration=real(limits, "MaxRuntimeInSeconds"),
+        max_trials_no_progress=progress.number("MaxNumberOfTrainingJobsNotImproving"),
+    )
+    spec = StudySpec(
+        tuple(_read_ranges(given.below("ParameterRanges"), left)),
+        (Goal(objective.word("MetricName") or "", named(objective, "Type", _GOALS, "max")),),
+        Search(None if strategy == _HYPERBAND else strategy, given.number("RandomSeed")),
+        _read_stopping(given, strategy, left),
+        count(limits, "MaxNumberOfTrainingJobs") or 1,
+        count(limits, "MaxParallelTrainingJobs") or 1,
+        end=end,
+    )
+    parts = (limits, criteria, progress, objective, *([outer] if whole else []))
+    return ImportedStudy("SageMaker tuning job", spec, layout, (*left, *given.rest(*parts)))
+
+
+def _read_job(outer: Given) -> tuple[Any, list[str]]:
+    definition = outer.values.pop("TrainingJobDefinition", None)
+    if not definition:
+        return None, []
+    given = dict(Given.of(definition, "TrainingJobDefinition").values)
+    fixed = given.pop("StaticHyperParameters", None)
+    job = from_training_job({**given, **({"HyperParameters": fixed} if fixed else {})})
+    return job.layout, [f"TrainingJobDefinition.{path}" for path in job.left_out]
+
+
+def _strategy(search: Search) -> str:
+    own = None if search.algorithm in ("gp", "tpe") else search.algorithm
+    return next(name for name, algorithm in _STRATEGIES.items() if algorithm == own)
+
+
+def _strategy_config(stopping: Stopping | None) -> dict[str, Json]:
+    if not isinstance(stopping, HyperbandStopping):
+        return {}
+    bounds = present(MinResource=stopping.min_steps, MaxResource=stopping.max_steps)
+    return {"HyperbandStrategyConfig": bounds} if bounds else {}
+
+
+def _read_stopping(given: Given, strategy: str | None, left: list[str]) -> Stopping | None:
+    config = given.below("StrategyConfig")
+    bounds = config.below("HyperbandStrategyConfig")
+    early = named(given, "TrainingJobEarlyStoppingType", {"Off": False, _EARLY: True}, False)
+    stopping: Stopping | None = MedianStopping() if early else None
+    if strategy == _HYPERBAND:
+        stopping = HyperbandStopping(bounds.number("MinResource"), bounds.number("MaxResource"))
+    left += config.rest(bounds)
+    return stopping
+
+
+def _criteria(end: StudyEnd) -> dict[str, Json]:
+    trials = end.max_trials_no_progress
+    if trials is None:
+        return {}
+    return {"BestObjectiveNotImproving": {"MaxNumberOfTrainingJobsNotImproving": trials}}
+
+
+def _ranges(spec: StudySpec) -> dict[str, Json]:
+    kinds: dict[str, list[Json]] = {"Integer": [], "Continuous": [], "Categorical": []}
+    for parameter in spec.parameters:
+        domain = parameter.domain
+        said: dict[str, Json] = {"Name": parameter.name}
+        if isinstance(domain, (Discrete, Categorical)):
+            listed = [
+                each if isinstance(each, str) else written_number(each) for each in domain.values
+            ]
+            kinds["Categorical"].append({**said, "Values": listed})
+            continue
+        kind = "Continuous" if isinstance(domain, Double) else "Integer"
+        bounds: dict[str, Json] = {"MinValue": repr(domain.low), "MaxValue": repr(domain.high)}
+        scaling = next(name for name, scale in _SCALES.items() if scale == parameter.scale)
+        kinds[kind].append({**said, **bounds, "ScalingType": scaling})
+    return present(**{f"{kind}ParameterRanges": ranges for kind, ranges in kinds.items()})
+
+
+def _read_ranges(given: Given, left: list[str]) -> list[Parameter]:
+    found: list[Parameter] = []
+    for each in values(given, "IntegerParameterRanges", mapping_of):
+        low, high = each.number("MinValue") or 0, each.number("MaxValue") or 0
+        found.append(Parameter(each.word("Name") or "", Integer(low, high), _scale(each, left)))
+        left += each.rest()
+    for each in values(given, "ContinuousParameterRanges", mapping_of):
+        span = Double(real(each, "MinValue", 0.0) or 0.0, real(each, "MaxValue", 0.0) or 0.0)
+        found.append(Parameter(each.word("Name") or "", span, _scale(each, left)))
+        left += each.rest()
+    for each in values(given, "CategoricalParameterRanges", mapping_of):
+        words = Categorical(values(each, "Values", word_of))
+        found.append(Parameter(each.word("Name") or "", words))
+        left += each.rest()
+    left += given.rest()
+    return found
+
+
+def _scale(given: Given, left: list[str]) -> Scale:
+    if given.values.get("ScalingType") == _EARLY:  # whichever the service then takes
+        left.append(given.at("ScalingType"))
+        del given.values["ScalingType"]
+    scale: Scale = named(given, "ScalingType", _SCALES, "linear")
+    return scale
+
+
+def _whole(seconds: float | None) -> int | None:
+    return None if seconds is None else round(seconds)
