@@ -24,6 +24,7 @@ from distrain_nb.tuning.spec import (
     Integer,
     Search,
 )
+from distrain_nb.tuning.text import initial_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -159,11 +160,11 @@ def _stopping(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _initial(spec: StudySpec) -> Iterator[Finding]:
-    for number, trial in enumerate(spec.initial):
+    for trial in spec.initial:
         bad = _strangers(spec, trial)
         if bad:
-            message = f"{joined(bad.values())}, in first trial {number + 1}"
-            yield wrong("initial", "initial", message, _without_values(trial, set(bad)))
+            where = f"initial {initial_text(trial)}"
+            yield wrong(where, "initial", joined(bad.values()), _without_values(trial, set(bad)))
     if len(spec.initial) > spec.trials >= 1:
         message = f"{len(spec.initial)} trials to begin with, of {spec.trials} in all"
         more = setting(f"Run {len(spec.initial)} trials", trials=len(spec.initial))
