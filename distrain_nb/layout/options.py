@@ -14,7 +14,7 @@ from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.repairs import joined, with_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.layout.layout import Layout
 
@@ -161,9 +161,11 @@ def line(layout: Layout) -> str:
     return " ".join(printed(layout))
 
 
-def heading(options: Iterable[str]) -> str:
-    """The head of a cell with these options, one on each line where a single line is too long."""
-    words = ["%%distrain", *options]
+def heading(options: Iterable[str], script: Sequence[str] = ()) -> str:
+    """The head of a cell with these options, one on each line where a single line is too long; the
+    line that runs a script with its arguments, where there is one."""
+    run = " ".join(map(quoted, script))
+    words = ["%distrain run", *options, run] if run else ["%%distrain", *options]
     whole = " ".join(words)
     return whole if len(whole) <= _WIDTH else " \\\n    ".join([" ".join(words[:2]), *words[2:]])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import documents
@@ -29,13 +30,14 @@ VALUES: tuple[Any, ...] = ("other", 7, {"key": "other"}, ["other"], True)
 
 
 def is_told(key: str, text: str, before: str) -> bool:
-    """Whether a key that was added to a text changes the layout, is named, or is refused."""
+    """Whether a key that was added to a text changes what was read, is named, or is refused."""
     try:
         found = read_any(text)
     except OptionError:
         return True
     named = any(key in path for path in found.left_out)
-    return named or found.layout != read_any(before).layout
+    plain = read_any(before)
+    return named or (found.layout, found.script) != (plain.layout, plain.script)
 
 
 def with_key(value: Any, path: tuple[str | int, ...], new: Any) -> Any:
@@ -195,18 +197,49 @@ trainer = ModelTrainer(
         ranks_per_replica=8, mpi_options="-x A=b", spot=True, timeout=3600, checkpoint="s3://b/c",
     )  # fmt: skip
     assert set(found.left_out) == {
-        *("role", "source_code", "compute.keep_alive_period_in_seconds"),
+        *("role", "compute.keep_alive_period_in_seconds"),
         "checkpoint_config.local_path",
     }
+    assert found.script == ("code/train.py",)
     torchrun = text.replace("MPI(", "Torchrun(").replace("mpi_additional_options", "smp")
     found = read_any(torchrun)
     assert found.layout.launcher == "torchrun" and "distributed.smp" in found.left_out
 
 
-def test_what_the_documents_estimators_lose_is_named() -> None:
-    lost = {"entry_point", "source_dir", "role", "hyperparameters"}
-    for text in (documents.ESTIMATOR_SERVERS, documents.ESTIMATOR_HOROVOD):
-        assert lost <= set(read_any(text).left_out)
+def test_the_documents_estimators_run_their_scripts() -> None:
+    for text, name in (
+        (documents.ESTIMATOR_SERVERS, "train_ps.py"),
+        (documents.ESTIMATOR_HOROVOD, "train_hvd.py"),
+    ):
+        found = read_any(text)
+        assert found.script == (f"code/{name}", "--epochs", "60", "--batch-size", "256")
+        assert "role" in found.left_out
+
+
+MODULE = "--module-name trainer.task --package-path ./trainer/"
+
+
+@pytest.mark.parametrize(
+    ("text", "script", "left"),
+    [
+        (f"SUBMIT {MODULE} -- --lr=0.1 data", "-m trainer.task --lr=0.1 data", ()),
+        ("SUBMIT --module-name trainer.task -- --lr=0.1", "", ("--module-name", "--lr=0.1")),
+        ("VERTEX,local-package-path=.,script=a/task.py --args=--lr=1,x", "a/task.py --lr=1 x", ()),
+        ("VERTEX,python-module=trainer.task", "-m trainer.task", ()),
+        ("VERTEX --args=--lr=1", "", ("--args=--lr=1",)),
+        ("PyTorch(instance_count=1, entry_point='t.py', source_dir='s3://b/c')", "",
+         ("entry_point", "source_dir")),
+        ("PyTorch(instance_count=1, entry_point='t.py', hyperparameters={'a': 'x y', 'b': [1]})",
+         "t.py --a 'x y' --b '[1]'", ()),
+    ],
+)  # fmt: skip
+def test_scripts_with_their_arguments_are_read(
+    text: str, script: str, left: tuple[str, ...]
+) -> None:
+    found = read_any(text.replace("SUBMIT", SUBMIT).replace("VERTEX", VERTEX))
+    assert shlex.join(found.script) == script
+    assert set(left) <= set(found.left_out)
+    assert left or not found.left_out
 
 
 VERTEX = "gcloud ai custom-jobs create --worker-pool-spec=machine-type=n1-standard-4"

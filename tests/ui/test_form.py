@@ -14,6 +14,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Pool, Role, load
 from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
+from distrain_nb.repairs import joined
 from distrain_nb.ui.form import Form, form
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
 from distrain_nb.ui.form.fields import POOL_FIELDS, SETTINGS, bytes_of, text_of, with_text
@@ -169,6 +170,18 @@ def test_python_and_page_see_the_same_layout(built: Form) -> None:
     assert built.widget.view["pools"][1]["fields"][0]["text"] == "4"
     said(built, do="undo")
     assert built.layout == Layout("vertex")
+
+
+def test_a_script_that_is_pasted_with_its_machines_is_run_on_them(built: Form) -> None:
+    text = """PyTorch(entry_point="train.py", source_dir="code", instance_count=2,
+        instance_type="ml.m5.xlarge", hyperparameters={"lr": 0.1})"""
+    said(built, do="paste", text=text)
+    options = "--on sagemaker --workers 2*ml.m5.xlarge --framework pytorch"
+    for head, more in ((built.line, ""), (built.rehearsal, " --rehearse")):
+        expected = f"%distrain run {options}{more} code/train.py --lr 0.1"
+        assert joined(head).split() == expected.split()
+    said(built, do="paste", text="--on vertex --primary n1-standard-4")
+    assert built.line == "%%distrain --on vertex --primary n1-standard-4"
 
 
 def test_saved_layouts(built: Form, tmp_path: Path) -> None:

@@ -19,12 +19,13 @@ from distrain_nb.layout.sizing import reduction_image
 from distrain_nb.layout.yamls import yaml_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
 _HEREDOC = re.compile(r"""<<-?[ \t]*['"]?(\w+)['"]?[ \t]*$""")
+_OF_SCRIPTS = ("module-name", "package-path", "--")
 _FIELDS = ("count", "machine-type", "image-uri", "accelerator")
 _SPEC = {
     "machine-type": ("machineSpec", "machineType"),
@@ -83,14 +84,14 @@ def _words(command: str) -> list[str]:
 def _flags(words: Sequence[str], verb: str) -> Iterator[tuple[str, str]]:
     """The flags with their values, whether `--flag=value` or `--flag value`.
 
-    A word behind `verb` that belongs to no flag has the empty name, and so have all of the
-    program's own behind `--`.
+    A word behind `verb` that belongs to no flag has the empty name, all of the program's own behind
+    `--` have that for a name.
     """
     rest = list(words[words.index(verb) + 1 :] if verb in words else words)
     while rest:
         word = rest.pop(0)
         if word == "--":
-            yield from (("", each) for each in rest)
+            yield from (("--", each) for each in rest)
             return
         name, equals, value = word.removeprefix("--").partition("=")
         if not word.startswith("--"):
@@ -107,16 +108,18 @@ def _left(name: str, value: str, *, has_file: bool) -> list[str]:
         return [] if has_file else [f"--config {value}"]
     if value and unchosen(value):
         return []
-    return [f"--{name}" if name else value]
+    return [f"--{name}" if name and name != "--" else value]
 
 
 def _from_custom_job(words: Sequence[str], config: object) -> Imported:
-    region, specs, left = None, [], []
+    region, specs, left, arguments = None, [], [], []
     for name, value in _flags(words, "create"):
         if name == "region":
             region = chosen(value)
         elif name == "worker-pool-spec":
             specs.append(_spec(value))
+        elif name == "args":
+            arguments += value.split(",")
         else:
             left += _left(name, value, has_file=config is not None)
     spec = dict(config) if isinstance(config, dict) else {}
@@ -124,9 +127,23 @@ def _from_custom_job(words: Sequence[str], config: object) -> Imported:
         left.append("workerPoolSpecs of the file, in whose place are the flags")
     if specs or not spec:
         spec["workerPoolSpecs"] = specs
+    script = _script_of_specs(specs)
+    left += [] if script else [f"--args={each}" for each in arguments]
     found = from_specs(spec)
     layout = _near_image(replace(found.layout, region=region))
-    return Imported(VERTEX, layout, (*found.left_out, *left))
+    return Imported(
+        VERTEX, layout, (*found.left_out, *left), (*script, *arguments) if script else ()
+    )
+
+
+def _script_of_specs(specs: Sequence[dict[str, Json]]) -> tuple[str, ...]:
+    """The script or module of the first pool, which `gcloud` packages for all of them."""
+    first = specs[0] if specs else {}
+    if first.get("local-package-path", ".") not in (".", "./"):
+        return ()
+    first.pop("local-package-path", None)
+    script, module = first.pop("script", None), first.pop("python-module", None)
+    return ("-m", str(module)) if module else (str(script),) if script else ()
 
 
 def _near_image(layout: Layout) -> Layout:
@@ -158,7 +175,9 @@ def _spec(text: str) -> dict[str, Json]:
 def _from_training(words: Sequence[str], config: object) -> Imported:
     found = from_training_input(config or {"trainingInput": {}})
     layout, left = found.layout, list(found.left_out)
-    for name, value in _flags(words, "training"):
+    flags = list(_flags(words, "training"))
+    script = _module(dict(flags))
+    for name, value in flags:
         role, field = _target(name)
         if role and field in _FIELDS:
             layout = _with_flag(layout, role, field, value)
@@ -167,9 +186,18 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
         elif name == "scale-tier":
             tier = value.upper().replace("-", "_")
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
+        elif script and name in _OF_SCRIPTS:
+            script += (value,) if name == "--" else ()
         else:
             left += _left(name, value, has_file=config is not None)
-    return Imported(AI_PLATFORM, shared_image(layout), tuple(left))
+    return Imported(AI_PLATFORM, shared_image(layout), tuple(left), script)
+
+
+def _module(flags: Mapping[str, str]) -> tuple[str, ...]:
+    """The module that a command runs, where its package stands in this folder."""
+    name, package = flags.get("module-name", ""), flags.get("package-path", "").rstrip("/")
+    is_here = package.removeprefix("./") == name.partition(".")[0]
+    return ("-m", name) if is_here and name and not unchosen(name) else ()
 
 
 def _target(name: str) -> tuple[Role | None, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError, shown
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
@@ -17,11 +20,13 @@ _PLACEHOLDER = re.compile(r"\$\{?\w+\}?|[A-Z][A-Z0-9_]*")
 
 @dataclass(frozen=True)
 class Imported:
-    """A layout read from another form, and the paths of what a layout has no place for."""
+    """A layout read from another form, the paths of what a layout has no place for, and the script
+    that runs on it with its arguments, as the words behind `%distrain run`."""
 
     form: str
     layout: Layout
     left_out: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
 
 
 @dataclass
@@ -78,6 +83,13 @@ class Given:
     def at(self, key: str) -> str:
         """The path of a key."""
         return f"{self.path}.{key}" if self.path else key
+
+
+def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
+    """Hyperparameters as the clouds' toolkits give them to a script."""
+    for name, value in values.items():
+        yield f"--{name}"
+        yield value if isinstance(value, str) else json.dumps(value)
 
 
 def unchosen(text: str) -> bool:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import ast
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats.pieces import Given, Imported, present, unchosen
+from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.layout import Layout
 
@@ -192,7 +193,19 @@ def _from_estimator(name: str, values: dict[str, object]) -> Imported:
     layout, left = _distributed(layout, given)
     if number and not framework:
         left = (*left, "framework_version")
-    return Imported("SageMaker estimator", layout, (*given.rest(), *left))
+    script = _script(given, "entry_point", given)
+    return Imported("SageMaker estimator", layout, (*given.rest(), *left), script)
+
+
+def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
+    """The script by its path from the notebook's folder, and hyperparameters as its arguments."""
+    folder = str(given.values.get("source_dir") or "")
+    if "://" in folder or unchosen(folder) or (name := given.text(entry)) is None:
+        return ()
+    given.values.pop("source_dir", None)
+    values = hyper.values.pop("hyperparameters", None) or {}
+    arguments = as_arguments(values) if isinstance(values, dict) else ()
+    return PurePosixPath(folder, name).as_posix(), *arguments
 
 
 def _machines(given: Given) -> Given:
@@ -266,8 +279,10 @@ def _from_trainer(values: dict[str, object]) -> Imported:
         checkpoint=checkpoint.text("s3_uri"),
     )
     layout, left = _launched(layout, given)
-    rest = (each for part in (given, compute, stop, checkpoint) for each in part.rest())
-    return Imported("SageMaker ModelTrainer", layout, (*rest, *left))
+    code = _part(given, "source_code")
+    script = _script(code, "entry_script", given)
+    rest = (each for part in (given, compute, stop, checkpoint, code) for each in part.rest())
+    return Imported("SageMaker ModelTrainer", layout, (*rest, *left), script)
 
 
 def _part(given: Given, key: str) -> Given:

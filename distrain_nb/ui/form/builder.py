@@ -56,6 +56,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._folder = folder
         self._name = Path(layout).stem if isinstance(layout, str) else ""
         self._replacing = ""
+        self._script: tuple[str, ...] = ()
         start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
         self._kept = (layout, start) if isinstance(layout, str) else None
         self._history = History(Editing(start))
@@ -85,8 +86,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     @property
     def line(self) -> str:
         """The head of a cell that runs on this layout, or on its like where its place takes no
-        jobs any more; by its name where it is saved as it is."""
-        return heading(self._words())
+        jobs any more; by its name where it is saved as it is. The line that runs a script, where
+        one was pasted."""
+        return heading(self._words(), self._script)
 
     @property
     def rehearsal(self) -> str:
@@ -94,7 +96,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         place = self._history.now.layout.on
         on = "vertex" if place == "ai-platform" else place
         able = (each.name for each in all_backends() if "rehearse" in declared(each.options))
-        return heading([*self._words(), "--rehearse"]) if on in able else ""
+        return heading([*self._words(), "--rehearse"], self._script) if on in able else ""
 
     def set(self, path: str, text: str, group: str = "") -> None:
         """Type a text into a field, such as `workers.machine`, whether or not it can be read."""
@@ -161,6 +163,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         Raises OptionError naming what can't be read.
         """
         imported = read_any(text)
+        self._script = imported.script
         self._do(self._history.then(Editing(imported.layout)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
