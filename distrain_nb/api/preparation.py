@@ -85,6 +85,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         environ=environ,
         defaults=backend.defaults(environ),
     )
+    job = replace(job, machine=backend.machine(job))
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
     advice = findings_in(program.main, program.segments, gpus=plan.gpus > 0) if several else ()

@@ -43,7 +43,8 @@ class Job(Generic[OptionsT_co]):
     `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
     it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
     the guard lets pass; `environ` are the variables of the process that asks for the job,
-    `defaults` what the backend found on this machine; `nonce` makes its run's name its own.
+    `defaults` the settings that the backend found on this machine, `machine` what else a plan
+    depends on there; `nonce` makes its run's name its own.
     """
 
     program: Program
@@ -59,6 +60,7 @@ class Job(Generic[OptionsT_co]):
     allowed_secrets: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     defaults: Settled = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
@@ -106,6 +108,10 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         `region`, with where they were found: they hold for a job for which nothing else was
         chosen. Reads files, and asks the place's own services, within seconds. Raises OptionError
         for a file that can't be read."""
+        return {}
+
+    def machine(self, job: Job[OptionsT]) -> Mapping[str, str]:  # noqa: ARG002
+        """What else a plan depends on and this machine has, by name, for a job without it."""
         return {}
 
     def settings(self, job: Job[OptionsT]) -> Settled:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,8 +47,9 @@ def _gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def job(layout: Layout, code: str, **more: object) -> AnyJob:
-    options = made(find(layout.on).options, {"bucket": "b", **more})
-    return Job(program(code), layout, Path(), options)
+    backend = find(layout.on)
+    asked = Job(program(code), layout, Path(), made(backend.options, {"bucket": "b", **more}))
+    return replace(asked, machine=backend.machine(asked))
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
+from distrain_nb.backends.local.machine import machine
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.backends.options import NoOptions
 from distrain_nb.errors import OptionError
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
-from distrain_nb.worker.files.status import State, Status, request_cancel
+from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from distrain_nb.backends.base import Handle, Job
 
 
@@ -31,6 +36,9 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
             raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
         return str(path.resolve())
 
+    def machine(self, job: Job[NoOptions]) -> Mapping[str, str]:
+        return machine(job)
+
     def plan(self, job: Job[NoOptions]) -> LocalPlan:
         return plan(job)
 
@@ -38,7 +46,8 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         plan.job.program.write(folder / PROGRAM_FOLDER)
         for name in FOLDERS.values():
             (folder / name).mkdir()
-        plan.launch.write(folder)
+        waiting = Owner.of(os.getpid()) if plan.job.waits else None
+        replace(plan.launch, kernel=waiting).write(folder)
         Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
         hand_over(folder, plan.job.config.idle)
 

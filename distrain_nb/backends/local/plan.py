@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
-
-from packaging.requirements import InvalidRequirement, Requirement
 
 from distrain_nb.cluster import (
     PER_GPU,
@@ -25,12 +19,11 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import FORK_SAFE, RUN, Launch, ProcessSpec
-from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator
 
     from distrain_nb.backends.base import Job
     from distrain_nb.backends.options import NoOptions
@@ -73,21 +66,22 @@ class LocalPlan:
 
 
 def plan(job: LocalJob) -> LocalPlan:
-    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`. Raises OptionError."""
+    """Pure: ports and the run's folder stand as `${PORT_n}` and `${RUN}`; what waits for the run is
+    known when it is submitted. Raises OptionError."""
     wanted, reason = choose(job.program)
     launcher = job.layout.launcher if job.layout.launcher != "auto" else wanted
-    gpus = _gpus(job.environ)
+    gpus = int(job.machine.get("gpus", 0))
     per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     findings = [
         *_findings(job, launcher, per_replica),
-        *_about_packages(job.program.required),
+        *_about_packages(job),
         *about_processes(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
     placed = tuple(ranks(cluster, per_replica, job.name or "local"))
-    common = {**_folders(), **_threads(len(placed), job.environ)}
+    common = {**_folders(), **_threads(job, len(placed))}
     processes = tuple(
         ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
         for r in placed
@@ -99,7 +93,6 @@ def plan(job: LocalJob) -> LocalPlan:
         preload=tuple(name for name in FORK_SAFE if name in job.program.imports),
         results=job.results,
         mpirun=_mpirun(job, len(processes)) if launcher == "mpi" else (),
-        kernel=Owner.of(os.getpid()) if job.waits else None,
         grace=job.config.grace,
         timeout=job.layout.timeout,
         distributes=launcher != "python",
@@ -129,14 +122,6 @@ def _folders() -> dict[str, str]:
     return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
-def _gpus(environ: Mapping[str, str]) -> int:
-    """How many GPUs of this machine a process sees."""
-    visible = environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is not None:
-        return len([device for device in visible.split(",") if device.strip()])
-    return len(list(Path("/dev").glob("nvidia[0-9]*")))
-
-
 def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
     text = job.layout.mpi_options or ""
     try:
@@ -145,15 +130,15 @@ def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
         raise OptionError(f"invalid --mpi-options {text!r}: {wrong}") from None
 
 
-def _threads(processes: int, environ: Mapping[str, str]) -> dict[str, str]:
+def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
-    if threads.VARIABLE in environ or processes == 1:
+    if threads.VARIABLE in job.environ or processes == 1:
         return {}
-    return {threads.VARIABLE: str(max(1, (os.cpu_count() or 1) // processes))}
+    return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // processes))}
 
 
 def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Finding]:
-    if launcher == "mpi" and shutil.which("mpirun") is None:
+    if launcher == "mpi" and not job.machine.get("mpirun"):
         yield _error(
             "launcher.no-mpirun",
             "launcher",
@@ -179,27 +164,14 @@ def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Findin
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
 
 
-def _about_packages(requirements: Iterable[str]) -> Iterator[Finding]:
+def _about_packages(job: LocalJob) -> Iterator[Finding]:
     """What ranks will not find as it was asked for: they run with the notebook's packages."""
-    for text in requirements:
-        found = _unlike(text)
+    for text in job.program.required:
+        where = f"--require {text}"
+        found = job.machine.get(where)
         if found:
             message = f"ranks run with the packages of this machine, {found}: %pip install {text!r}"
-            yield Finding("local.require", Severity.WARNING, f"--require {text}", message)
-
-
-def _unlike(requirement: str) -> str:
-    """How what is installed differs from that; empty where it doesn't."""
-    try:
-        wanted = Requirement(requirement)
-        if wanted.marker is not None and not wanted.marker.evaluate():
-            return ""
-        installed = version(wanted.name)
-    except (InvalidRequirement, PackageNotFoundError):
-        return "where it is not known to be installed"
-    if wanted.specifier.contains(installed, prereleases=True):
-        return ""
-    return f"where {wanted.name} {installed} is installed"
+            yield Finding("local.require", Severity.WARNING, where, message)
 
 
 def _error(code: str, where: str, message: str) -> Finding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from typing import List, Sequence, Tuple
@@ -19,8 +18,6 @@ def mpirun(
     by which hosts reach each other; `options` are added as they are.
     """
     command = ["mpirun", "-n", str(processes), "--oversubscribe", "--bind-to", "none"]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
     if len(hosts) > 1:
         command += _across(hosts, processes // len(hosts), interface)
     return (*command, *options)

@@ -91,8 +91,9 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
     filled = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
     launch = replace(launch, processes=tuple(filled))
     if launch.mpirun:
+        allowed = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
-        return [_start_launcher([*launch.mpirun, *ranks], folder, launch, output)]
+        return [_start_launcher([*launch.mpirun, *allowed, *ranks], folder, launch, output)]
     if launch.awaits:
         waiting = [
             sys.executable,
