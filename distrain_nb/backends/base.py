@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.found import Settled
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
     from distrain_nb.program import Program
     from distrain_nb.types import JsonObject, Unknown, Value
     from distrain_nb.worker.files.status import Status
@@ -118,6 +119,11 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """What holds for a job of all that can be kept or found, by name, each with where it comes
         from. Pure, as `plan` is."""
         return {}
+
+    def offers(self, layout: Layout, path: str) -> Iterable[Choice]:  # noqa: ARG002
+        """What a field of a layout, such as `region` or `workers.machine`, can take besides what
+        the fact tables have: completion and the form offer it."""
+        return ()
 
     @abstractmethod
     def plan(self, job: Job[OptionsT]) -> PlanT:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import declared
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
 
 GROUP, REHEARSALS = "distrain_nb.backends", "distrain_nb.rehearsals"
 
@@ -62,6 +65,14 @@ def title_of(name: str) -> str:
         return find(name).title
     except OptionError:
         return name
+
+
+def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
+    """What a field of a layout can take, by the fact tables and the backend of its place."""
+    from distrain_nb.layout import choices as tables
+
+    own = (each.offers(layout, path) for each in all_backends() if each.name == layout.on)
+    return (*tables.choices(layout, path), *chain.from_iterable(own))
 
 
 def settings() -> dict[str, str]:

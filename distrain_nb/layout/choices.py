@@ -9,9 +9,10 @@ from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
 from distrain_nb.layout.machine_words import machine_words
 from distrain_nb.layout.options import LAUNCHERS, PLACES
+from distrain_nb.layout.pool import Role
 from distrain_nb.layout.preference import accelerator_rank, machine_rank
 from distrain_nb.layout.resolved import resolve
-from distrain_nb.layout.rules.machines import machines_of
+from distrain_nb.layout.rules.machines import CLOUDS, machines_of
 from distrain_nb.layout.rules.positions import ROLES
 from distrain_nb.layout.rules.regions import common_regions, regions_known, wanted
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from distrain_nb.layout.layout import Layout
-    from distrain_nb.layout.pool import Pool, Role
+    from distrain_nb.layout.pool import Pool
 
 _SINGLE, _POD = 8, 32
 
@@ -40,8 +41,9 @@ class Choice:
 
 
 def roles(place: str) -> tuple[Role, ...]:
-    """The roles that a place has pools for, in the order of their positions."""
-    return ROLES[place]
+    """The roles that a place has pools for, in the order of their positions: all, for what we know,
+    where it is a backend's that layouts don't know."""
+    return ROLES.get(place, tuple(Role))
 
 
 def choices(layout: Layout, path: str) -> tuple[Choice, ...]:
@@ -76,7 +78,7 @@ def with_own_accelerators(layout: Layout, role: Role) -> Layout:
 def _machines(layout: Layout, pool: Pool) -> Iterator[Choice]:
     catalog = current()
     here = takers(catalog, layout.on).get(pool.accelerator or "") if _google(layout) else None
-    offered = machines_of(catalog, layout.on) if layout.on != "local" else ()
+    offered = machines_of(catalog, layout.on) if layout.on in CLOUDS else ()
     for name in sorted(offered, key=lambda name: machine_rank(catalog, name)):
         fits = here is None or pool.accelerator_count in here.get(name, ())
         words = machine_words(catalog, layout.on, name)
@@ -136,7 +138,7 @@ def _frameworks(layout: Layout) -> Iterator[Choice]:
     if layout.on == "sagemaker":
         names: Iterable[str] = reversed(limit(current(), "sagemaker", "framework_versions"))
     else:
-        rows = current().containers.values()
+        rows = current().containers.values() if _google(layout) else ()
         names = (
             f"{row.framework}-{row.framework_version}" for row in rows if row.framework_version
         )

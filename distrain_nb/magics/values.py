@@ -15,9 +15,7 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
 from distrain_nb.layout import Layout, Pool, load
-from distrain_nb.layout.choices import choices
 from distrain_nb.layout.files import saved
-from distrain_nb.layout.options import PLACES
 from distrain_nb.magics.help import topics
 from distrain_nb.program.python.names import names_of
 from distrain_nb.repairs import head_lines
@@ -80,25 +78,29 @@ def _machines(role: str, place: str, word: str) -> tuple[str, Iterable[Completio
 
 def _accelerators(role: str, place: str, pool: Pool) -> Iterator[Completion]:
     path = f"{role}.accelerator"
-    for each in _fitting(path, place or "vertex", {role: pool}):
-        with_it = {role: replace(pool, accelerator=str(each.value))}
-        for count in _fitting(f"{path}_count", place or "vertex", with_it):
-            name = each.label.partition(" · ")[0]
-            yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
+    for on in _places_of(place):
+        for each in _fitting(path, on, {role: pool}):
+            with_it = {role: replace(pool, accelerator=str(each.value))}
+            for count in _fitting(f"{path}_count", on, with_it):
+                name = each.label.partition(" · ")[0]
+                yield Completion(f"{count.value}*{name}", f"accelerators for {pool.machine}")
 
 
 def _chosen(path: str, place: str, pools: Mapping[str, Pool] | None = None) -> Iterator[Completion]:
     """What a field can take at a place, or at all of them."""
-    for on in [place] if place else plugins.names():
+    for on in _places_of(place):
         title = "" if place else plugins.title_of(on)
         for each in _fitting(path, on, pools or {}):
             about = each.label.partition(" · ")[2]
             yield Completion(str(each.value), ", ".join(filter(None, (about, title))))
 
 
+def _places_of(place: str) -> list[str]:
+    return [place] if place else plugins.names()
+
+
 def _fitting(path: str, place: str, pools: Mapping[str, Pool]) -> Iterator[Choice]:
-    known = place in PLACES
-    for each in choices(Layout(on=place, **pools), path) if known else ():  # type: ignore[arg-type]
+    for each in plugins.choices(Layout(on=place, **pools), path):  # type: ignore[arg-type]
         if each.fits and each.value is not None:
             yield each
 

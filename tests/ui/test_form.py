@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.session import Session
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -299,3 +303,34 @@ def test_a_large_cluster_says_how_many_are_not_drawn() -> None:
     assert drawn.count("dn-machine") < 120
     assert "× 400" in drawn
     assert ">+ " in drawn
+
+
+def test_every_region_with_sagemaker_is_offered() -> None:
+    known = Session()
+    names = [known.get_available_regions("sagemaker", partition)
+             for partition in known.get_available_partitions()]  # fmt: skip
+    shown = {region: where for region, where, fits in options(Layout("sagemaker"))["region"]}
+    assert list(shown) == sorted(chain.from_iterable(names))
+    assert shown["eu-central-1"] == "Europe (Frankfurt)"
+
+
+def test_a_form_for_another_place_loads_no_sdk() -> None:
+    """The list of AWS's regions is botocore's, which takes a fifth of a second to import."""
+    code = """
+import sys
+from distrain_nb.layout import Layout, Pool
+from distrain_nb.ui.form.view import options
+options(Layout("vertex", primary=Pool()))
+print([name for name in ("botocore", "boto3", "google.cloud.aiplatform") if name in sys.modules])
+"""
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_only_a_place_with_reducers_is_told_what_they_save(built: Form) -> None:
+    shown = {}
+    for layout in (FIVE, Layout.of("sagemaker", workers="4*ml.p3.16xlarge")):
+        built.layout = layout
+        shown[layout.on] = bool(built.widget.view["traffic"])
+    assert shown == {"vertex": True, "sagemaker": False}
+    assert ["ai-platform", "AI Platform"] in built.widget.view["places"]

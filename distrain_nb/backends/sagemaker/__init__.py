@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.backends.sagemaker.service import SageMakerService
+    from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
     from distrain_nb.types import JsonObject, Value
 
 
@@ -52,6 +54,14 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         from distrain_nb.backends.sagemaker.settings import settled
 
         return settled(job)
+
+    def offers(self, layout: Layout, path: str) -> Iterator[Choice]:  # noqa: ARG002
+        if path == "region":
+            from distrain_nb.backends.sagemaker.regions import regions
+            from distrain_nb.layout.choices import Choice
+
+            for name, title in sorted(regions().items()):
+                yield Choice(name, f"{name} · {title}")
 
     def plan(self, job: SageMakerJob) -> SageMakerPlan:
         """Raises OptionError for options that can't be read."""

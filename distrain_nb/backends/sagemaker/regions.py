@@ -55,15 +55,15 @@ def partition_of(region: str) -> Partition:
 
 
 @cache
-def regions() -> frozenset[str]:
-    """Those with SageMaker, as far as the installed botocore knows."""
+def regions() -> dict[str, str]:
+    """Those with SageMaker, as far as the installed botocore knows, and where they are."""
     if find_spec("botocore") is None:
-        return frozenset()
+        return {}
     from botocore.session import Session
 
     found = Session()
-    return frozenset(
-        name
-        for each in partitions()
-        for name in found.get_available_regions("sagemaker", each.name)
-    )
+    return {
+        name: each["regions"][name]["description"]
+        for each in found.get_data("endpoints")["partitions"]
+        for name in found.get_available_regions("sagemaker", each["partition"])
+    }

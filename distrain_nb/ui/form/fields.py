@@ -100,9 +100,8 @@ def roles_shown(layout: Layout) -> Iterator[Role]:
 
 def roles_to_add(layout: Layout) -> Iterator[Role]:
     """The roles that the place has pools for, and the layout not yet."""
-    here = roles(layout.on) if layout.on in PLACES else tuple(Role)
     there = set(roles_shown(layout))
-    return (role for role in here if role not in there)
+    return (role for role in roles(layout.on) if role not in there)
 
 
 def text_of(layout: Layout, path: str) -> str:

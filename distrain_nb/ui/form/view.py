@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.backends.plugins import all_backends
+from distrain_nb.backends.plugins import all_backends, choices
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Role
-from distrain_nb.layout.choices import Choice, choices
+from distrain_nb.layout.choices import roles
 from distrain_nb.layout.formats import EXPORTS
+from distrain_nb.layout.options import TITLES as PLACES
 from distrain_nb.layout.totals import totals
 from distrain_nb.layout.traffic import size, traffic
 from distrain_nb.ui.form.fields import (
@@ -29,10 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from distrain_nb.layout import Layout
+    from distrain_nb.layout.choices import Choice
     from distrain_nb.ui.form.editing import Editing, History
 
-# A place that has layouts and takes no jobs.
-_AI_PLATFORM = ["ai-platform", "AI Platform"]
 _FIRST_EXPORTS = ("options", "successor")
 _LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
 _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
@@ -86,8 +86,8 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
 
 def _places() -> list[list[str]]:
     """The backends that are installed, with their titles, and places that only have layouts."""
-    titles = [(each.name, each.title) for each in all_backends()]
-    return [*([name, title[:1].upper() + title[1:]] for name, title in titles), _AI_PLATFORM]
+    titles = {each.name: each.title for each in all_backends()}
+    return [[name, title[:1].upper() + title[1:]] for name, title in (titles | PLACES).items()]
 
 
 def verdict(findings: Iterable[Finding]) -> str:
@@ -183,10 +183,10 @@ def _totals(layout: Layout) -> Iterator[list[str]]:
 def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
     """The ways to add gradients up, where that can be told: a name, bytes, latency, time each."""
     try:
-        table = traffic(layout, gradient_bytes).table() if layout.on == "vertex" else None
+        rows = traffic(layout, gradient_bytes).table().rows
     except OptionError:
-        table = None
-    return [list(row) for row in table.rows] if table else []
+        return []
+    return [list(row) for row in rows] if Role.REDUCERS in roles(layout.on) else []
 
 
 def _exports(layout: Layout) -> Iterator[list[str]]:
