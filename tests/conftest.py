@@ -9,11 +9,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 
 import psutil
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from tests import fuzzing
 from tests.kernels import Kernel, kernel
 
 # Folders of tests that share engines and registries, a browser, or TensorFlow, and so belong into
@@ -44,6 +46,14 @@ class ByWhatIsShared(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
     return ByWhatIsShared(config, log)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Quick tests have less time for chance, and TensorBoard and PyTorch's writer do without
+    TensorFlow there, as where it isn't installed: it takes five seconds to import."""
+    if config.option.markexpr == WITHOUT_SLOW:
+        fuzzing.SECONDS /= 6
+        sys.modules["tensorboard.compat.notf"] = ModuleType("tensorboard.compat.notf")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -13,9 +13,10 @@ SECONDS = 3.0
 AT_LEAST = 20
 
 
-def rounds(seed: int, seconds: float = SECONDS) -> Iterator[random.Random]:
-    """A source of chance for each round, for so long; a few rounds on the slowest machine too."""
-    end, number = time.monotonic() + seconds, 0
+def rounds(seed: int, share: float = 1.0) -> Iterator[random.Random]:
+    """A source of chance for each round, for a share of the time; a few rounds on the slowest
+    machine too."""
+    end, number = time.monotonic() + share * SECONDS, 0
     while number < AT_LEAST or time.monotonic() < end:
         yield random.Random(1_000_000 * seed + number)
         number += 1

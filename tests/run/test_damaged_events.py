@@ -15,25 +15,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars
-from distrain_nb.worker.metrics.writer import _varint, event, record
+from distrain_nb.worker.metrics.writer import _varint, event
+from tests.run.records import record
 from tests.run.torch_writer import torch_writer
 
 FILE = "events.out.tfevents.1"
+BY_TENSORFLOW = Path(__file__).parent / "data" / "tensorflow.tfevents"
 WRITERS = ("torch", "tensorboardX", "tensorflow", "log_metrics")
 
 
 @cache
 def written(writer: str) -> bytes:
     """A file of three scalars a step, of four steps."""
+    if writer == "tensorflow":
+        return BY_TENSORFLOW.read_bytes()
     with TemporaryDirectory() as folder:
-        if writer == "tensorflow":
-            import tensorflow as tf
-
-            with tf.summary.create_file_writer(folder).as_default():
-                for step in range(4):
-                    for tag in "abc":
-                        tf.summary.scalar(tag, step / 2, step=step)
-        elif writer == "log_metrics":
+        if writer == "log_metrics":
             made = [event(1.0, n, dict.fromkeys("abc", n / 2)) for n in range(4)]
             (Path(folder) / FILE).write_bytes(b"".join(map(record, made)))
         else:
@@ -44,6 +41,24 @@ def written(writer: str) -> bytes:
                         summary.add_scalar(tag, step / 2, step)
         (file,) = Path(folder).rglob("*tfevents*")
         return file.read_bytes()
+
+
+@pytest.mark.slow
+def test_tensorflow_writes_as_it_did(tmp_path: Path) -> None:
+    """It takes five seconds to import, so the other tests have a file that it has written."""
+    import tensorflow as tf
+
+    with tf.summary.create_file_writer(str(tmp_path)).as_default():
+        for step in range(4):
+            for tag in "abc":
+                tf.summary.scalar(tag, step / 2, step=step)
+    (file,) = tmp_path.rglob("*tfevents*")
+    new, old = file.read_bytes(), written("tensorflow")
+    assert list(map(len, records(new))) == list(map(len, records(old)))
+    found, kept = points(read(new)), points(read(old))
+    assert [(tag, step, value) for tag, step, _, value in found] == [
+        (tag, step, value) for tag, step, _, value in kept
+    ]
 
 
 def records(data: bytes) -> list[bytes]:
@@ -202,12 +217,9 @@ def test_a_file_that_is_written_anew_takes_the_place_of_the_old_one(tmp_path: Pa
 
 @pytest.mark.slow
 def test_a_million_tags(tmp_path: Path) -> None:
-    import tensorflow as tf
-
     begin, end = event(5.0, 3, {"tag0000000": 1.0}).split(b"0000000")
-    with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
-        for number in range(1_000_000):
-            file.write(b"%b%07d%b" % (begin, number, end))
+    with (tmp_path / FILE).open("wb") as file:
+        file.writelines(record(b"%b%07d%b" % (begin, each, end)) for each in range(1_000_000))
     lines = scalars(tmp_path)
     assert len(lines) == 1_000_000
     for number in (0, 1, 77_777, 999_999):
@@ -215,16 +227,14 @@ def test_a_million_tags(tmp_path: Path) -> None:
 
 
 def test_large_records_are_passed_over_in_bounded_memory(tmp_path: Path) -> None:
-    import tensorflow as tf
-
     picture = b"\x22" + _varint(1 << 20) + bytes(1 << 20)  # field 4 of an image's summary
     value = b"\x0a\x01p\x22" + _varint(len(picture)) + picture
     summary = b"\x0a" + _varint(len(value)) + value
     large = b"\x10\x01\x2a" + _varint(len(summary)) + summary
-    with tf.io.TFRecordWriter(str(tmp_path / FILE)) as file:
+    with (tmp_path / FILE).open("wb") as file:
         for step in range(64):
-            file.write(large)
-            file.write(event(1.0, step, {"loss": 0.5}))
+            file.write(record(large))
+            file.write(record(event(1.0, step, {"loss": 0.5})))
     folder = EventFolder(tmp_path)
     tracemalloc.start()
     folder.read()

@@ -59,6 +59,9 @@ def by_tensorflow(folder: Path) -> None:
         api.hparams(HPARAMS)
 
 
+BY_TENSORFLOW = pytest.param(by_tensorflow, marks=pytest.mark.slow)
+
+
 def ask(folder: Path, **query: Any) -> dict[str, Any]:
     return media(Scalars(folder), {name: str(value) for name, value in query.items()})
 
@@ -67,7 +70,7 @@ def size_of(png: bytes) -> tuple[int, int]:
     return struct.unpack(">II", png[16:24])
 
 
-@pytest.mark.parametrize("write", [by_torch, by_tensorboardx, by_tensorflow])
+@pytest.mark.parametrize("write", [by_torch, by_tensorboardx, BY_TENSORFLOW])
 def test_what_a_writer_writes_besides_scalars_is_found(write: Any, tmp_path: Path) -> None:
     write(tmp_path)
     told = ask(tmp_path)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def torch_writer(*args: Any, **kwargs: Any) -> SummaryWriter:
-    """Imported on first use: it imports TensorFlow, which takes six seconds."""
+    """Imported on first use: it imports PyTorch."""
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(*args, **kwargs)
