@@ -30,6 +30,7 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 # what uses these fixtures, and what says so itself.
 SLOW_FOLDERS = ("api", "browser", "image", "local", PROGRAMS, "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
+SLOW_FILE = "\npytestmark = pytest.mark.slow"
 WITHOUT_SLOW = "not slow"
 
 
@@ -49,16 +50,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScope
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Quick tests have less time for chance, and TensorBoard and PyTorch's writer do without
+    """Quick tests leave less to chance, and TensorBoard and PyTorch's writer do without
     TensorFlow there, as where it isn't installed: it takes five seconds to import."""
     if config.option.markexpr == WITHOUT_SLOW:
-        fuzzing.SECONDS /= 6
+        fuzzing.be_quick()
         sys.modules["tensorboard.compat.notf"] = ModuleType("tensorboard.compat.notf")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Folders that a selection leaves out anyway are not imported: they import clouds' SDKs."""
-    left_out = config.option.markexpr == WITHOUT_SLOW and _folder(collection_path) in SLOW_FOLDERS
+    """What a selection leaves out whole is not imported: much of it imports clouds' SDKs."""
+    left_out = config.option.markexpr == WITHOUT_SLOW and (
+        _folder(collection_path) in SLOW_FOLDERS
+        or (collection_path.suffix == ".py" and SLOW_FILE in collection_path.read_text("utf-8"))
+    )
     return left_out or None
 
 

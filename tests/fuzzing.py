@@ -1,4 +1,4 @@
-"""Inputs by chance, within a budget of seconds: every round can be made again from its number."""
+"""Inputs by chance, within a budget: every round can be made again from its number."""
 
 from __future__ import annotations
 
@@ -10,13 +10,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SECONDS = 3.0
+QUICK_SHARE = 0.2  # of the budget, in quick tests
 AT_LEAST = 20
 
+_share = 1.0
 
-def rounds(seed: int, share: float = 1.0) -> Iterator[random.Random]:
-    """A source of chance for each round, for a share of the time; a few rounds on the slowest
-    machine too."""
-    end, number = time.monotonic() + share * SECONDS, 0
+
+def be_quick() -> None:
+    """From here on, before tests are collected: less by chance, and all that is named."""
+    global _share
+    _share = QUICK_SHARE
+
+
+def several(count: int) -> int:
+    """How many of that many examples Hypothesis is to make."""
+    return max(round(count * _share), min(count, AT_LEAST))
+
+
+def rounds(seed: int, seconds: float = SECONDS) -> Iterator[random.Random]:
+    """A source of chance for each round, for so long; a few rounds on the slowest machine too."""
+    end, number = time.monotonic() + seconds * _share, 0
     while number < AT_LEAST or time.monotonic() < end:
         yield random.Random(1_000_000 * seed + number)
         number += 1

@@ -59,6 +59,7 @@ def test_accounts_and_settings_that_are_there(
     assert found(report, "SageMaker", "login")[1] == "the variable AWS_PROFILE"
 
 
+@pytest.mark.slow
 def test_a_server_is_asked_for_the_extension(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,6 +71,7 @@ def test_a_server_is_asked_for_the_extension(
         )
 
 
+@pytest.mark.slow
 def test_a_server_without_it_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with jupyter_server(tmp_path / "without", enabled=False) as server:
         monkeypatch.setenv("JUPYTER_RUNTIME_DIR", str(tmp_path / "without" / "runtime"))

@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
@@ -60,9 +61,12 @@ def imported(text: str) -> set[str]:
     return found
 
 
+_distributions = cache(packages_distributions)
+
+
 def packages(module: str) -> set[str]:
     """What brings a module; an editable package is named as its module."""
-    names = (module, *packages_distributions().get(module, ()))
+    names = (module, *_distributions().get(module, ()))
     return {canonicalize_name(name) for name in names}
 
 

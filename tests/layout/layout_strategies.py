@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from distrain_nb.layout import LAUNCHERS, PLACES, Layout, Pool
 from distrain_nb.layout.catalog import current
+from tests.fuzzing import several
 
 examples = settings(
     deadline=None,
     derandomize=True,
-    max_examples=50,
+    max_examples=several(50),
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
 )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import documents
 import pytest
 import yaml
-from google.cloud.aiplatform_v1 import types
 from hypothesis import given
 from layout_strategies import examples, whole_layouts
 
@@ -84,6 +83,8 @@ def keys_of_requests() -> Iterator[tuple[str | int, ...]]:
 
 def keys_of_jobs() -> Iterator[tuple[str | int, ...]]:
     """Those that Google's own client knows of."""
+    from google.cloud.aiplatform_v1 import types
+
     pool: tuple[str | int, ...] = ("workerPoolSpecs", 0)
     for kind, above in (
         (types.CustomJobSpec, ()),

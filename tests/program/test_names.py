@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.program.python.names import names_of
+from tests.fuzzing import several
 
 
 def needs(source: str) -> set[str]:
@@ -98,7 +99,7 @@ def test_places_are_those_of_the_first_use() -> None:
 
 # -- random programs ------------------------------------------------------------------------------
 
-EXAMPLES = 120
+EXAMPLES = several(120)
 NAMES = st.sampled_from(["a", "b", "c", "d"])
 EXPRESSIONS = st.recursive(
     st.one_of(NAMES, st.sampled_from(["0", "1"])),

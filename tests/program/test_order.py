@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.program.gathering.order import ordered
+from tests.fuzzing import several
 from tests.program.notebooks import Kernel
 
 
@@ -30,7 +31,7 @@ def test_cycles_of_calls_keep_what_must_hold() -> None:
     assert order.index("b") < order.index("a")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=several(100), deadline=None)
 @given(st.data())
 def test_any_graph(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 12))
@@ -84,7 +85,7 @@ def keep(tag):
 """
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=several(60), deadline=None)
 @given(notebooks(), st.randoms())
 def test_random_notebooks_do_the_same_as_programs(cells: list[str], random: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:

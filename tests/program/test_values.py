@@ -18,6 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.values import dump, index_of, load, names
+from tests.fuzzing import several
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,7 +58,7 @@ def test_arrays(array: np.ndarray[Any, Any], folder: Path) -> None:
     np.testing.assert_array_equal(found, array)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=several(50), deadline=None)
 @given(arrays.arrays(arrays.scalar_dtypes(), arrays.array_shapes(min_dims=0, min_side=0)))
 def test_any_array(tmp_path_factory: pytest.TempPathFactory, array: Any) -> None:
     found = there_and_back(array, tmp_path_factory.mktemp("v") / "values")
@@ -213,7 +214,7 @@ def nested(draw: st.DrawFn) -> Any:
     return draw(st.recursive(leaves, lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=several(50), deadline=None)
 @given(st.dictionaries(st.text(min_size=1), nested(), max_size=4))
 def test_any_names_and_plain_values(tmp_path_factory: pytest.TempPathFactory, given: Any) -> None:
     folder = tmp_path_factory.mktemp("v") / "values"

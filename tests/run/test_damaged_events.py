@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars
 from distrain_nb.worker.metrics.writer import _varint, event
+from tests.fuzzing import several
 from tests.run.records import record
 from tests.run.torch_writer import torch_writer
 
@@ -178,7 +179,7 @@ def damages(draw: st.DrawFn) -> tuple[bytes, set[Point]]:
 
 
 @given(damages(), st.lists(st.integers(1, 2_000), max_size=6))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=several(150), deadline=None)
 def test_no_point_is_read_that_was_never_written(
     damaged: tuple[bytes, set[Point]], ranges: list[int]
 ) -> None:

@@ -16,6 +16,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from distrain_nb.run.metrics.events import EventFolder, Key, scalars, table
 from distrain_nb.run.metrics.records import read_stretch
 from distrain_nb.worker.metrics import writer
+from tests.fuzzing import several
 from tests.run.torch_writer import torch_writer
 
 if TYPE_CHECKING:
@@ -182,7 +183,7 @@ def test_many_tags_of_one_length(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300), st.integers(0, 400), st.integers(0, 40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=several(300), deadline=None)
 def test_nothing_that_a_file_can_hold_raises(noise: bytes, at: int, count: int) -> None:
     valid = b"".join(record(step, loss=1.0) for step in range(count))
     framed = writer.record(noise)

@@ -169,7 +169,7 @@ PIECES = ["9" * 5000, ";", "m", "\0", "[", '"', "&"]
 
 
 def test_escapes_by_chance() -> None:
-    for chance in rounds(23, 0.3):
+    for chance in rounds(23, 1.0):
         text = "".join(mutated(chance, ESCAPES, PIECES) for _ in range(5))
         parts = ansi.to_html(text).split("<span class=")
         assert all(part.count("<") == part.count("</span>") == 1 for part in parts[1:])
@@ -181,6 +181,6 @@ def test_a_code_of_many_digits_is_none() -> None:
 
 
 def test_both_checksums_are_the_same() -> None:
-    for chance in rounds(24, 0.1):
+    for chance in rounds(24, 0.2):
         data = chance.randbytes(chance.randrange(200))
         assert crc32c(data) == fast_crc32c(data)

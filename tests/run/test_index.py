@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.worker.files.folder import LOG_FILE
 from distrain_nb.worker.files.log import LineSplitter
+from tests.fuzzing import several
 from tests.run.logs import WRITERS, Printing, left_moving, standing
 
 EVERY = Filter()
@@ -26,7 +27,7 @@ def all_lines(index: LogIndex, only: Filter = EVERY) -> list[object]:
     return [each.line for each in index.lines(index.rows(only))]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=several(60))
 @given(prints, st.data())
 def test_lines_are_those_of_the_log_however_it_grows(
     tmp_path_factory: pytest.TempPathFactory, printed: list[object], data: st.DataObject

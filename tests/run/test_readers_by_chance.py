@@ -66,7 +66,7 @@ def test_what_a_carrier_reads_by_chance(tmp_path: Path) -> None:
     write_links({"job": "https://x"}, tmp_path)
     files = [tmp_path / name for name in ("submission.json", "carrier.json", "links.json")]
     whole = [file.read_bytes() for file in files]
-    for number, chance in enumerate(rounds(32, 0.7)):
+    for number, chance in enumerate(rounds(32, 2.0)):
         for file, data in zip(files, whole, strict=True):
             odd = CRUEL[number] if number < len(CRUEL) else mutated(chance, [data], PIECES)
             file.write_bytes(odd)
@@ -80,7 +80,7 @@ def test_reports_and_source_maps_by_chance(tmp_path: Path) -> None:
     (report,) = tmp_path.glob("failure-*.json")
     segments = source_map([Segment(1, 3, "Cell In[1]", 1, True)])
     seeds = [report.read_bytes(), segments.encode()]
-    for number, chance in enumerate(rounds(33, 0.7)):
+    for number, chance in enumerate(rounds(33, 2.0)):
         odd = CRUEL[number] if number < len(CRUEL) else mutated(chance, seeds, PIECES)
         report.write_bytes(odd)
         (tmp_path / SOURCE_MAP).write_bytes(odd)

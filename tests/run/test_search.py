@@ -13,6 +13,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.run.log import search as module
 from distrain_nb.run.log.index import Filter, LogIndex
 from distrain_nb.run.log.search import Matches, Wanted, search
+from tests.fuzzing import several
 from tests.run.logs import WRITERS, Printing, standing
 
 LETTERS = "aAé1\t "
@@ -43,7 +44,7 @@ def every(log: LogIndex, only: Filter, wanted: Wanted, limit: int) -> list[int]:
     return rows
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=several(60))
 @given(lines, st.text(LETTERS, min_size=1, max_size=3), st.booleans(), filters)
 def test_text_is_found_wherever_it_stands(
     tmp_path_factory: pytest.TempPathFactory,
@@ -110,7 +111,10 @@ def test_a_broken_expression_is_told_where(log: Printing) -> None:
         search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), -1, 10)
 
 
-def test_an_expression_without_end_is_given_up(log: Printing) -> None:
+def test_an_expression_without_end_is_given_up(
+    log: Printing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distrain_nb.run.log.search.EXPRESSION_S", 0.1)
     log.print("a" * 60 + "\n")
     index = LogIndex(log.folder)
     index.update()

@@ -16,6 +16,7 @@ from distrain_nb.run.metrics.smooth import smooth
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.streams import Scalars
 from distrain_nb.worker.metrics import writer
+from tests.fuzzing import several
 
 VALUES = arrays(
     np.float64,
@@ -37,7 +38,7 @@ def one_by_one(values: np.ndarray, weight: float) -> list[float]:
 
 
 @given(VALUES, st.floats(0.001, 0.999))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=several(100), deadline=None)
 def test_blocks_give_what_one_by_one_gives(values: np.ndarray, weight: float) -> None:
     points = np.zeros(len(values), POINT)
     points["value"] = values

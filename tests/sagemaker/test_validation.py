@@ -22,6 +22,7 @@ from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
+from tests.fuzzing import several
 from tests.sagemaker.jobs import P4, PLAN, ROLE, SCRIPT, codes, job, laid, planned
 from tests.sagemaker.model import refused
 
@@ -46,7 +47,7 @@ GIVEN: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=several(100), deadline=None)
 @given(options=st.fixed_dictionaries({}, optional=GIVEN), script=st.booleans())
 def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], script: bool) -> None:
     """Sizes and forms by the API's model, whatever is given."""

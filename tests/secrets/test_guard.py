@@ -301,6 +301,7 @@ def test_a_harmless_variable(tmp_path: Path, name: str) -> None:
     refuse_secrets(tmp_path, {name: "1"})
 
 
+@pytest.mark.slow
 def test_installed_packages_raise_few_alarms() -> None:
     """In a sample of their texts."""
     files = sorted(

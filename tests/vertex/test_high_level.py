@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import grpc
+import pytest
 from google.auth.credentials import AnonymousCredentials
-from google.cloud import aiplatform
-from google.cloud.aiplatform_v1.types import CreateCustomJobRequest, CustomJob
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from distrain_nb.backends.vertex.jobs import CustomJobs
 from distrain_nb.layout import Layout
 from tests.vertex.jobs import planned
+
+if TYPE_CHECKING:
+    from google.cloud.aiplatform_v1.types import CustomJob
+
+pytestmark = pytest.mark.slow  # importing the SDK takes seconds
 
 SERVICE = "google.cloud.aiplatform.v1.JobService"
 
@@ -22,6 +27,7 @@ SERVICE = "google.cloud.aiplatform.v1.JobService"
 @contextmanager
 def capturing(sent: list[CustomJob]) -> Iterator[str]:
     """A job service that takes every job, and has none to show."""
+    from google.cloud.aiplatform_v1.types import CreateCustomJobRequest, CustomJob
 
     def create(data: bytes, context: grpc.ServicerContext) -> bytes:
         sent.append(CreateCustomJobRequest.deserialize(data).custom_job)
@@ -43,6 +49,9 @@ def capturing(sent: list[CustomJob]) -> Iterator[str]:
 
 
 def test_the_high_level_sdk_sends_the_same_pools() -> None:
+    from google.cloud import aiplatform
+    from google.cloud.aiplatform_v1.types import CustomJob
+
     layout = Layout.of(
         "vertex", primary="n1-standard-8+2*T4", workers="3*n1-standard-8+2*T4",
         evaluators="n1-standard-4", region="us-central1",

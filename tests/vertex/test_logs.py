@@ -19,6 +19,7 @@ from distrain_nb.backends.remote.service import LogEntry
 from distrain_nb.backends.vertex import logs
 from distrain_nb.backends.vertex.client import logging_client
 from distrain_nb.backends.vertex.logs import read
+from tests.fuzzing import several
 from tests.vertex.cloud_logging import NS, START, CloudLogging, fill, serving
 
 # The reader's own clock plays no part: only how far the service has come.
@@ -78,7 +79,7 @@ def test_200_000_lines_of_4_replicas_under_trouble() -> None:
     assert by_replica([*got, *entries]) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=several(25), deadline=None)
 @given(
     delays=st.lists(st.integers(0, 4 * NS), min_size=1, max_size=60),
     step=st.integers(0, 2 * NS),

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from google.cloud.aiplatform_v1.types import CustomJob, CustomJobSpec, TrainingPipeline
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
@@ -48,6 +47,8 @@ LAYOUTS = {
 
 def round_trip(plan: VertexPlan) -> dict[str, Any]:
     """The request after it was the API's own message."""
+    from google.cloud.aiplatform_v1.types import CustomJob
+
     message = CustomJob.from_json(json.dumps(plan.request))
     found: dict[str, Any] = MessageToDict(CustomJob.pb(message))
     return found
@@ -175,6 +176,8 @@ def test_reducers_are_taken_from_the_nearest_multi_region() -> None:
 
 
 def test_as_a_training_pipeline() -> None:
+    from google.cloud.aiplatform_v1.types import CustomJobSpec, TrainingPipeline
+
     plan = planned(LAYOUTS["with a disk"], options={"pipeline": True})
     sent = training_pipeline(plan.request)
     message = TrainingPipeline.from_json(json.dumps(sent))
@@ -186,6 +189,8 @@ def test_as_a_training_pipeline() -> None:
 
 
 def test_dry_run_is_yaml_that_gcloud_takes() -> None:
+    from google.cloud.aiplatform_v1.types import CustomJobSpec
+
     plan = planned(LAYOUTS["with a disk"], name="My run")
     text = str(plan)
     spec = CustomJobSpec.pb(CustomJobSpec())
