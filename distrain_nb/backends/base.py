@@ -166,6 +166,11 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """What `%distrain doctor` says of it. Starts nothing, and asks no service."""
         return ()
 
+    def access(self, settled: Settled) -> Iterable[Check]:  # noqa: ARG002
+        """What the service itself says of the login and of what it may do, with the `settings` of a
+        small job. Changes nothing; every call takes seconds at most."""
+        return ()
+
 
 class SDKJob(Protocol):
     """A job that a cloud's SDK has started."""

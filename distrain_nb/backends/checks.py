@@ -46,6 +46,13 @@ def login(found: str, remedy: str) -> Check:
     return Check("login", Health.MISSING, "none on this machine's disk or in its variables", remedy)
 
 
+def allowed(what: str, lacking: Sequence[str], remedy: str) -> Check:
+    """Whether the service allows all that is needed of something; `lacking` is what it does not."""
+    if lacking:
+        return Check(what, Health.MISSING, f"not allowed: {', '.join(lacking)}", remedy)
+    return Check(what, Health.GOOD, "all that jobs need is allowed")
+
+
 def installed(name: str) -> str | None:
     """The version of a distribution, None where it is not installed."""
     try:

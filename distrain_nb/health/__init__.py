@@ -42,7 +42,8 @@ class Report:
 
 
 def doctor() -> Report:
-    """Look at this machine. Starts nothing, and asks no cloud."""
+    """Look at this machine, and ask the clouds whose login is here what it may do. Starts and
+    changes nothing."""
     return Report(
         (
             ("This machine", tuple(machine.local())),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from threading import Thread
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb import api
 from distrain_nb.backends import plugins
 from distrain_nb.backends.checks import Check, Health
+from distrain_nb.backends.found import is_found, shown
+from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 
 if TYPE_CHECKING:
@@ -14,28 +17,68 @@ if TYPE_CHECKING:
 
     from distrain_nb.api.keywords import Options
     from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.backends.found import Settled
+
+ASK_S = 30.0
 
 
 def backends() -> Iterator[tuple[str, tuple[Check, ...]]]:
     """The checks of each that is installed, by its title, but for those that need nothing."""
     for backend in plugins.all_backends():
-        checks = (*backend.checks(), *_settings(backend))
+        checks = (*backend.checks(), *_of_example(backend))
         if checks:
             yield backend.title, checks
     for name, why in plugins.broken().items():
         yield name, (Check("backend", Health.WRONG, why, "install it anew, or remove it"),)
 
 
-def _settings(backend: AnyBackend) -> Iterator[Check]:
-    """What a small job there would be refused for: what has not been set."""
+def _of_example(backend: AnyBackend) -> Iterator[Check]:
+    """The settings of a small job there, and what the service says of it."""
     if not backend.example:
         return
     options = cast("Options", {"on": backend.name, **backend.example})
-    wrong = errors(api.check("pass", **options))
-    if not wrong:
-        found = "complete: %distrain config shows and changes them"
-        yield Check("settings", Health.GOOD, found)
+    try:
+        prepared = api.prepare("pass", **options)
+    except OptionError as wrong:
+        yield Check("settings", Health.WRONG, str(wrong))
         return
-    names = [finding.where for finding in wrong]
-    remedy = f"%distrain config {' '.join(f'{name}=…' for name in names)} keeps them"
-    yield Check("settings", Health.MISSING, f"not set: {', '.join(names)}", remedy)
+    settled = backend.settings(prepared.job)
+    wrong_settings = [finding.where for finding in errors(prepared.findings)]
+    if wrong_settings:
+        remedy = f"%distrain config {' '.join(f'{name}=…' for name in wrong_settings)} keeps them"
+        found = f"not set: {', '.join(wrong_settings)}"
+        yield Check("settings", Health.MISSING, found, remedy)
+    else:
+        yield Check("settings", Health.GOOD, _complete(settled))
+    yield from _answers(backend, settled)
+
+
+def _complete(settled: Settled) -> str:
+    found = [
+        f"{name} {shown(name, each)} ({each.origin})"
+        for name, each in settled.items()
+        if is_found(each)
+    ]
+    how = "%distrain config shows and changes them"
+    return f"complete: {how}" if not found else f"complete, with {'; '.join(found)}: {how}"
+
+
+def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:
+    """What the service says within half a minute, whatever its client does meanwhile."""
+    found: list[Check] = []
+
+    def ask() -> None:
+        try:
+            found.extend(backend.access(settled))
+        except ImportError:  # the check of packages says so
+            return
+        except Exception as wrong:  # a check that breaks is no reason to say nothing of the rest
+            found.append(Check("service", Health.MISSING, f"{type(wrong).__name__}: {wrong}"))
+
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ASK_S)
+    if not asking.is_alive():
+        return found
+    late = f"no answer within {ASK_S:.0f} s"
+    return [*found, Check("service", Health.MISSING, late, "look at the network, and try again")]

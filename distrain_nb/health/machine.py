@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from distrain_nb import __version__
 from distrain_nb.backends.checks import Check, Health, installed
+from distrain_nb.backends.places import place
+from distrain_nb.backends.places.place import duration
 from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
@@ -25,6 +27,7 @@ LITTLE_GIB = 1.0
 
 def local() -> Iterator[Check]:
     """What runs on this machine need."""
+    yield from _place()
     yield Check("distrain-nb", Health.GOOD, f"{__version__}, Python {platform.python_version()}")
     yield _runs()
     yield _frameworks()
@@ -39,6 +42,18 @@ def containers() -> Iterator[Check]:
     yield _registry()
 
 
+def _place() -> Iterator[Check]:
+    """The managed notebook that this is, and when it ends."""
+    here = place(os.environ)
+    if here is None:
+        return
+    yield Check("place", Health.GOOD, here.title)
+    if here.idle_s:
+        found = f"after {duration(here.idle_s)} without activity, by {here.idle_source}"
+        remedy = "runs on this machine end with it; those that are sent to a cloud go on"
+        yield Check("shut down", Health.GOOD, found, remedy)
+
+
 def _runs() -> Check:
     """Where runs are kept, by the nearest folder that is there."""
     folder = home()
@@ -48,7 +63,7 @@ def _runs() -> Check:
         return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
     free = shutil.disk_usage(there).free / GIB
     if free < LITTLE_GIB:
-        remedy = "delete old runs with %distrain delete, or set DISTRAIN_HOME to another disk"
+        remedy = "%distrain clean says what can go; or set DISTRAIN_HOME to another disk"
         return Check("runs", Health.WRONG, f"{folder}, only {free:.1f} GiB free", remedy)
     return Check("runs", Health.GOOD, f"{folder}, {free:.0f} GiB free")
 

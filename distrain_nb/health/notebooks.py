@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ASK_S = 5.0
+SESSION_VARIABLE = "JPY_SESSION_NAME"  # jupyter_server tells kernels by it which notebook is theirs
 REMEDY = (
     "install distrain-nb where the server is installed and start it again; until then Stop waits "
     "for the cell"
@@ -22,11 +25,47 @@ def jupyter() -> Iterator[Check]:
     """The packages that the kernel needs to draw, and every server that runs."""
     drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget"))
     yield Check("widgets", Health.GOOD, drawn)
+    yield from _server_documents()
     servers = list(_servers())
     if not servers:
         yield Check("servers", Health.GOOD, "none of this user runs where this kernel can see it")
     for server in servers:
         yield _extension(server)
+
+
+def _server_documents() -> Iterator[Check]:
+    """Where the server runs the cells, a notebook that came from a file stays untrusted."""
+    number = installed("jupyter-server-documents")
+    if number is None:
+        return
+    said = "runs cells on the server, and marks none as trusted"
+    yield Check("jupyter-server-documents", Health.GOOD, f"{number}: {said}")
+    session = os.environ.get(SESSION_VARIABLE, "")
+    trusted = _is_trusted(Path(session)) if session else None
+    remedy = "File, Trust Notebook; or jupyter trust NOTEBOOK"
+    if trusted is None:
+        found = "this notebook's can't be told; one that is not trusted shows no widget of anybody"
+        yield Check("trust", Health.MISSING, found, remedy)
+    elif trusted:
+        yield Check("trust", Health.GOOD, f"{Path(session).name} is trusted")
+    else:
+        found = f"{Path(session).name} is not trusted as it is saved: no widget of anybody shows"
+        yield Check("trust", Health.MISSING, found, remedy)
+
+
+def _is_trusted(notebook: Path) -> bool | None:
+    """Whether its file is signed; None where that can't be told."""
+    try:
+        import nbformat
+        from nbformat.sign import NotebookNotary
+
+        notary = NotebookNotary()  # type: ignore[no-untyped-call]
+        if not Path(notary.db_file).exists():
+            return False
+        content = nbformat.read(notebook, as_version=4)  # type: ignore[no-untyped-call]
+        return bool(notary.check_signature(content))  # type: ignore[no-untyped-call]
+    except Exception:  # a file elsewhere, a notebook of another form, a store that is locked
+        return None
 
 
 def _servers() -> Iterator[dict[str, Any]]:

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.backends.places import google, studio
+from distrain_nb.backends.sagemaker import sdk_config
 from distrain_nb.backends.sagemaker import settings as of_aws
 from distrain_nb.backends.vertex import settings as of_google
+from tests.sagemaker.conftest import aws  # noqa: F401 - what the SDKs ask besides
+
+Describe = Callable[..., None]
 
 OTHERS = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "VERTEX_PRODUCT", "IMAGE_VERSION", "NO_GCE_CHECK",
@@ -29,12 +33,14 @@ def nowhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         "AWS_SHARED_CREDENTIALS_FILE": "aws/credentials",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, str(tmp_path / folder))
+    for module, answers in ((google, "_machines"), (studio, "_answers"), (sdk_config, "_from_s3")):
+        monkeypatch.setattr(module, answers, {})  # what other tests' servers have answered
     monkeypatch.setattr(studio, "FILE", tmp_path / "resource-metadata.json")
     monkeypatch.setattr(google, "PRODUCT_FILE", tmp_path / "product_name")
 
 
 @pytest.fixture
-def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Describe:
     """Write the file with which Studio describes itself, and log in to AWS."""
 
     def describe(**fields: str) -> None:

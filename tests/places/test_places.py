@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from distrain_nb.backends.places.place import NotebookPlace
 from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
+from tests.places.conftest import Describe
 from tests.places.stand_ins import ACCOUNT, PROJECT, metadata_server, sagemaker
 
 REGION, DOMAIN = "eu-north-1", "d-1"
@@ -48,8 +48,6 @@ ANSWERS: dict[str, dict[str, Any]] = {
     },
     "DescribeNotebookInstance": {"RoleArn": role("of-instance")},
 }
-
-Describe = Callable[..., None]
 
 
 def prepared(on: str, **options: Any) -> api.Prepared:
@@ -94,16 +92,6 @@ def test_a_place_of_aws_has_all_settings_without_a_question(
         assert len(server.asked) == asked, "and only once"
     assert here is not None
     assert (here.title, here.idle_s) == (title, limit)
-
-
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What other tests' servers have answered."""
-    from distrain_nb.backends.places import google, studio
-    from distrain_nb.backends.sagemaker import sdk_config
-
-    for module, name in ((google, "_machines"), (studio, "_answers"), (sdk_config, "_from_s3")):
-        monkeypatch.setattr(module, name, {})
 
 
 def test_a_shared_space_has_the_role_of_its_domain(

@@ -14,3 +14,9 @@ class NotebookPlace:
     title: str
     idle_s: float | None = None
     idle_source: str = ""
+
+
+def duration(seconds: float) -> str:
+    """In hours, or else in minutes."""
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h" if hours and not minutes else f"{round(seconds / 60)} min"

@@ -77,6 +77,11 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
             login_of(os.environ), "run aws configure or aws sso login; in Studio its role serves"
         )
 
+    def access(self, settled: Settled) -> Iterator[Check]:
+        from distrain_nb.backends.sagemaker.access import access
+
+        return access(settled)
+
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SageMakerService:
         """A job on SageMaker, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.backends.sagemaker.plan import SageMakerSpec

@@ -26,7 +26,7 @@ ATTEMPTS, CONNECT_S, READ_S = 8, 10, 60
 _NOBODY = {"aws_access_key_id": "rehearsal", "aws_secret_access_key": "rehearsal"}
 
 THROTTLED = ("ThrottlingException", "Throttling", "TooManyRequestsException", "SlowDown")
-_DENIED = ("AccessDeniedException", "AccessDenied", "UnauthorizedOperation", "403")
+DENIED = ("AccessDeniedException", "AccessDenied", "UnauthorizedOperation", "403")
 _STALE = (
     "ExpiredToken",
     "ExpiredTokenException",
@@ -78,7 +78,7 @@ def plain_words(doing: str) -> Iterator[None]:
     try:
         yield
     except ClientError as wrong:
-        kind = Denied if code_of(wrong) in _DENIED else DistrainError
+        kind = Denied if code_of(wrong) in DENIED else DistrainError
         raise kind(f"Can't {doing}: {_said(wrong)}") from wrong
     except _LOGGED_OUT as wrong:
         raise DistrainError(f"Can't {doing}: {wrong} {_LOG_IN}") from wrong
@@ -96,7 +96,7 @@ def code_of(wrong: ClientError) -> str:
 def _said(wrong: ClientError) -> str:
     code = code_of(wrong)
     message = str(wrong.response.get("Error", {}).get("Message", "")) or code
-    if code in _DENIED:
+    if code in DENIED:
         return _denied(message, wrong.operation_name)
     return f"{message} {_HINTS.get(code, '')}".strip()
 

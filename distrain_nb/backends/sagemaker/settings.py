@@ -214,7 +214,8 @@ def _of_profile(environ: Mapping[str, str]) -> dict[str, Found]:
 
 
 def login_of(environ: Mapping[str, str]) -> str:
-    """The credentials of AWS's own tools, by what names them or their file; empty if none."""
+    """The credentials of AWS's own tools, by what names them, their file, or the place that has
+    them; empty if none."""
     variables = (
         "AWS_ACCESS_KEY_ID",
         "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
@@ -226,4 +227,6 @@ def login_of(environ: Mapping[str, str]) -> str:
     if named:
         return f"the variable {named}"
     kept = Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or Path.home() / ".aws/credentials")
-    return str(kept) if kept.exists() else ""
+    if kept.exists():
+        return str(kept)
+    return "the role of this notebook" if studio.studio() else ""

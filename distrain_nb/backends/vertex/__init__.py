@@ -70,6 +70,11 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             "run gcloud auth application-default login; on Workbench the machine's account serves",
         )
 
+    def access(self, settled: Settled) -> Iterator[Check]:
+        from distrain_nb.backends.vertex.access import access
+
+        return access(settled)
+
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> VertexService:
         """A job on Vertex AI, or on the stand-in that listens at `endpoints`."""
         from distrain_nb.backends.vertex.plan import VertexSpec

@@ -192,12 +192,16 @@ def _gcloud_file(environ: Mapping[str, str]) -> Path:
 
 
 def login_of(environ: Mapping[str, str]) -> str:
-    """The credentials of Google's own tools, by what names them or their file; empty if none."""
+    """The credentials of Google's own tools, by what names them, their file, or the account of the
+    machine; empty if none."""
     named = environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named:
         return f"GOOGLE_APPLICATION_CREDENTIALS, {named}"
     kept = _gcloud_folder(environ) / "application_default_credentials.json"
-    return str(kept) if kept.exists() else ""
+    if kept.exists():
+        return str(kept)
+    machine = google.machine(environ)
+    return f"this machine's account {machine.account}" if machine and machine.account else ""
 
 
 def _gcloud_folder(environ: Mapping[str, str]) -> Path:
