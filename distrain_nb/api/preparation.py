@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
+from distrain_nb.api.surroundings import about_machine
 from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
 from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import framework_of
@@ -94,6 +95,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
         *plan.findings,
         *advice,
+        *about_machine(job, backend),
     )
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
 

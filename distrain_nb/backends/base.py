@@ -88,7 +88,8 @@ PlanT = TypeVar("PlanT", bound=Plan)
 class Backend(ABC, Generic[OptionsT, PlanT]):
     """A place where jobs run, with all that the rest needs to know of it.
 
-    `name` is what `--on` takes, `title` what people call it. `options` is a frozen dataclass of
+    `name` is what `--on` takes, `title` what people call it; `here` says that it is this machine,
+    so that jobs end with it. `options` is a frozen dataclass of
     what jobs there have besides the common options (`backends.options`). `has_image` says whether
     ranks have the packages of an image, rather than those of the notebook. `example` are options
     of a small job: `--help` shows it, and `%distrain doctor` names the settings that it lacks.
@@ -100,6 +101,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     name: ClassVar[str]
     title: ClassVar[str]
     options: type[OptionsT]
+    here: ClassVar[bool] = False
     waits_by_default: ClassVar[bool] = False
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}

@@ -15,14 +15,13 @@ from distrain_nb.config import home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import PROGRAMS
+from distrain_nb.run.room import GB, LITTLE, free_bytes
 from distrain_nb.worker.machine.gpus import Gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FRAMEWORKS = ("torch", "tensorflow", "tensorflow-cpu", "jax", "horovod")
-GIB = 1 << 30
-LITTLE_GIB = 1.0
 
 
 def local() -> Iterator[Check]:
@@ -56,16 +55,14 @@ def _place() -> Iterator[Check]:
 
 def _runs() -> Check:
     """Where runs are kept, by the nearest folder that is there."""
-    folder = home()
-    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    folder, (there, free) = home(), free_bytes()
     if not os.access(there, os.W_OK):
         remedy = "set the variable DISTRAIN_HOME to a folder that you may write"
         return Check("runs", Health.WRONG, f"{folder} can't be written", remedy)
-    free = shutil.disk_usage(there).free / GIB
-    if free < LITTLE_GIB:
+    if free < LITTLE:
         remedy = "%distrain clean says what can go; or set DISTRAIN_HOME to another disk"
-        return Check("runs", Health.WRONG, f"{folder}, only {free:.1f} GiB free", remedy)
-    return Check("runs", Health.GOOD, f"{folder}, {free:.0f} GiB free")
+        return Check("runs", Health.WRONG, f"{folder}, only {free / GB:.1f} GB free", remedy)
+    return Check("runs", Health.GOOD, f"{folder}, {free / GB:.0f} GB free")
 
 
 def _frameworks() -> Check:

@@ -287,7 +287,11 @@ def line_parser() -> Parser:
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")
     form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
     _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
-    verb("doctor", "what jobs need that this machine lacks, and how to get it")
+    verb("doctor", "where this is, what jobs need that it lacks, and how to get it")
+    clean = verb("clean", "say what can be freed where runs are kept, and free it")
+    clean.add_argument("--yes", action="store_true", help="free it; without it nothing is removed")
+    days = "runs too that ended more than so many days ago"
+    clean.add_argument("--older-than", type=float, metavar="DAYS", help=days)
     config = verb("config", "show the settings, or change some")
     config.add_argument(
         "settings", nargs="*", metavar="NAME=VALUE", help="without a VALUE: no longer set"

@@ -149,6 +149,19 @@ def _doctor(_: argparse.Namespace) -> Any:
     return doctor()
 
 
+def _clean(options: argparse.Namespace) -> None:
+    from distrain_nb.run.room import cleaning
+
+    found = cleaning(options.older_than)
+    print(found)
+    if options.yes:
+        found.free()
+        print("freed")
+    elif found.parts:
+        older = "" if options.older_than is None else f" --older-than {options.older_than:g}"
+        print(f"nothing is removed yet: %distrain clean{older} --yes frees it")
+
+
 def _config(options: argparse.Namespace) -> None:
     config, of_backends = Config.load(), plugins.settings()
     for setting in options.settings:
@@ -177,5 +190,6 @@ _VERBS = {
     "form": _form,
     "advise": _advise,
     "doctor": _doctor,
+    "clean": _clean,
     "config": _config,
 }

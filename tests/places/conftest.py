@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.backends.places import google, studio
+from distrain_nb.backends.places import google, memory, studio
 from distrain_nb.backends.sagemaker import sdk_config
 from distrain_nb.backends.sagemaker import settings as of_aws
 from distrain_nb.backends.vertex import settings as of_google
@@ -33,7 +33,8 @@ def nowhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         "AWS_SHARED_CREDENTIALS_FILE": "aws/credentials",
     }.items():  # fmt: skip
         monkeypatch.setenv(name, str(tmp_path / folder))
-    for module, answers in ((google, "_machines"), (studio, "_answers"), (sdk_config, "_from_s3")):
+    for module, answers in ((google, "_machines"), (studio, "_answers"), (sdk_config, "_from_s3"),
+                            (memory, "_failures")):  # fmt: skip
         monkeypatch.setattr(module, answers, {})  # what other tests' servers have answered
     monkeypatch.setattr(studio, "FILE", tmp_path / "resource-metadata.json")
     monkeypatch.setattr(google, "PRODUCT_FILE", tmp_path / "product_name")

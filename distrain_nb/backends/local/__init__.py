@@ -28,7 +28,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     name = "local"
     title = "this machine"
     options = NoOptions
-    waits_by_default = True
+    here = waits_by_default = True
 
     def data(self, name: str, uri: str) -> str:
         path = Path(uri.removeprefix("file://")).expanduser()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
+from distrain_nb.backends.places.memory import has_failed, note_failure
 from distrain_nb.backends.places.place import NotebookPlace
 
 if TYPE_CHECKING:
@@ -52,12 +53,13 @@ def machine(environ: Mapping[str, str]) -> ComputeEngine | None:
     """The machine of Compute Engine that this is, asked for once; None elsewhere, and where its
     metadata server does not answer within a second."""
     host = _host(environ)
-    if not host:
+    if not host or has_failed(host):
         return None
     if host not in _machines:
         try:
             _machines[host] = _asked(host)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            note_failure(host)
             return None
     return _machines[host]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from distrain_nb.backends.places.memory import has_failed, note_failure
 from distrain_nb.backends.places.place import NotebookPlace
 
 if TYPE_CHECKING:
@@ -135,23 +136,26 @@ def _layers(here: Studio, *, space_first: bool = False) -> Iterator[tuple[JsonOb
 def _ask(here: Studio, operation: str, **named: str) -> JsonObject:
     """What SageMaker answers, asked for once; empty where it does not within seconds, or where this
     one may not ask."""
-    question = (here.region, operation, *named.values())
-    if question not in _answers:
-        try:
-            from boto3 import Session
-            from botocore.config import Config
-            from botocore.exceptions import BotoCoreError, ClientError
-        except ImportError:  # nothing can be sent without it either
-            return {}
-        once = Config(
-            connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1}
-        )
-        try:
-            client = Session().client("sagemaker", region_name=here.region or None, config=once)
-            _answers[question] = getattr(client, operation)(**named)
-        except (BotoCoreError, ClientError):
-            return {}
-    return _answers[question]
+    service, question = ("sagemaker", here.region), (here.region, operation, *named.values())
+    if question in _answers:
+        return _answers[question]
+    if has_failed(service) or has_failed(question):
+        return {}
+    try:
+        from boto3 import Session
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, ClientError
+    except ImportError:  # nothing can be sent without it either
+        return {}
+    once = Config(connect_timeout=CONNECT_S, read_timeout=READ_S, retries={"total_max_attempts": 1})
+    try:
+        client = Session().client("sagemaker", region_name=here.region or None, config=once)
+        _answers[question] = getattr(client, operation)(**named)
+    except ClientError:
+        note_failure(question)
+    except BotoCoreError:
+        note_failure(service)
+    return _answers.get(question, {})
 
 
 def _part(found: JsonObject, *keys: str) -> JsonObject:

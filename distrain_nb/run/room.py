@@ -1,0 +1,140 @@
+"""How much room there is where runs are kept, and what of it can be freed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import home
+from distrain_nb.errors import RunUnreadable, StoreError
+from distrain_nb.run.run import Run
+from distrain_nb.run.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GB = 1e9
+LITTLE = 1 * GB
+DAY_S = 86400.0
+
+# Below our home, what can be made again: what builds keep between them, and the images of
+# rehearsals. Their buckets stay: people put data into them.
+_AGAIN = {
+    "cache/layers": "layers of packages, which the next build makes anew",
+    "cache/blobs": "parts of base images",
+    "cache/layer-scans": "what base images have",
+    "cache/resolutions": "versions of packages that were found to fit",
+    "rehearsal/roots": "unpacked images of rehearsals",
+    "rehearsal/registry": "images of rehearsals",
+}
+
+
+def free_bytes() -> tuple[Path, int]:
+    """The folder of runs, or the nearest above it that is there, and the bytes that are free."""
+    folder = home()
+    there = next(each for each in (folder, *folder.parents) if each.is_dir())
+    return there, shutil.disk_usage(there).free
+
+
+@dataclass(frozen=True)
+class Reclaimable:
+    """Something that can go, and how many bytes that frees; `run` is an ended run."""
+
+    what: str
+    path: Path
+    size: int
+    run: Run | None = None
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """What `%distrain clean` names, and frees when it is told to: prints as it would be done.
+
+    `stays` says what could go besides, and why it does not.
+    """
+
+    parts: tuple[Reclaimable, ...]
+    stays: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all."""
+        return sum(part.size for part in self.parts)
+
+    def free(self) -> None:
+        """Remove it. Raises StoreError naming what can't be removed."""
+        for part in self.parts:
+            if part.run is not None:
+                Store().delete(part.run.record)
+                continue
+            try:
+                shutil.rmtree(part.path)
+            except FileNotFoundError:
+                continue
+            except OSError as wrong:
+                raise StoreError(f"{part.path} can't be removed: {wrong}") from None
+
+    def __str__(self) -> str:
+        _, free = free_bytes()
+        rows = [f"{_gb(part.size):>9}  {part.what}: {part.path}" for part in self.parts]
+        total = f"{_gb(self.size):>9}  in all; {_gb(free)} are free now"
+        return "\n".join([*rows, total, *self.stays])
+
+
+def cleaning(older_than: float | None = None) -> Cleaning:
+    """What can go: what can be made again, and the runs that ended more than `older_than` days ago,
+    none unless it is given."""
+    runs = [Run(record) for record in Store().all()]
+    going = [run for run in runs if not run.may_be_deleted]
+    parts = [] if going else list(_made_again())
+    stays = []
+    if going:
+        named = ", ".join(f"{run.id} ({run.name})" for run in going[:5])
+        stays.append(f"{'':9}  caches stay while runs may use them: {named}")
+    if older_than is None:
+        size = sum(_size(run.folder) for run in runs)
+        stays.append(f"{_gb(size):>9}  runs, which stay: --older-than DAYS takes old ones")
+        return Cleaning(tuple(parts), tuple(stays))
+    old = [run for run in runs if _ended_before(run, time.time() - older_than * DAY_S)]
+    parts += [Reclaimable(f"run {r.id} ({r.name})", r.folder, _size(r.folder), r) for r in old]
+    return Cleaning(tuple(parts), tuple(stays))
+
+
+def _made_again() -> Iterator[Reclaimable]:
+    for name, what in _AGAIN.items():
+        path = home() / name
+        size = _size(path)
+        if size:
+            yield Reclaimable(what, path, size)
+
+
+def _ended_before(run: Run, moment: float) -> bool:
+    """Whether it ended before that moment; one that can't be read is for its user to delete."""
+    try:
+        status = run.status
+    except RunUnreadable:
+        return False
+    return status.state.final and status.times.get(str(status.state), moment) < moment
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk of all files below a folder, each once; 0 where it isn't there."""
+    seen, size = set(), 0
+    for root, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = Path(root, name).lstat()
+            except OSError:  # removed meanwhile
+                continue
+            if (found.st_dev, found.st_ino) not in seen:
+                seen.add((found.st_dev, found.st_ino))
+                size += found.st_blocks * 512
+    return size
+
+
+def _gb(size: float) -> str:
+    return f"{size / GB:.1f} GB" if size >= GB / 10 else f"{size / 1e6:.1f} MB"
