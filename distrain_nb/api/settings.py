@@ -27,6 +27,16 @@ def found_settings(backend: AnyBackend) -> dict[str, Found]:
     return {name: found for name, found in backend.settings(job).items() if is_found(found)}
 
 
+def hints_of(place: str) -> dict[str, str]:
+    """What was found for jobs at a place, by name, as a form has it in fields that are empty."""
+    backends = {each.name: each for each in plugins.all_backends()}
+    try:
+        found = found_settings(backends[place]) if place in backends else {}
+    except OptionError:  # a job would say so
+        return {}
+    return {name: f"{shown(name, each)}, from {each.origin}" for name, each in found.items()}
+
+
 def described_settings() -> tuple[frozenset[str], str]:
     """The names of all that was found, and a line for each, by backend, with where it was found."""
     names: set[str] = set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,10 @@ from distrain_nb.backends.places.place import NotebookPlace
 from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
+from distrain_nb.layout import Layout
+from distrain_nb.magics.command_line import line_options
+from distrain_nb.magics.lines import _config as show_config
+from distrain_nb.ui.form import Form
 from tests.places.conftest import Describe
 from tests.places.stand_ins import ACCOUNT, PROJECT, metadata_server, sagemaker
 
@@ -304,3 +309,35 @@ def test_a_job_depends_on_what_was_found_when_it_was_prepared(tmp_path: Path) ->
     configured(tmp_path, admin="", user="")
     assert request_of(job)["RoleArn"].endswith("role/of-user")
     assert not request_of(replace(job, defaults={})).get("RoleArn")
+
+
+def test_config_says_what_was_found_and_where(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def shown() -> str:
+        options = line_options(["config"])
+        assert options is not None
+        show_config(options)
+        return capsys.readouterr().out
+
+    assert "found" not in shown()
+    admin, _ = configured(tmp_path, user="")
+    monkeypatch.setenv("AWS_REGION", REGION)
+    with metadata_server({}) as server:
+        monkeypatch.setenv("GCE_METADATA_HOST", server.address)
+        found = shown()
+        (region,) = (
+            field
+            for field in Form(Layout.of("vertex", primary="n1-standard-4")).widget.view["settings"]
+            if field["name"] == "region"
+        )
+    assert region["hint"] == "europe-west4, from the metadata server"
+    assert re.search(r"^region = \(found, see below\)", found, re.MULTILINE)
+    assert re.search(r"^tensorboard = \(not set\)", found, re.MULTILINE)
+    of_aws, of_google = found.partition("SageMaker, found on this machine:\n")[2].split("\n\n")
+    assert re.search(rf"^role = \S+role/of-admin +# {admin}$", of_aws, re.MULTILINE)
+    assert re.search(rf"^region = {REGION} +# the variable AWS_REGION$", of_aws, re.MULTILINE)
+    assert of_google.startswith("Vertex AI, found on this machine:\n")
+    assert re.search(rf"^project = {PROJECT} +# the metadata server$", of_google, re.MULTILINE)
+    configured(tmp_path, admin="- 1", user="")
+    assert f"SageMaker: SageMaker's settings: {admin} is no mapping" in shown()

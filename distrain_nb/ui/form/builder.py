@@ -9,6 +9,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from distrain_nb.api.settings import hints_of
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
@@ -57,6 +58,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._name = Path(layout).stem if isinstance(layout, str) else ""
         self._replacing = ""
         self._script: tuple[str, ...] = ()
+        self._hints: dict[str, Mapping[str, str]] = {}
         start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
         self._kept = (layout, start) if isinstance(layout, str) else None
         self._history = History(Editing(start))
@@ -208,8 +210,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             self.widget.options = options(self._history.now.layout)
 
     def _view(self) -> dict[str, Any]:
-        shown = view(self._history, self.gradient_bytes)
+        shown = view(self._history, self.gradient_bytes, self._found(self._history.now.layout.on))
         return {**shown, "cell": self.line, "rehearsal": self.rehearsal}
+
+    def _found(self, place: str) -> Mapping[str, str]:
+        """What was found on this machine for empty fields, with where it was; asked for once."""
+        if place not in self._hints:
+            self._hints[place] = hints_of(place)
+        return self._hints[place]
 
     def _tell(self, note: str, tone: str = "good") -> None:
         self.widget.files = self._files(note, tone)

@@ -27,7 +27,7 @@ from distrain_nb.ui.form.fields import (
 from distrain_nb.ui.form.picture import picture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
@@ -38,15 +38,21 @@ _LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
 _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
 
 
-def view(history: History, gradient_bytes: int) -> dict[str, Any]:
-    """Everything that changes with the layout, except the lists of what fits."""
+def view(
+    history: History, gradient_bytes: int, found: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Everything that changes with the layout, except the lists of what fits; `found` is what
+    stands in empty fields, for settings that were found on this machine."""
     editing = history.now
     layout = editing.layout
     findings = editing.findings()
     return {
         "on": layout.on,
         "places": _places(),
-        "settings": [_field(editing, field, field.name) for field in settings(layout)],
+        "settings": [
+            {**_field(editing, field, field.name), **_hint(field, found or {})}
+            for field in settings(layout)
+        ],
         "columns": [[field.name, field.label] for field in columns(layout)],
         "pools": [_pool(editing, role) for role in roles_shown(layout)],
         "addable": [[role.value, TITLES[role]] for role in roles_to_add(layout)],
@@ -124,6 +130,10 @@ def _field(editing: Editing, field: Field, path: str) -> dict[str, Any]:
         "extra": field.extra,
         "text": editing.text(path),
     }
+
+
+def _hint(field: Field, found: Mapping[str, str]) -> dict[str, str]:
+    return {"hint": found[field.name]} if field.name in found else {}
 
 
 def _pool(editing: Editing, role: Role) -> dict[str, Any]:
