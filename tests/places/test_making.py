@@ -68,7 +68,7 @@ def test_a_bucket_is_made_in_the_region_once(google: Google) -> None:
     google.own = {f"{BUCKET}-more"}
     make_bucket(storage, BUCKET, REGION)
     make_bucket(storage, BUCKET, REGION)
-    assert google.made == [f"{BUCKET} {REGION.upper()}"]
+    assert google.made == [f"{BUCKET} {REGION}"]
 
 
 def test_a_bucket_of_another_project_is_not_written_to(google: Google) -> None:
