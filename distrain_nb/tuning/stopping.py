@@ -1,0 +1,176 @@
+"""Early stopping: whether a trial that is running is worth going on with, from the curves so far.
+
+A curve is an array of shape (n, 2): steps, or seconds since the trial began, in rising order, and
+the value of the goal at each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erf, sqrt
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from distrain_nb.errors import OptionError
+from distrain_nb.tuning.spec import DecayCurveStopping, MedianStopping
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from distrain_nb.tuning.spec import Direction, Stopping
+
+    Curve: TypeAlias = NDArray[np.float64]
+
+FEWEST_TRIALS = 3  # that have ended, before any is stopped
+UNLIKELY = 0.02  # the chance to become the best with which a trial goes on
+GRID = 16  # points that the regression has of each curve
+FEWEST_POINTS = 3  # of those, before a curve is continued
+
+
+def check(stopping: Stopping | None, goals: int) -> None:
+    """Raises OptionError for a rule that trials on this machine can't be stopped by."""
+    if stopping is None:
+        return
+    if not isinstance(stopping, (MedianStopping, DecayCurveStopping)):
+        name = "hyperband" if "Hyperband" in type(stopping).__name__ else "convex"
+        raise OptionError(f"--stop {name} is not known on this machine: median and decay-curve are")
+    if goals > 1:
+        raise OptionError("--stop needs one goal: of several, none says which trial is the worse")
+
+
+def reason_to_stop(
+    stopping: Stopping, direction: Direction, curve: Curve, ended: Sequence[Curve]
+) -> str:
+    """Why a trial with that curve is to be stopped, beside trials that have ended; empty if not.
+
+    `ended` are those that came to their own end, or were stopped.
+    """
+    sign = 1.0 if direction == "max" else -1.0
+    own = _upward(curve, sign)
+    others = [each for each in (_upward(c, sign) for c in ended) if len(each)]
+    if not len(own) or len(others) < FEWEST_TRIALS:
+        return ""
+    if isinstance(stopping, MedianStopping):
+        return _below_median(own, others, sign)
+    if isinstance(stopping, DecayCurveStopping):
+        return _beyond_hope(own, others, sign)
+    return ""
+
+
+def _upward(curve: Curve, sign: float) -> Curve:
+    """Larger is better; what is no number is left out."""
+    found = np.asarray(curve, dtype=np.float64).reshape(-1, 2)
+    found = found[np.isfinite(found).all(axis=1)]
+    return np.column_stack([found[:, 0], sign * found[:, 1]])
+
+
+def _below_median(own: Curve, others: Sequence[Curve], sign: float) -> str:
+    """Vertex AI: the best value is strictly below the median of the running averages of the
+    others, up to the same step."""
+    until = own[-1, 0]
+    averages = [float(c[c[:, 0] <= until, 1].mean()) for c in others if c[0, 0] <= until]
+    if len(averages) < FEWEST_TRIALS:
+        return ""
+    best, median = float(own[:, 1].max()), float(np.median(averages))
+    if best >= median:
+        return ""
+    return (
+        f"its best value up to {until:g}, {sign * best:.4g}, is worse than the median of the "
+        f"others' averages, {sign * median:.4g}"
+    )
+
+
+def _beyond_hope(own: Curve, others: Sequence[Curve], sign: float) -> str:
+    """Vertex AI: a Gaussian process continues the curve, and the chance is very low that its end
+    exceeds the best value so far."""
+    horizon = max(c[-1, 0] for c in others)
+    whole = [c for c in others if c[-1, 0] >= 0.9 * horizon]
+    if len(whole) < FEWEST_TRIALS or own[-1, 0] >= horizon:
+        return ""
+    best = max(float(c[-1, 1]) for c in whole)
+    mean, deviation = Continuation.of(whole).end(own)
+    chance = 0.5 * (1 - erf((best - mean) / deviation / sqrt(2)))
+    if chance >= UNLIKELY:
+        return ""
+    return (
+        f"it would end at {sign * mean:.4g} ± {deviation:.2g}, and has a chance of "
+        f"{100 * chance:.2g} % to beat the best value, {sign * best:.4g}"
+    )
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """A Gaussian process of curves: what they have in common, and how each departs from that.
+
+    Departures are an offset for good and one that decays, as in freeze-thaw optimization (Swersky,
+    Snoek, Adams 2014): `kernel` is their covariance at `times`, `common` the mean curve there.
+    """
+
+    times: NDArray[np.float64]
+    common: NDArray[np.float64]
+    kernel: NDArray[np.float64]
+    noise: float
+    trials: int
+
+    @classmethod
+    def of(cls, curves: Sequence[Curve]) -> Continuation:
+        """The process that explains these curves best, of some."""
+        begin = max(float(c[0, 0]) for c in curves)
+        end = max(float(c[-1, 0]) for c in curves)
+        times = np.linspace(begin, end, GRID)
+        values = np.array([np.interp(times, c[:, 0], c[:, 1]) for c in curves])
+        common = values.mean(axis=0)
+        departures = values - common
+        spread = max(float(departures.var()), 1e-12)
+        found = max(
+            (_fitted(times, departures, spread, *each) for each in _CANDIDATES),
+            key=lambda each: each[0],
+        )
+        return cls(times, common, found[1], found[2], len(curves))
+
+    def end(self, curve: Curve) -> tuple[float, float]:
+        """Mean and standard deviation of what a curve's value will be at the last of the times."""
+        seen = np.flatnonzero((self.times >= curve[0, 0]) & (self.times <= curve[-1, 0]))
+        if len(seen) < FEWEST_POINTS:
+            return float(self.common[-1]), float("inf")
+        values = np.interp(self.times[seen], curve[:, 0], curve[:, 1]) - self.common[seen]
+        known = self.kernel[np.ix_(seen, seen)] + self.noise * np.eye(len(seen))
+        across = self.kernel[-1, seen]
+        weights = np.linalg.solve(known, across)
+        # The mean curve is itself the mean of a few.
+        variance = (self.kernel[-1, -1] - across @ weights) * (1 + 1 / self.trials) + self.noise
+        return float(self.common[-1] + weights @ values), sqrt(max(float(variance), 1e-24))
+
+
+# Shares of the variance that stay and that decay, how long that takes as a part of the whole, and
+# the noise.
+_CANDIDATES = [
+    (stays, decay, noise)
+    for stays in (0.1, 0.3, 1.0, 3.0)
+    for decay in (0.03, 0.1, 0.3, 1.0)
+    for noise in (1e-4, 1e-3, 1e-2, 1e-1)
+]
+
+
+def _fitted(
+    times: NDArray[np.float64],
+    departures: NDArray[np.float64],
+    spread: float,
+    stays: float,
+    decay: float,
+    noise: float,
+) -> tuple[float, NDArray[np.float64], float]:
+    """How likely the departures are (the logarithm, but for a constant), the covariance and the
+    noise with which they are."""
+    passed = (times - times[0]) / max(times[-1] - times[0], 1e-12)
+    decaying = decay / (passed[:, None] + passed[None, :] + decay)
+    kernel = spread * (stays + decaying)
+    whole = kernel + spread * noise * np.eye(len(times))
+    factor = np.linalg.cholesky(whole)
+    solved = np.linalg.solve(factor, departures.T)
+    likelihood = -0.5 * float((solved**2).sum())
+    likelihood -= len(departures) * float(np.log(np.diag(factor)).sum())
+    return likelihood, kernel, spread * noise
