@@ -19,7 +19,9 @@ _HOMES = {
     "remote": "distrain_nb.api.executor",
     "runs": "distrain_nb.api",
     "script": "distrain_nb.api",
+    "studies": "distrain_nb.study",
     "submit": "distrain_nb.api",
+    "tune": "distrain_nb.study",
     "form": "distrain_nb.ui.form",
     "log_metrics": "distrain_nb.worker.metrics.writer",
 }

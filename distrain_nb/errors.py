@@ -7,6 +7,7 @@ DistrainError
 ├── ImageError       an image can't be named, built or sent
 ├── StoreError       the folder or the list of runs can't be used
 ├── RunNotFound      no run of that name
+├── StudyNotFound    no study of that name
 ├── RunNotReady      the run has not ended
 ├── RunUnreadable    what its folder has can't be read
 ├── ResultUntrusted  to read a result would run code that it names
@@ -106,6 +107,10 @@ class StoreError(DistrainError):
 
 class RunNotFound(DistrainError):
     """No run has that name or id."""
+
+
+class StudyNotFound(DistrainError):
+    """No study has that name or number."""
 
 
 class RunNotReady(DistrainError):

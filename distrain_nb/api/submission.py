@@ -54,7 +54,7 @@ def start(prepared: Prepared) -> Run:
         backend.name,
         options.experiment,
         str(prepared.job.layout),
-        _compared_options(options),
+        compared_options(options),
         backend.handle(prepared.plan),
     )
     try:
@@ -69,7 +69,7 @@ def start(prepared: Prepared) -> Run:
     return Run(record)
 
 
-def _compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
+def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
     """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
     texts = {
         "args": (shlex.join(map(_without_secret, options.args)),) if options.args else (),

@@ -45,7 +45,8 @@ class Job(Generic[OptionsT_co]):
     it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
     the guard lets pass; `environ` are the variables of the process that asks for the job,
     `defaults` the settings that the backend found on this machine, `machine` what else a plan
-    depends on there; `nonce` makes its run's name its own.
+    depends on there; `nonce` makes its run's name its own. The job of a `trial` of a study has
+    its number, as text.
     """
 
     program: Program
@@ -63,6 +64,7 @@ class Job(Generic[OptionsT_co]):
     defaults: Settled = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
+    trial: str | None = None
 
 
 class Plan(Protocol):

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from distrain_nb.backends.base import Handle, Job
+    from distrain_nb.worker.files.launch import Launch
+
+
+def begin(launch: Launch, folder: Path, idle: float) -> None:
+    """Start the run of a folder that has its program. Raises DistrainError where it can't be."""
+    for name in FOLDERS.values():
+        (folder / name).mkdir(exist_ok=True)
+    launch.write(folder)
+    Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+    hand_over(folder, idle)
 
 
 class LocalBackend(Backend[NoOptions, LocalPlan]):
@@ -31,13 +41,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     here = waits_by_default = True
 
     def data(self, name: str, uri: str) -> str:
-        scheme, separator, rest = uri.partition("://")
-        if separator and scheme != "file":
-            raise OptionError(
-                f"--data {name}={uri}: jobs on this machine do not read buckets; name a folder or "
-                "file here, or run where the bucket is: --on vertex, --on sagemaker"
-            )
-        path = Path(rest if separator else uri).expanduser()
+        path = Path(uri.removeprefix("file://")).expanduser()
         if not path.exists():
             raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
         return str(path.resolve())
@@ -50,12 +54,8 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
 
     def submit(self, plan: LocalPlan, folder: Path) -> None:
         plan.job.program.write(folder / PROGRAM_FOLDER)
-        for name in FOLDERS.values():
-            (folder / name).mkdir()
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
-        replace(plan.launch, kernel=waiting).write(folder)
-        Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-        hand_over(folder, plan.job.config.idle)
+        begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
 
     def status(self, handle: Handle, folder: Path) -> Status:  # noqa: ARG002
         return Status.current(folder)

@@ -18,21 +18,22 @@ if TYPE_CHECKING:
 
 def machine(job: LocalJob) -> dict[str, str]:
     """`cpus` and `gpus` are numbers, `mpirun` is the program's path, empty without one; a
-    requirement of the job, `--require TEXT`, has how what is installed differs from it."""
+    requirement of the job, `--require TEXT`, has how what is installed differs from it. Where
+    `jobs` stands there too, so many share the CPUs."""
     return {
         "cpus": str(os.cpu_count() or 1),
-        "gpus": str(_gpus(job.environ)),
+        "gpus": str(len(gpus_of(job.environ))),
         "mpirun": shutil.which("mpirun", path=job.environ.get("PATH")) or "",
         **{f"--require {text}": _unlike(text) for text in job.program.required},
     }
 
 
-def _gpus(environ: Mapping[str, str]) -> int:
-    """How many GPUs of this machine a process sees."""
+def gpus_of(environ: Mapping[str, str]) -> list[str]:
+    """The GPUs of this machine that a process sees, as `CUDA_VISIBLE_DEVICES` names them."""
     visible = environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        return len([device for device in visible.split(",") if device.strip()])
-    return len(list(Path("/dev").glob("nvidia[0-9]*")))
+        return [device.strip() for device in visible.split(",") if device.strip()]
+    return [str(number) for number, _ in enumerate(Path("/dev").glob("nvidia[0-9]*"))]
 
 
 def _unlike(requirement: str) -> str:

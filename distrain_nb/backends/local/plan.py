@@ -107,7 +107,8 @@ def _cluster(job: LocalJob) -> Cluster:
         numbers = range(port, port + pool.replicas)
         addresses[role] = tuple(f"127.0.0.1:${{PORT_{number}}}" for number in numbers)
         port += pool.replicas
-    return Cluster(addresses, job.name or "local", {"workerPoolSpecs": _pool_specs(job.layout)})
+    pools = {"workerPoolSpecs": _pool_specs(job.layout)}
+    return Cluster(addresses, job.name or "local", pools, job.trial)
 
 
 def _pool_specs(layout: Layout) -> list[dict[str, Json]]:
@@ -132,9 +133,10 @@ def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
 
 def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     """The cores are shared out, as nobody gains when each rank starts a thread for every core."""
-    if threads.VARIABLE in job.environ or processes == 1:
+    sharing = processes * int(job.machine.get("jobs", 1))
+    if threads.VARIABLE in job.environ or sharing == 1:
         return {}
-    return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // processes))}
+    return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
 
 
 def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from distrain_nb.worker.machine.system import process_stat
 TAKEN_UP_WITHIN_S = 30.0
 LONGEST_TRAIL = 40
 ROOM_BYTES = 32 << 10
+OF_SUPERVISOR = "the run's supervisor"
 ORPHANED = "the process that answered for it is gone: it was killed, or the machine was restarted"
 
 
@@ -177,6 +178,11 @@ class Status:
                 State.FAILED, str(State.FAILED), error=ORPHANED + _why_unsaid(folder)
             )
         return status
+
+    @property
+    def lost(self) -> bool:
+        """Whether what has ended it is the end of its supervisor, not anything that it did."""
+        return self.state is State.FAILED and self.error.startswith((OF_SUPERVISOR, ORPHANED))
 
     @property
     def answered_for(self) -> bool:

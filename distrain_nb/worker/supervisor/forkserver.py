@@ -29,7 +29,7 @@ from distrain_nb.worker.files import failure
 from distrain_nb.worker.files.folder import CANCEL_FILE, SUPERVISOR_LOG
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.request import TAKEN, Asked, Request, Warming, listen, receive, send
-from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.files.status import OF_SUPERVISOR, Owner, State, Status
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.supervisor.supervisor import Supervisor, exit_status
 
@@ -232,7 +232,7 @@ def _give_up(folder: Path, why: str) -> None:
     except FileNotFoundError:
         return
     try:
-        failed = status.enter(State.FAILED, "failed", error=f"the run's supervisor {why}")
+        failed = status.enter(State.FAILED, "failed", error=f"{OF_SUPERVISOR} {why}")
         failed.write(folder)
     except FileNotFoundError:  # the run has been deleted meanwhile
         pass

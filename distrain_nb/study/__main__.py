@@ -1,0 +1,54 @@
+"""`python -m distrain_nb.study FOLDER`: own the study of that folder to its end."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+
+from distrain_nb.backends.remote.lock import alone
+from distrain_nb.study.files import read_trials
+from distrain_nb.study.launching import run_of
+from distrain_nb.worker.files.status import State, Status
+
+# One that is about to end may hold the lock a moment longer.
+TRIES, TURN_S = 50, 0.1
+
+
+def main(folder: Path) -> None:
+    """Returns at once if another process owns it already, and goes on doing so."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for _ in range(TRIES):
+        with alone(folder) as mine:
+            if mine:
+                return _own(folder)
+        time.sleep(TURN_S)
+    return None
+
+
+def _own(folder: Path) -> None:
+    try:
+        from distrain_nb.study.process import StudyProcess
+
+        StudyProcess(folder).run()
+    except Exception as wrong:
+        traceback.print_exc()
+        with suppress(Exception):
+            _stop_trials(folder)
+        said = f"{type(wrong).__name__}: {wrong}"
+        Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
+
+
+def _stop_trials(folder: Path) -> None:
+    """Nobody would count them."""
+    for trial in read_trials(folder):
+        run = None if trial.state.final else run_of(trial)
+        if run is not None:
+            run.cancel()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

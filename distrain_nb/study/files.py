@@ -1,0 +1,148 @@
+"""The folder of a study: the name of every file in it, who writes it, and its format.
+
+The rules of a run's folder hold (`worker/files/folder.py`): whoever wants to know about a study
+reads its folder, files are replaced in one step, and later versions only add. What a run's folder
+has too has the same name: `program/` and `launch.json`, which each trial gets with its number in
+the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.tuning import options
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.status import Owner  # noqa: TC001 - fields are read by their types
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from distrain_nb.tuning.spec import StudySpec
+
+STUDIES_FOLDER = "studies"  # of DISTRAIN_HOME; in it a folder for each study, by its number
+
+STUDY_FILE = "study.json"  # `StudyFile`, by whoever started it
+TRIALS_FOLDER = "trials"  # `N.json`, a `TrialFile` each, by the study's process
+STORAGE_FILE = "optuna.log"  # by the study's process: what optuna-dashboard opens
+PROCESS_LOG = "study.log"  # text: what the study's process prints
+
+# By anybody.
+WANTED_FILE = "wanted"  # text: how many trials there are to be in all
+STOP_FILE = "stop-{}"  # empty: that trial is to be stopped
+
+# In a trial's run: what `cloudml-hypertune` writes, by the process's index.
+HYPERTUNE_FILE = "hypertune-{}.metrics"
+
+TRIAL = "${TRIAL}"  # in a launch file: the number of the trial
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """What was asked for.
+
+    `key` tells it from any other study; `spec` has the options of a study as texts, `line` those of
+    the layout, `options` those of its runs that took lists. `devices` are the GPUs of each of the
+    trials that run at once, as `CUDA_VISIBLE_DEVICES` has them. `kernel` is the process that waits
+    for it and that it must not outlive. Times are in seconds, `created` since the epoch.
+    """
+
+    id: int
+    name: str
+    key: str
+    created: float
+    spec: dict[str, object]
+    line: str = ""
+    experiment: str = ""
+    options: dict[str, list[str]] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+    idle: float = 600.0
+    kernel: Owner | None = None
+
+    def write(self, folder: Path) -> None:
+        replace_file(folder / STUDY_FILE, fields.encode(self, indent=1))
+
+    @classmethod
+    def read(cls, folder: Path) -> StudyFile:
+        """Raises FileNotFoundError; `fields.Damaged`."""
+        return fields.read(cls, folder / STUDY_FILE)
+
+    @property
+    def parsed(self) -> StudySpec:
+        """Raises OptionError where a later version has written what this one doesn't know."""
+        return options.study(self.spec)
+
+
+class TrialState(str, Enum):
+    """Where a trial is in its life. The last four are final."""
+
+    REQUESTED = "requested"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def final(self) -> bool:
+        return self in (
+            TrialState.SUCCEEDED,
+            TrialState.STOPPED,
+            TrialState.FAILED,
+            TrialState.CANCELLED,
+        )
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+@dataclass(frozen=True)
+class TrialFile:
+    """A trial: what it tries, and how it goes.
+
+    `run` is the number of its run, of several the last, which is number `attempt`; `slot` is its
+    place among the trials that run at once, from 0. `goals` are its
+    values by metric, `steps` is how many it has reported of the first, `why` says why it was
+    stopped or failed. `begin` and `end` are in seconds since the epoch, 0 where there was none.
+    """
+
+    number: int
+    parameters: dict[str, Any]  # numbers and texts
+    state: TrialState = TrialState.REQUESTED
+    run: int | None = None
+    attempt: int = 1
+    slot: int = 0
+    goals: dict[str, float] = field(default_factory=dict)
+    steps: int = 0
+    begin: float = 0.0
+    end: float = 0.0
+    why: str = ""
+
+    def write(self, folder: Path) -> None:
+        """`folder` is the study's."""
+        data = fields.encode(self, indent=1, ensure_ascii=False)
+        replace_file(folder / TRIALS_FOLDER / f"{self.number}.json", data)
+
+
+def read_trials(folder: Path) -> list[TrialFile]:
+    """All trials of the study in that folder, by number."""
+    return sorted(_trials(folder), key=lambda trial: trial.number)
+
+
+def _trials(folder: Path) -> Iterator[TrialFile]:
+    for path in (folder / TRIALS_FOLDER).glob("*.json"):
+        if re.fullmatch(r"[1-9][0-9]*", path.stem):
+            yield fields.read(TrialFile, path)
+
+
+def wanted(folder: Path, spec: StudySpec) -> int:
+    """How many trials there are to be in all."""
+    try:
+        return int((folder / WANTED_FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return spec.trials

@@ -1,0 +1,68 @@
+"""The studies that there are: a folder for each, by its number."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import home, private_home
+from distrain_nb.errors import DistrainError, StudyNotFound, did_you_mean
+from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER
+from distrain_nb.study.study import Study
+from distrain_nb.worker.files.disk import private_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def studies() -> list[Study]:
+    """All studies, the newest first. Raises StoreError."""
+    folders = (home() / STUDIES_FOLDER / str(number) for number in sorted(_numbers(), reverse=True))
+    return [Study(folder) for folder in folders if (folder / STUDY_FILE).exists()]
+
+
+def find_study(study: object = "last") -> Study:
+    """By number, by name (the newest of that name), or `last`.
+
+    Raises StudyNotFound naming those that there are; StoreError.
+    """
+    found, wanted = studies(), str(study)
+    for each in found:
+        if wanted in ("last", str(each.id), each.name):
+            return each
+    hint = did_you_mean(wanted, {each.name for each in found}, ".")
+    listed = ", ".join(f"{each.id} ({each.name})" for each in found[:8])
+    there = f"There are {listed}" if listed else "There are none yet: start one with --tune"
+    raise StudyNotFound(f"no study {wanted!r}{hint} {there}")
+
+
+def new_folder() -> tuple[int, Path]:
+    """A number that no study has had, and a folder for it. Raises StoreError, DistrainError."""
+    above = private_home() / STUDIES_FOLDER
+    try:
+        private_folder(above)
+        number = max(_numbers(), default=0)
+        while True:
+            number += 1
+            folder = above / str(number)
+            try:
+                folder.mkdir(mode=0o700)
+            except FileExistsError:  # somebody else has just taken it
+                continue
+            (folder / TRIALS_FOLDER).mkdir()
+            return number, folder
+    except OSError as wrong:
+        raise DistrainError(f"no study can be added: {wrong.filename}: {wrong.strerror}") from None
+
+
+def new_key() -> str:
+    return secrets.token_hex(8)
+
+
+def _numbers() -> list[int]:
+    try:
+        names = os.listdir(home() / STUDIES_FOLDER)  # noqa: PTH208
+    except FileNotFoundError:
+        return []
+    return [int(name) for name in names if name.isdecimal() and name.isascii()]

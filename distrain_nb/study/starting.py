@@ -1,0 +1,217 @@
+"""From code and options to a study: it is prepared as one job, which each trial then varies."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb import api
+from distrain_nb.api.submission import compared_options
+from distrain_nb.backends.local.machine import gpus_of
+from distrain_nb.errors import CheckFailed, OptionError
+from distrain_nb.findings import errors
+from distrain_nb.options import read
+from distrain_nb.study.files import TRIAL, StudyFile
+from distrain_nb.study.launching import shares
+from distrain_nb.study.listing import new_folder, new_key
+from distrain_nb.study.study import Study, start_process
+from distrain_nb.tuning import options as study_options
+from distrain_nb.tuning.choosing import choose, grid
+from distrain_nb.tuning.engine import require
+from distrain_nb.tuning.rules import check as check_study
+from distrain_nb.tuning.spec import Categorical, Discrete, Integer, StudyEnd, StudySpec
+from distrain_nb.tuning.stopping import check as check_stopping
+from distrain_nb.worker.files.folder import PROGRAM_FOLDER
+from distrain_nb.worker.files.status import Owner, State, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.api import Code, Prepared
+    from distrain_nb.backends.local.plan import LocalPlan
+    from distrain_nb.findings import Finding
+    from distrain_nb.program import Program
+    from distrain_nb.tuning.spec import Parameter, Value
+
+# Of these, one that is imported says that the program reads its arguments.
+_READERS = frozenset(
+    ["absl", "argparse", "click", "docopt", "fire", "hydra", "jsonargparse", "optparse",
+     "simple_parsing", "transformers", "typer", "tyro"]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PreparedStudy:
+    """A study that has been checked, and the job that each of its trials varies."""
+
+    spec: StudySpec
+    prepared: Prepared
+    plan: LocalPlan
+    devices: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def waits(self) -> bool:
+        return self.prepared.waits
+
+    def refuse(self) -> None:
+        """Raises CaptureError or CheckFailed if it can't run."""
+        self.prepared.refuse()
+
+    def __str__(self) -> str:
+        options = "\n".join(study_options.printed(self.spec))
+        return "\n".join([*map(str, self.findings), options, str(self.prepared)])
+
+
+def tune(code: Code, spec: StudySpec | None = None, **options: object) -> Study:
+    """Start a study: runs of the same code with other values of its parameters.
+
+        study = distrain_nb.tune(train, tune=["lr=1e-5..1e-1:log", "width=16|32|64"],
+                                 goal="min:val/loss", trials=20, parallel=2)
+        study.wait().best.params
+
+    `code` is as in `submit`. The study's options are those of `%%distrain`: `tune` (a text or
+    several), `goal`, `trials`, `parallel`, `search`, `stop`, `max_failed`, `initial`,
+    `measurement`; or a whole `spec`, which they change. All others are those of a job, as in
+    `submit`. Parameters are names that the code reads, or arguments that it parses.
+
+    Gives the study at once, or with `wait=True` when it has ended. Raises OptionError, CaptureError
+    or CheckFailed before anything is started, DistrainError where Optuna is missing, StoreError.
+    """
+    options["wait"] = bool(options.get("wait"))
+    study = start(prepare(code, spec, **options))
+    return study.wait() if options["wait"] else study
+
+
+def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
+    """Everything up to the first trial. Raises OptionError, CheckFailed for a spec that can't be,
+    DistrainError."""
+    own = {name: options.pop(name) for name in study_options.PARTS if name in options}
+    spec = study_options.changed(spec or StudySpec((), ()), own)
+    place = read(options).layout.on
+    if place != "local":
+        raise OptionError(f"--tune is for this machine so far: leave out --on {place}")
+    findings = check_study(spec, place)
+    if errors(findings):
+        raise CheckFailed(errors(findings))
+    _check_here(spec)
+    values = _placeholders(spec)
+    given = options.get("param")
+    several = given if isinstance(given, (list, tuple)) else [given] if given else []
+    texts = list(map(str, several))
+    _refuse_both(texts, values)
+    options["param"] = [*texts, *(f"{name}={value!r}" for name, value in values.items())]
+    prepared = api.prepare(code, **options)  # type: ignore[arg-type]
+    prepared = replace(
+        prepared,
+        options=replace(prepared.options, param=tuple(texts)),
+        findings=tuple(f for f in prepared.findings if not _is_about(f, values)),
+    )
+    return _of_trials(prepared, spec, values, findings)
+
+
+def _of_trials(
+    prepared: Prepared, spec: StudySpec, values: Mapping[str, object], findings: tuple[Finding, ...]
+) -> PreparedStudy:
+    """The job of any trial: it knows its number, and has its share of this machine."""
+    machine = {**prepared.job.machine, "jobs": str(spec.parallel)}
+    devices = shares(gpus_of(prepared.job.environ), spec.parallel)
+    if devices:
+        machine["gpus"] = str(len(devices[0].split(",")))
+    program = _tuned(prepared.job.program, spec, values)
+    job = replace(prepared.job, program=program, trial=TRIAL, machine=machine)
+    plan = prepared.backend.plan(job)
+    return PreparedStudy(spec, replace(prepared, job=job, plan=plan), plan, devices, findings)
+
+
+def start(prepared: PreparedStudy) -> Study:
+    """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
+    prepared.refuse()
+    options = prepared.prepared.options
+    number, folder = new_folder()
+    prepared.prepared.job.program.write(folder / PROGRAM_FOLDER)
+    waiting = Owner.of(os.getpid()) if prepared.waits else None
+    replace(prepared.plan.launch, kernel=waiting).write(folder)
+    Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+    StudyFile(
+        id=number,
+        name=options.name or f"study-{number}",
+        key=new_key(),
+        created=time.time(),
+        spec=dict(study_options.texts(prepared.spec)),
+        line=str(prepared.prepared.job.layout),
+        experiment=options.experiment,
+        options={name: list(texts) for name, texts in compared_options(options).items()},
+        devices=prepared.devices,
+        idle=prepared.prepared.job.config.idle,
+        kernel=waiting,
+    ).write(folder)
+    start_process(folder)
+    return Study(folder)
+
+
+def _check_here(spec: StudySpec) -> None:
+    """Raises OptionError or DistrainError for what this machine can't do."""
+    require("optuna", "a study on this machine")
+    if spec.end != StudyEnd() or any(g.safety_threshold is not None for g in spec.goals):
+        what = "--end" if spec.end != StudyEnd() else "a threshold of --goal"
+        raise OptionError(f"{what} is not known on this machine yet: leave it out")
+    check_stopping(spec.stopping, len(spec.goals))
+    if spec.search.algorithm == "grid":
+        next(grid(spec))
+
+
+def _placeholders(spec: StudySpec) -> dict[str, Value | None]:
+    """A value for each name, as the program has it before a trial gives it one of its own; None
+    for those that not all trials have."""
+    always = choose(spec, _typical)
+    return {
+        p.name: always.get(p.name) if p.condition is None else None
+        for p in spec.parameters
+        if p.name.isidentifier()
+    }
+
+
+def _typical(parameter: Parameter) -> Value:
+    domain = parameter.domain
+    if domain.default is not None:
+        return parameter.native(domain.default)
+    listed = isinstance(domain, (Discrete, Categorical))
+    return parameter.native(domain.values[0] if listed else domain.low)  # type: ignore[union-attr]
+
+
+def _refuse_both(texts: list[str], values: Mapping[str, object]) -> None:
+    for text in texts:
+        name = text.partition("=")[0]
+        if name in values:
+            raise OptionError(f"--param {text}: trials give {name} its values, by --tune")
+
+
+def _tuned(program: Program, spec: StudySpec, values: Mapping[str, object]) -> Program:
+    """The program, which knows the names that trials give values. Raises OptionError for one that
+    it has no use for."""
+    read = {value.name for value in program.values} & values.keys()
+    kinds = {p.name: _kind(p) for p in spec.parameters if p.name in read}
+    takes_arguments = bool(program.imports & _READERS) or "argv" in program.main
+    unused = [p.name for p in spec.parameters if p.name not in read]
+    if unused and not takes_arguments:
+        raise OptionError(
+            f"--tune {unused[0]}: the cell never reads the name {unused[0]}, and no arguments",
+            where=unused[0],
+        )
+    findings = tuple(f for f in program.findings if not _is_about(f, values))
+    return replace(program, tuned=kinds, findings=findings)
+
+
+def _is_about(finding: Finding, values: Mapping[str, object]) -> bool:
+    """That a name isn't read says nothing of one that reaches the program as an argument."""
+    return finding.code == "capture.unused-name" and finding.where in values
+
+
+def _kind(parameter: Parameter) -> str:
+    if isinstance(parameter.domain, Categorical):
+        return "str"
+    whole = isinstance(parameter.domain, (Integer, Discrete))
+    return "int" if whole and isinstance(_typical(parameter), int) else "float"

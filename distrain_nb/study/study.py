@@ -1,0 +1,248 @@
+"""A study: a handle on it, alive or over, here or in another notebook."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import (
+    DistrainError,
+    OptionError,
+    RunCancelled,
+    RunFailed,
+    RunNotReady,
+    RunUnreadable,
+)
+from distrain_nb.study.files import (
+    PROCESS_LOG,
+    STOP_FILE,
+    STORAGE_FILE,
+    WANTED_FILE,
+    StudyFile,
+    TrialState,
+    read_trials,
+    wanted,
+)
+from distrain_nb.study.trial import StudyTrial
+from distrain_nb.tuning.engine import open_storage, require
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.status import State, Status, request_cancel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import optuna
+    import pandas as pd
+    from typing_extensions import Self
+
+    from distrain_nb.tuning.spec import StudySpec
+
+LOOK_EVERY_S = 0.1
+START_AGAIN_AFTER_S = 10.0
+PROCESS = "distrain_nb.study"
+
+
+class Study:
+    """What was started with `tune`. All that it tells is read from disk, so any process may hold
+    one; where the process that owns its trials was killed, whoever asks for its state starts
+    another."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._started_at = 0.0
+
+    @cached_property
+    def file(self) -> StudyFile:
+        """What it was started with. Raises RunUnreadable."""
+        try:
+            return StudyFile.read(self.folder)
+        except (OSError, Damaged) as wrong:
+            raise RunUnreadable(f"study {self.folder.name} can't be read: {wrong}") from None
+
+    @property
+    def id(self) -> int:
+        return self.file.id
+
+    @property
+    def name(self) -> str:
+        return self.file.name
+
+    @cached_property
+    def spec(self) -> StudySpec:
+        """What it tries, what is wanted, and how many trials it began with."""
+        return self.file.parsed
+
+    @property
+    def wanted(self) -> int:
+        """How many trials there are to be in all."""
+        return wanted(self.folder, self.spec)
+
+    @property
+    def status(self) -> Status:
+        """State, times and error, as of now. Raises RunUnreadable."""
+        try:
+            status = Status.read(self.folder)
+        except (OSError, Damaged) as wrong:
+            raise RunUnreadable(f"study {self.id} can't be read: {wrong}") from None
+        if not status.state.final and not status.answered_for:
+            self._start_again()
+        return status
+
+    @property
+    def state(self) -> State:
+        return self.status.state
+
+    def each(self) -> list[StudyTrial]:
+        """Its trials, in order of their numbers."""
+        try:
+            return [StudyTrial(found) for found in read_trials(self.folder)]
+        except (OSError, Damaged) as wrong:
+            raise RunUnreadable(f"study {self.id} can't be read: {wrong}") from None
+
+    def __getitem__(self, number: int) -> StudyTrial:
+        """The trial of that number, from 1. Raises KeyError."""
+        found = next((trial for trial in self.each() if trial.number == number), None)
+        if found is None:
+            raise KeyError(f"study {self.id} has no trial {number} yet")
+        return found
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """A row for each trial, by its number: the state, its parameters and goals by their names,
+        `steps` that it has reported, `duration` in seconds, and the number of its `run`."""
+        import pandas as pd
+
+        spec, each = self.spec, self.each()
+        names = list(dict.fromkeys(p.name for p in spec.parameters))
+        goals = [goal.metric for goal in spec.goals]
+        rows = [trial.row(names, goals) for trial in each]
+        columns = ["trial", "state", *names, *goals, "steps", "duration", "run"]
+        made: pd.DataFrame = pd.DataFrame(rows, columns=list(dict.fromkeys(columns)))
+        by_number: pd.DataFrame = made.set_index("trial")
+        return by_number
+
+    @property
+    def best(self) -> StudyTrial:
+        """The trial with the best value of those that succeeded, or else that were stopped.
+
+        Raises RunNotReady before there is one, OptionError where there are several goals, of which
+        `front` has the trials that no other beats.
+        """
+        if len(self.spec.goals) > 1:
+            raise OptionError(f"study {self.id} has several goals: see study.front")
+        found = self.front
+        if not found:
+            raise RunNotReady(f"study {self.id} is {self.state}: no trial has a value yet")
+        return found[0]
+
+    @property
+    def front(self) -> list[StudyTrial]:
+        """The trials that no other beats in all goals; of one goal the best alone."""
+        trials = self.each()
+        for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
+            valued = [trial for trial in trials if trial.state is state]
+            if valued:
+                scored = [(trial, trial.scores(self.spec)) for trial in valued]
+                front = [t for t, own in scored if not any(_beats(o, own) for _, o in scored)]
+                return front if len(self.spec.goals) > 1 else front[:1]
+        return []
+
+    @property
+    def optuna(self) -> optuna.Study:
+        """The study as Optuna has it, to look at: its trials count from 0, and what is written
+        there changes nothing here. Raises DistrainError where Optuna is missing."""
+        require("optuna", "study.optuna")
+        import optuna
+
+        path = self.folder / STORAGE_FILE
+        if not path.exists():
+            raise RunNotReady(f"study {self.id} has no trial yet")
+        return optuna.load_study(study_name=self.name, storage=open_storage(path))
+
+    def wait(self, timeout: float | None = None) -> Self:
+        """Until it has ended, `timeout` seconds at most; gives itself.
+
+        Raises RunFailed, RunCancelled, or TimeoutError.
+        """
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while not self.state.final:
+            if time.monotonic() >= end:
+                raise TimeoutError(f"study {self.id} is {self.state} after {timeout:g} s")
+            time.sleep(LOOK_EVERY_S)
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raises RunFailed with the reason, or RunCancelled, if it has ended so."""
+        status = self.status
+        if status.state is State.FAILED:
+            raise RunFailed(f"study {self.id} ({self.name}) failed: {status.error}")
+        if status.state is State.CANCELLED:
+            why = f": {status.error}" if status.error else ""
+            raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
+
+    def cancel(self) -> None:
+        """Ask for it and its trials to be stopped; returns at once."""
+        if not self.state.final:
+            request_cancel(self.folder)
+
+    def stop(self, number: int) -> None:
+        """Ask for one trial to be stopped; its value so far counts. Raises KeyError, OptionError
+        for one that has ended."""
+        trial = self[number]
+        if trial.state.final:
+            raise OptionError(f"trial {number} of study {self.id} has ended already: {trial.state}")
+        (self.folder / STOP_FILE.format(number)).touch()
+        self.status  # noqa: B018 - sees to it that somebody hears
+
+    def more(self, trials: int) -> None:
+        """Ask for that many trials more, also of a study that has ended. Raises OptionError."""
+        if trials < 1:
+            raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
+        over = self.state.final
+        count = (len(self.each()) if over else self.wanted) + trials
+        replace_file(self.folder / WANTED_FILE, str(count).encode())
+        if self.state.final:
+            (self.folder / CANCEL_FILE).unlink(missing_ok=True)
+            Status.read(self.folder).enter(
+                State.STARTING, "starting", supervisor=None, error=""
+            ).write(self.folder)
+            start_process(self.folder)
+
+    def _start_again(self) -> None:
+        if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
+            self._started_at = time.monotonic()
+            start_process(self.folder)
+
+    def __repr__(self) -> str:
+        try:
+            return f"Study({self.id}, {self.name!r}, state={str(self.state)!r})"
+        except DistrainError:
+            return f"Study({self.folder.name}, unreadable)"
+
+
+def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+
+def start_process(folder: Path) -> None:
+    """Start the process that owns a study's trials, and outlives this one."""
+    with (folder / PROCESS_LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", PROCESS, str(folder)],
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started[:] = [each for each in _started if each.poll() is None]
+    _started.append(process)
+
+
+_started: list[subprocess.Popen[bytes]] = []  # by this process, which is to reap them

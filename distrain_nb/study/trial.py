@@ -1,0 +1,99 @@
+"""A trial of a study, as of when it was asked for."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import RunNotReady
+from distrain_nb.study.launching import run_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from distrain_nb.run import Run
+    from distrain_nb.run.results import Results
+    from distrain_nb.study.files import TrialFile, TrialState
+    from distrain_nb.tuning.spec import StudySpec, Value
+
+
+class StudyTrial:
+    """What it tries, what it has reached, and its run."""
+
+    def __init__(self, file: TrialFile) -> None:
+        self._file = file
+
+    @property
+    def number(self) -> int:
+        """From 1."""
+        return self._file.number
+
+    @property
+    def params(self) -> Mapping[str, Value]:
+        return self._file.parameters
+
+    @property
+    def goals(self) -> Mapping[str, float]:
+        """Its values by metric, so far."""
+        return self._file.goals
+
+    @property
+    def state(self) -> TrialState:
+        return self._file.state
+
+    @property
+    def why(self) -> str:
+        """Why it was stopped, or failed."""
+        return self._file.why
+
+    @property
+    def steps(self) -> int:
+        """How many steps of the first goal it has reported."""
+        return self._file.steps
+
+    @property
+    def duration(self) -> float:
+        """Seconds from when it was asked for to its end."""
+        return (self._file.end or time.time()) - self._file.begin
+
+    @property
+    def run_id(self) -> int | None:
+        """The number of its run; None before it has one."""
+        return self._file.run
+
+    @property
+    def run(self) -> Run:
+        """Its run, with its log, metrics and results. Raises RunNotReady, RunNotFound."""
+        found = run_of(self._file)
+        if found is None:
+            raise RunNotReady(f"trial {self.number} has no run yet")
+        return found
+
+    @property
+    def results(self) -> Results:
+        """What its run brought back. Raises what `Run.results` does."""
+        return self.run.results
+
+    def scores(self, spec: StudySpec) -> tuple[float, ...]:
+        """Its values, of which larger ones are better."""
+        signs = (1 if goal.direction == "max" else -1 for goal in spec.goals)
+        values = (self.goals.get(goal.metric, math.nan) for goal in spec.goals)
+        return tuple(sign * value for sign, value in zip(signs, values, strict=True))
+
+    def row(self, names: Iterable[str], goals: Iterable[str]) -> dict[str, object]:
+        """The trial as a row of a table, with these parameters and goals."""
+        return {
+            "trial": self.number,
+            "state": str(self.state),
+            **{name: self.params.get(name) for name in names},
+            **{goal: self.goals.get(goal, math.nan) for goal in goals},
+            "steps": self.steps,
+            "duration": self.duration,
+            "run": self._file.run,
+        }
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        goals = ", ".join(f"{name} {value:.4g}" for name, value in self.goals.items())
+        return f"StudyTrial({self.number}, {self.state}, {values}{'; ' if goals else ''}{goals})"

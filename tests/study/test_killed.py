@@ -1,0 +1,151 @@
+"""Killed at any step: a study ends with the trials that it was asked for, none counted twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from distrain_nb import study
+from distrain_nb.run import Store
+from distrain_nb.study import Study
+from distrain_nb.study import __main__ as process
+from distrain_nb.study import process as owning
+from distrain_nb.study import study as handle
+from distrain_nb.worker.files.status import State
+from tests.conftest import eventually
+from tests.study.conftest import process_of
+
+pytestmark = pytest.mark.slow
+
+# What changes something that others can see.
+STEPS = {"posix": {"link", "mkdir", "open", "replace", "unlink"}, "_socket": {"sendmsg"}}
+CELL = """\
+from distrain_nb import log_metrics
+with open(journal, "a") as file:
+    file.write(f"{x}\\n")
+log_metrics(loss=x)
+"""
+
+
+class Killer:
+    """Ends this process at the n-th thing that the package asks of the system."""
+
+    def __init__(self, last: int) -> None:
+        self.left = last
+
+    def __call__(self, frame: Any, event: str, function: Any) -> None:
+        if event != "c_call" or not _changes(function, frame):
+            return
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.left -= 1
+
+
+def _changes(function: Any, frame: Any) -> bool:
+    module = (
+        getattr(function, "__module__", None)
+        or type(getattr(function, "__self__", None)).__module__
+    )
+    if function.__name__ == "execute":  # of the list of runs
+        return "distrain_nb/run/" in frame.f_code.co_filename
+    if function.__name__ == "open" and "replace_file" not in _callers(frame):
+        return False
+    return function.__name__ in STEPS.get(module, ())
+
+
+def _callers(frame: Any) -> set[str]:
+    names = set()
+    while frame is not None:
+        names.add(frame.f_code.co_name)
+        frame = frame.f_back
+    return names
+
+
+def own(folder: Path, last: int) -> bool:
+    """Be the study's process in a fork of this one, to a step; say whether it came to its end."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            sys.setprofile(Killer(last))
+            process.main(folder)
+        finally:
+            os._exit(0)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def test_the_process_of_a_study_is_killed_at_every_step(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distrain_nb.study.starting.start_process", lambda folder: None)
+    monkeypatch.setattr(handle, "start_process", lambda folder: None)
+    monkeypatch.setattr(process, "TRIES", 1)
+    monkeypatch.setattr(owning, "TURN_S", 0.01)
+    step = 0
+    while True:
+        journal = tmp_path / f"journal-{step}"
+        found = study.tune(
+            CELL, tune="x=1..10", goal="min:loss", trials=1, param=f"journal={str(journal)!r}"
+        )
+        unharmed = own(found.folder, step)
+        assert unharmed or own(found.folder, sys.maxsize)
+        check(found, journal)
+        if unharmed:
+            break
+        step += 1
+    assert step > 30
+
+
+def check(found: Study, journal: Path) -> None:
+    """It has its one trial, which has run once, to its end."""
+    assert found.state is State.SUCCEEDED, found.status.error
+    assert found.trials["state"].tolist() == ["succeeded"]
+    values = [trial.params["x"] for trial in found.each()]
+    assert [float(line) for line in journal.read_text().split()] == values
+    assert [trial.goals["loss"] for trial in found.each()] == values
+    assert [trial.run.state for trial in found.each()] == [State.SUCCEEDED]
+    mine = [r for r in Store().all() if r.handle.get("study") == found.file.key]
+    assert sorted(record.id for record in mine) == [trial.run_id for trial in found.each()]
+
+
+def test_who_asks_for_a_study_whose_process_was_killed_starts_another(home: Path) -> None:
+    cell = f"import time\ntime.sleep(1)\n{CELL}"
+    found = study.tune(
+        cell, tune="x=1..10", goal="min:loss", trials=3, param=f"journal={str(home / 'j')!r}"
+    )
+    assert eventually(lambda: found.each())
+    first = process_of(found)
+    first.kill()
+    assert found.wait(240).trials["state"].tolist() == ["succeeded"] * 3
+    assert process_of_last(found) != first.pid
+    assert len((home / "j").read_text().split()) == 3
+
+
+def process_of_last(found: Study) -> int:
+    owner = found.status.supervisor
+    assert owner is not None
+    return owner.pid
+
+
+def test_a_trial_whose_supervisor_was_killed_is_tried_again_with_the_same_values(
+    home: Path,
+) -> None:
+    cell = f"import os, time\ntime.sleep(0 if os.path.exists(journal) else 600)\n{CELL}"
+    journal = home / "journal"
+    found = study.tune(
+        cell, tune="x=1..10", goal="min:loss", trials=1, param=f"journal={str(journal)!r}"
+    )
+    assert eventually(lambda: found.each() and found[1].run_id and found[1].run.status.processes)
+    first = found[1]
+    owner = first.run.status.supervisor
+    assert owner is not None
+    journal.touch()
+    psutil.Process(owner.pid).kill()
+    again = found.wait(240)[1]
+    assert again.params == first.params and again.run_id != first.run_id
+    assert str(again.state) == "succeeded" and len(found.each()) == 1
