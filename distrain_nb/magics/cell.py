@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb import api
 from distrain_nb.errors import RunFailed
 from distrain_nb.findings import Severity
-from distrain_nb.magics.command_line import cell_options
+from distrain_nb.magics.command_line import STUDY_OPTIONS, cell_options
 from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
 from distrain_nb.program.notebook.shell import label, notebook_of
@@ -40,6 +40,11 @@ def run_cell(words: list[str], line: str, cell: str, shell: InteractiveShell) ->
 
 def submit(source: api.Source, options: Mapping[str, Any]) -> None:
     """Check it, start it and show it. Raises what `api.start` and `Run.wait` raise."""
+    if STUDY_OPTIONS & options.keys():
+        from distrain_nb.magics.studies import submit_study
+
+        submit_study(source, options, _long_work_shown, _show_warnings)
+        return
     with _long_work_shown():
         prepared = api.prepare(source, **options)
     if prepared.options.dry_run:

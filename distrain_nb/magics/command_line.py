@@ -7,7 +7,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from distrain_nb.backends import plugins
-from distrain_nb.backends.options import declared
+from distrain_nb.backends.options import declared, flag
 from distrain_nb.errors import OptionError, closest
 from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
@@ -47,6 +47,27 @@ ELSEWHERE = {
 }
 
 
+# Form, what it is for, and whether there may be several.
+_OF_STUDIES = {
+    "tune": (
+        "NAME=LOW..HIGH",
+        "a name or argument, and what trials try of it; or NAME=VALUE|VALUE",
+        True,
+    ),
+    "goal": ("min:METRIC", "what the trials are to reach; or max:METRIC", True),
+    "trials": ("N", "how many trials there are", False),
+    "parallel": ("N", "how many of them run at once", False),
+    "search": ("tpe|gp|random|grid", "how the next values are found", False),
+    "stop": ("median|decay-curve", "stop trials early that are not worth going on with", False),
+    "max_failed": ("N", "failed trials after which the study has failed", False),
+    "initial": ("NAME=VALUE,…", "values of a trial to begin with", True),
+    "measurement": ("last|best", "which of a trial's values counts", False),
+    "noise": ("low|high", "what a service is told of the goal's noise", False),
+    "end": ("SETTING=VALUE,…", "when a study ends early", False),
+}
+STUDY_OPTIONS = frozenset(_OF_STUDIES)
+
+
 class HelpShown(Exception):
     """`--help` was asked for and has been printed."""
 
@@ -71,9 +92,9 @@ class Parser(argparse.ArgumentParser):
     def refuse_elsewhere(self, words: Iterable[str]) -> None:
         """Raises OptionError for what other launchers call an option. It comes before all else:
         argparse would read `-np 2` as `-n p`."""
-        for flag in map(_flag, words):
-            if flag in ELSEWHERE:
-                self.error(f"no option {flag}; here it is {ELSEWHERE[flag]}")
+        for name in map(_flag, words):
+            if name in ELSEWHERE:
+                self.error(f"no option {name}; here it is {ELSEWHERE[name]}")
 
     def refuse(self, word: str) -> NoReturn:
         """Raises OptionError for a word that is none of these options."""
@@ -127,6 +148,10 @@ def cell_parser(backends: Sequence[AnyBackend]) -> Parser:
     common = declared(JobOptions)
     for each in common.values():
         job.add_argument(each.name, help=each.help, **_kind(each))
+    study = parser.add_argument_group("a study: many runs, each with other values")
+    for name, (form, what, several) in _OF_STUDIES.items():
+        action = "append" if several else "store"
+        study.add_argument(flag(name), metavar=form, help=what, action=action)
     for title, own in _by_backends(backends).items():
         group = parser.add_argument_group(f"jobs on {title}")
         for each in own:
@@ -282,6 +307,11 @@ def line_parser() -> Parser:
     result.add_argument("--trust", action="store_true", help=trust)
     compare = verb("compare", "several runs in one chart, and what differs between them")
     compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
+    tune = verb("tune", "show a study, ask for more of its trials, or stop some")
+    tune.add_argument("study", nargs="?", metavar="STUDY", help="its number or name, or last")
+    tune.add_argument("--trials", metavar="+N", help="ask for that many trials more")
+    stop = "stop that trial, whose value so far counts; without a number, the whole study"
+    tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")

@@ -177,6 +177,12 @@ def _config(options: argparse.Namespace) -> None:
         print(described)
 
 
+def _tune(options: argparse.Namespace) -> Any:
+    from distrain_nb.magics.studies import tune_verb
+
+    return tune_verb(options)
+
+
 _VERBS = {
     "runs": _runs,
     "show": _show,
@@ -186,6 +192,7 @@ _VERBS = {
     "result": _result,
     "delete": _delete,
     "compare": _compare,
+    "tune": _tune,
     "catalog": _catalog,
     "form": _form,
     "advise": _advise,

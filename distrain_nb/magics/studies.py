@@ -1,0 +1,100 @@
+"""`%%distrain --tune` and `%distrain tune`: studies are started, shown and looked after."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import OptionError
+from distrain_nb.study import Study, find_study, studies
+from distrain_nb.study.starting import prepare, start
+from distrain_nb.ui.study_monitor import StudyMonitor
+from distrain_nb.ui.study_table import StudyTable, studies_text
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
+
+    from distrain_nb.api import Prepared, Source
+
+WAIT_S = 0.1
+
+
+def submit_study(
+    source: Source,
+    options: Mapping[str, Any],
+    working: Callable[[], AbstractContextManager[None]],
+    warn: Callable[[Prepared, Source], None],
+) -> None:
+    """Check it, start it and show it; `working` shows what takes long, `warn` the warnings.
+
+    Raises what `study.tune` and `Study.wait` raise.
+    """
+    with working():
+        prepared = prepare(source, **options)
+    if prepared.prepared.options.dry_run:
+        print(prepared)
+        return
+    for finding in prepared.findings:
+        print(finding)
+    warn(prepared.prepared, source)
+    with working():
+        study = start(prepared)
+    _watch(study, prepared.waits)
+
+
+def _watch(study: Study, waits: bool) -> None:
+    """Show it below the cell; with `waits`, to its end. An interrupt stops the study."""
+    monitor = StudyMonitor(study)
+    monitor.show()
+    if not waits:
+        monitor.follow()
+        return
+    try:
+        monitor.wait()
+    except KeyboardInterrupt:
+        study.cancel()
+        while not study.state.final:
+            time.sleep(WAIT_S)
+        monitor.wait()
+    study.check()
+
+
+def tune_verb(options: argparse.Namespace) -> Any:
+    """What `%distrain tune` displays. Raises OptionError, StudyNotFound."""
+    if options.study is None:
+        if options.trials or options.stop is not None:
+            raise OptionError("say which study: its number or name, or last")
+        print(studies_text(studies()))
+        return None
+    study = find_study(options.study)
+    if options.trials and options.stop is not None:
+        raise OptionError("--trials and --stop contradict each other")
+    if options.trials:
+        study.more(_more(options.trials))
+    elif options.stop == "study":
+        study.cancel()
+        print(f"study {study.id} ({study.name}) is being stopped")
+    elif options.stop is not None:
+        _stop_trial(study, options.stop)
+    else:
+        return StudyTable.of(study)
+    if options.trials:
+        _watch(study, waits=False)
+    return None
+
+
+def _more(text: str) -> int:
+    if not text.startswith("+") or not text[1:].isdecimal():
+        raise OptionError(f"invalid --trials {text!r}: expected +N, how many more, such as +10")
+    return int(text[1:])
+
+
+def _stop_trial(study: Study, text: str) -> None:
+    try:
+        study.stop(int(text))
+    except (ValueError, KeyError):
+        there = f"1 to {len(study.each())}"
+        raise OptionError(f"invalid --stop {text!r}: the study has trials {there}") from None
+    print(f"trial {text} of study {study.id} ({study.name}) is being stopped")
