@@ -42,7 +42,7 @@ def serving(answer: Callable[[BaseHTTPRequestHandler, str], Any]) -> Iterator[Se
             self.end_headers()
             self.wfile.write(data)
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_PUT = do_HEAD = do_GET  # noqa: N815
 
         def log_message(self, *args: object) -> None:
             pass

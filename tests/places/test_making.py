@@ -12,6 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from google.auth.credentials import AnonymousCredentials
 
+from distrain_nb.backends.sagemaker.client import client
+from distrain_nb.backends.sagemaker.making import make_bucket as make_s3_bucket
 from distrain_nb.backends.vertex import making, rest
 from distrain_nb.backends.vertex.client import storage_client
 from distrain_nb.backends.vertex.making import make_bucket, make_repository
@@ -88,3 +90,23 @@ def test_a_repository_is_made_once_and_else_the_line_that_makes_it_is_told(googl
     line = "gcloud artifacts repositories create distrain --repository-format=docker"
     with pytest.raises(DistrainError, match=f"no permission.*{line} --location={REGION}"):
         make_repository("mine", REGION, "distrain")
+
+
+def test_a_bucket_of_another_account_is_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """S3 compares the owner, where it is asked to; moto does not."""
+    made: list[str] = []
+
+    def answer(request: BaseHTTPRequestHandler, body: str) -> tuple[int, Any, dict[str, str]]:
+        if request.command == "PUT":
+            made.append(request.path)
+            return 200, "", {}
+        expected = request.headers.get("x-amz-expected-bucket-owner")
+        return {"/free": 404, "/ours": 200}.get(request.path, 200 if not expected else 403), "", {}
+
+    with serving(answer) as server:
+        s3 = client("s3", "us-west-2", {"s3": f"http://{server.address}"})
+        for name in ("free", "ours"):
+            make_s3_bucket(s3, name, "us-west-2", "123456789012")
+        with pytest.raises(DistrainError, match="Can't make the bucket taken"):
+            make_s3_bucket(s3, "taken", "us-west-2", "123456789012")
+    assert made == ["/free"]

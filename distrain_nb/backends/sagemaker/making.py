@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 _UNNAMED = "us-east-1"
 
 
-def make_bucket(s3: BaseClient, name: str, region: str) -> None:
-    """Raises DistrainError if that is not allowed."""
+def make_bucket(s3: BaseClient, name: str, region: str, account: str) -> None:
+    """Unless the account has it. Raises DistrainError if that is not allowed, and where somebody
+    else has a bucket of that name: nothing is to go there."""
     place = {"CreateBucketConfiguration": {"LocationConstraint": region}}
     with plain_words(f"make the bucket {name}"):
         try:
-            s3.head_bucket(Bucket=name)
+            s3.head_bucket(Bucket=name, ExpectedBucketOwner=account)
         except ClientError as wrong:
             if code_of(wrong) not in ("404", "NoSuchBucket"):
                 raise

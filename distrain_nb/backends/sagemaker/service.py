@@ -99,7 +99,7 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def _prepare(self) -> None:
         if ACCOUNT in self.spec.bucket:
-            make_bucket(self._s3, self._bucket, self.spec.region)
+            make_bucket(self._s3, self._bucket, self.spec.region, self._account)
 
     def _staged(self, image: str) -> JsonObject:
         return self._filled(self.spec.request, {IMAGE: image})
