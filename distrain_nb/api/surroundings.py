@@ -41,8 +41,8 @@ def _of_idleness(job: AnyJob, *, here: bool) -> Iterator[Finding]:
         )
     elif job.waits and longer:
         then = (
-            "the cell may wait longer than that; the job goes on, and %distrain attach shows it "
-            "again: with --no-wait nothing is lost"
+            "the cell may wait longer than that, and a job that is waited for is stopped with its "
+            "kernel: without --wait it goes on, and %distrain attach shows it again"
         )
     else:
         return

@@ -49,7 +49,7 @@ def _place() -> Iterator[Check]:
     yield Check("place", Health.GOOD, here.title)
     if here.idle_s:
         found = f"after {duration(here.idle_s)} without activity, by {here.idle_source}"
-        remedy = "runs on this machine end with it; those that are sent to a cloud go on"
+        remedy = "runs on this machine end with it; what is sent to a cloud without --wait goes on"
         yield Check("shut down", Health.GOOD, found, remedy)
 
 

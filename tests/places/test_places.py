@@ -264,6 +264,8 @@ def test_settings_of_an_administrator_are_in_the_request(tmp_path: Path) -> None
     assert f"# role arn:aws:iam::123456789012:role/of-user, from {user}\n" in shown
     assert f"# subnet subnet-1, subnet-2, from {admin}\n" in shown
     assert f"# env PROXY, LEVEL, from {user} and {admin}\n" in shown
+    for others in ({"rehearse": ""}, {"framework": "pytorch-2.6"}, {"base": "mine:1"}):
+        assert "approved:1" not in str(prepared("sagemaker", region=REGION, **others).plan)
     own = prepared("sagemaker", region=REGION, bucket="mine", kms_key="own", role="r").job
     assert request_of(own)["OutputDataConfig"] == {
         "KmsKeyId": "own", "S3OutputPath": "s3://mine/distrain"

@@ -35,8 +35,8 @@ def test_a_run_that_may_outlive_its_machine_is_told_so(monkeypatch: pytest.Monke
         assert "shut down after 2 h without activity" in here
         assert "a run on it ends with it" in here and "--on" in here
         assert not told("vertex"), "nobody waits, and the job goes on"
-        assert "%distrain attach" in told("vertex", wait=True)
-        assert "%distrain attach" in told("vertex", wait=True, timeout="5h")
+        assert "without --wait it goes on" in told("vertex", wait=True)
+        assert "without --wait it goes on" in told("vertex", wait=True, timeout="5h")
         assert not told("vertex", wait=True, timeout="1h")
         assert "ends with it" in told("vertex", rehearse="", wait=False)
     with metadata_server({**LIMITED, "idle-timeout-seconds": "0"}) as server:

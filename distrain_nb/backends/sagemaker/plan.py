@@ -24,7 +24,7 @@ from distrain_nb.backends.sagemaker.containers import (
 from distrain_nb.backends.sagemaker.limits import beyond
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.backends.sagemaker.request import Start, read, request_of
-from distrain_nb.backends.sagemaker.settings import settings_of, settled, wrong
+from distrain_nb.backends.sagemaker.settings import fitting, settings_of, settled, wrong
 from distrain_nb.backends.sagemaker.validation import findings
 from distrain_nb.cluster import PER_GPU, about_processes, choose, ranks_per_replica
 from distrain_nb.image.base.names import requirement_name
@@ -152,7 +152,7 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
     job = replace(
         job,
         layout=replace(_with_primary(job.layout), launcher=_launcher(job)),
-        options=filled(job.options, _fitting(job)),
+        options=filled(job.options, fitting(job)),
     )
     base = _base(job, settings)
     start = _start(job, base)
@@ -164,12 +164,6 @@ def plan(job: SageMakerJob) -> SageMakerPlan:
         *beyond(request),
     )
     return SageMakerPlan(job, settings, origins, start, base, request, found)
-
-
-def _fitting(job: SageMakerJob) -> Settled:
-    """What was found for its options, but for an image that only who is logged in can have."""
-    left_out = {"role", "bucket", *(["base"] if job.options.rehearsed else ())}
-    return {name: found for name, found in job.defaults.items() if name not in left_out}
 
 
 def _with_primary(layout: Layout) -> Layout:

@@ -111,13 +111,18 @@ def texts_of(job: SageMakerJob) -> dict[str, Found]:
 
 def settled(job: SageMakerJob) -> dict[str, Found]:
     """All that was found or chosen for a job, with where it comes from."""
-    more = {name: found for name, found in job.defaults.items() if name in _MORE}
-    return first(texts_of(job), {name: each for name, each in more.items() if _is_used(job, name)})
+    return first(texts_of(job), fitting(job))
 
 
-def _is_used(job: SageMakerJob, name: str) -> bool:
-    """Whether the options leave room for what was found."""
-    return name in _JOINED or not getattr(job.options, name)
+def fitting(job: SageMakerJob) -> dict[str, Found]:
+    """What was found for options that leave room for it. An image yields to a framework that was
+    asked for, and a rehearsal has none that takes a login."""
+    chosen = {name for name in _MORE if name not in _JOINED and getattr(job.options, name)}
+    if job.options.rehearsed or job.layout.framework or job.layout.image:
+        chosen.add("base")
+    return {
+        name: job.defaults[name] for name in _MORE if name in job.defaults and name not in chosen
+    }
 
 
 def _own_names(region: str) -> dict[str, Found]:
