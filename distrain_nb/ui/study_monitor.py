@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
-from distrain_nb.ui.study_table import StudyTable
+from distrain_nb.ui.study_table import MOST_ROWS, StudyTable
 
 if TYPE_CHECKING:
     from distrain_nb.study import Study
@@ -63,10 +63,12 @@ class StudyMonitor:
 
     def _tell(self) -> None:
         """A line for the study at first and at last, and for each trial that has ended."""
-        if not self._told or self._table.state.final:
+        if not self._told:
             print(self._table.line, flush=True)
         self._told.add(0)
-        for row, trial in zip(self._table.rows[::-1], self._table.trials[-50:], strict=True):
+        for row, trial in zip(self._table.rows[::-1], self._table.trials[-MOST_ROWS:], strict=True):
             if trial.state.final and trial.number not in self._told:
                 self._told.add(trial.number)
                 print("  ".join(filter(None, row)), flush=True)
+        if self._table.state.final:
+            print(self._table.line, flush=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,33 @@ def process_of_last(found: Study) -> int:
     owner = found.status.supervisor
     assert owner is not None
     return owner.pid
+
+
+STARTS = """\
+import sys
+from distrain_nb import tune
+cell = "import time\\nfrom distrain_nb import log_metrics\\nlog_metrics(loss=x)\\ntime.sleep(1)"
+tune(cell, tune="x=1..10", goal="min:loss", trials=3, wait=sys.argv[1] == "wait", name=sys.argv[1])
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_study_ends_with_the_kernel_that_waits_for_it_and_outlives_any_other(
+    home: Path, waits: bool
+) -> None:
+    command = [sys.executable, "-c", STARTS, "wait" if waits else "go on"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as kernel:
+        assert eventually(lambda: any(t.run_id for s in study.studies() for t in s.each()))
+        kernel.kill()
+    found = study.find_study()
+    assert eventually(lambda: found.state.final)
+    if waits:
+        assert found.state is State.CANCELLED
+        assert found.status.error == "the kernel that waited for it has ended"
+        assert all(trial.state.final and trial.run.state.final for trial in found.each())
+    else:
+        assert found.trials["state"].tolist() == ["succeeded"] * 3
 
 
 def test_a_trial_whose_supervisor_was_killed_is_tried_again_with_the_same_values(
