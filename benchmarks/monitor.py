@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 from playwright.sync_api import TimeoutError as TookTooLong
+from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -117,7 +118,12 @@ def table(results: Sequence[Result]) -> dict[str, Any]:
 
 def main() -> None:
     print(describe("jupyterlab", "ipykernel", "ipywidgets", "plotly", "livelossplot"))
-    with tempfile.TemporaryDirectory() as folder, chromium() as browser, serve(Path(folder)) as lab:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sync_playwright() as playwright,
+        chromium(playwright) as browser,
+        serve(Path(folder)) as lab,
+    ):
         lines = [measure(browser, lab, way, "lines") for way in LINE_WAYS]
         points = [measure(browser, lab, way, "points") for way in POINT_WAYS]
     unfinished = [f"points {one.way}" for one in points if not one.finished]

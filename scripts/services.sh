@@ -6,6 +6,7 @@ set -eu
 # command:package
 needed="
 chromium:chromium
+firefox-esr:firefox-esr
 mpirun:openmpi-bin
 docker:docker.io
 dockerd:docker.io

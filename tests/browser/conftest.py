@@ -1,8 +1,9 @@
-"""The JupyterLab and the browser that all tests here share.
+"""The JupyterLab and the browsers that all tests here share.
 
-`lab` is the server, `page` a page of the browser, `notebook` opens a notebook in it. JupyterLab
+`lab` is the server, `page` a page of Chromium, `notebook` opens a notebook in it. JupyterLab
 is loaded into the page once: tests close what others have opened. All end with the last test here:
-while Playwright has its event loop in a process, nothing else there can have one.
+while Playwright has its event loop in a process, nothing else there can have one, nor a second
+Playwright.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook, chromium, new_page, serve
 
@@ -23,7 +24,7 @@ AS_AT_FIRST = """async () => {
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Playwright
 
 
 @pytest.fixture(scope="package")
@@ -33,9 +34,15 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=PATIENCE_MS)
-    with chromium() as started:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="package")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    with chromium(playwright) as started:
         yield started
 
 

@@ -1,6 +1,7 @@
 """A real Jupyter server and a real browser: for the tests here and for benchmarks.
 
-`serve` starts JupyterLab or Notebook 7, `chromium` the browser; an `OpenNotebook` is a page of it.
+`serve` starts JupyterLab or Notebook 7, `chromium` and `firefox` a browser; an `OpenNotebook` is a
+page of it.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import nbformat
 from nbformat.sign import NotebookNotary
-from playwright.sync_api import Browser, Page, sync_playwright
 
 from distrain_nb.worker.machine.system import die_with_parent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from playwright.sync_api import Browser, Page, Playwright
 
 ROOT = Path(__file__).parents[2]
 DATA_FOLDER = "data"
@@ -174,15 +176,18 @@ def _address(runtime: Path, process: subprocess.Popen[bytes]) -> tuple[str, str]
     raise RuntimeError((runtime.parent / "server.log").read_text())
 
 
-@contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
-    """The browser, without a screen."""
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        try:
-            yield started
-        finally:
-            started.close()
+def chromium(playwright: Playwright) -> contextlib.closing[Browser]:
+    """Debian's Chromium, without a screen."""
+    started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+    return contextlib.closing(started)
+
+
+def firefox(playwright: Playwright) -> contextlib.closing[Browser]:
+    """Debian's Firefox, without a screen. It is not Playwright's own: WebDriver BiDi drives it."""
+    started = playwright.firefox.launch(
+        channel="moz-firefox", executable_path="/usr/bin/firefox-esr", timeout=PATIENCE_MS
+    )
+    return contextlib.closing(started)
 
 
 @contextlib.contextmanager
