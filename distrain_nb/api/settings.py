@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.api.preparation import prepare
 from distrain_nb.backends import plugins
 from distrain_nb.backends.found import is_found, shown
+from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
@@ -49,9 +50,20 @@ def described_settings() -> tuple[frozenset[str], str]:
             continue
         if not found:
             continue
-        names |= found.keys()
-        rows = [(f"{name} = {shown(name, each)}", each.origin) for name, each in found.items()]
+        called = {name: _called(backend, name) for name in found}
+        names |= set(called.values())
+        rows = [
+            (f"{called[name]} = {shown(name, each)}", each.origin) for name, each in found.items()
+        ]
         width = max(len(left) for left, _ in rows)
         lines += ["", f"{backend.title}, found on this machine:"]
         lines += [f"{left:{width}}  # {origin}" for left, origin in rows]
     return frozenset(names), "\n".join(lines)
+
+
+def _called(backend: AnyBackend, name: str) -> str:
+    """A setting as `%distrain config` takes it, else the option, else what it is."""
+    option = declared(backend.options).get(name)
+    if option is None:
+        return name if name == "region" else name.replace("_", " ")
+    return option.setting or option.name

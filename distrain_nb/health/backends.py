@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb import api
 from distrain_nb.backends import plugins
 from distrain_nb.backends.checks import Check, Health
-from distrain_nb.backends.found import is_found, shown
+from distrain_nb.backends.found import is_found
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 
@@ -54,13 +54,9 @@ def _of_example(backend: AnyBackend) -> Iterator[Check]:
 
 
 def _complete(settled: Settled) -> str:
-    found = [
-        f"{name} {shown(name, each)} ({each.origin})"
-        for name, each in settled.items()
-        if is_found(each)
-    ]
-    how = "%distrain config shows and changes them"
-    return f"complete: {how}" if not found else f"complete, with {'; '.join(found)}: {how}"
+    found = ", ".join(name for name, each in settled.items() if is_found(each))
+    here = f"complete, with what was found here ({found})" if found else "complete"
+    return f"{here}: %distrain config shows and changes them"
 
 
 def _answers(backend: AnyBackend, settled: Settled) -> list[Check]:

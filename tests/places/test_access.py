@@ -78,7 +78,7 @@ def test_the_account_of_a_workbench_instance_is_asked_for_what_it_may() -> None:
     assert found["place"]["shut down"][1].startswith("after 2 h without activity")
     vertex = found["Vertex AI"]
     assert vertex["login"][:2] == ("good", f"this machine's account {ACCOUNT}")
-    assert f"project {PROJECT} (the metadata server)" in vertex["settings"][1]
+    assert "found here (project, region, service_account, bucket," in vertex["settings"][1]
     assert vertex["identity"][:2] == ("good", f"{ACCOUNT}: the login works")
     assert vertex["jobs"][0] == vertex["bucket"][0] == "good"
     assert vertex["log"][:2] == ("missing", "not allowed: logging.logEntries.list")
@@ -133,7 +133,7 @@ def test_the_role_of_a_space_is_asked_for_what_it_may(
         place = next(check for check in doctor().checks if check.what == "place")
     assert place.found == "SageMaker Studio, JupyterLab space, distribution 4.4.1"
     assert found["settings"].state is Health.GOOD
-    assert "role arn:aws:iam::123456789012:role/of-space" in found["settings"].found
+    assert "found here (region, role, bucket," in found["settings"].found
     assert found["identity"].state is Health.GOOD and "123456789012" in found["identity"].found
     assert found["calls"].found == "all that jobs need is allowed"
     assert found["bucket"].found.endswith("is not there yet: the first job makes it")
@@ -173,6 +173,28 @@ def test_a_login_that_is_refused_says_what_to_do(
     assert "The token has expired" in found["identity"].found
     assert "aws sso login" in found["identity"].remedy
     assert "calls" not in found
+
+
+def test_a_proxy_that_answers_in_the_place_of_aws_is_no_login(
+    space: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sagemaker({}) as json_where_xml_belongs:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{json_where_xml_belongs.address}")
+        assert "what answers is not AWS" in of_sagemaker()["identity"].found
+
+
+def test_a_service_that_does_not_answer_is_asked_once() -> None:
+    with metadata_server(WORKBENCH) as machine:
+        environ = {"GCE_METADATA_HOST": machine.address, "GCE_METADATA_IP": machine.address}
+        for name in SERVICES:  # nobody listens there
+            environ[f"CLOUDSDK_API_ENDPOINT_OVERRIDES_{name}"] = "http://127.0.0.1:1"
+        vertex = examined(environ)["Vertex AI"]
+    assert vertex["identity"][0] == "good"
+    assert vertex["service"][:2] == (
+        "missing",
+        "http://127.0.0.1:1 doesn't answer: ConnectionError",
+    )
+    assert "jobs" not in vertex and "log" not in vertex
 
 
 def test_nobody_is_asked_where_there_is_no_login(tmp_path: Path) -> None:

@@ -336,10 +336,12 @@ def test_config_says_what_was_found_and_where(
     assert region["hint"] == "europe-west4, from the metadata server"
     assert re.search(r"^region = \(found, see below\)", found, re.MULTILINE)
     assert re.search(r"^tensorboard = \(not set\)", found, re.MULTILINE)
+    assert "base_image = (found, see below)" in found
     of_aws, of_google = found.partition("SageMaker, found on this machine:\n")[2].split("\n\n")
     assert re.search(rf"^role = \S+role/of-admin +# {admin}$", of_aws, re.MULTILINE)
     assert re.search(rf"^region = {REGION} +# the variable AWS_REGION$", of_aws, re.MULTILINE)
     assert of_google.startswith("Vertex AI, found on this machine:\n")
     assert re.search(rf"^project = {PROJECT} +# the metadata server$", of_google, re.MULTILINE)
+    assert re.search(rf"^--subnet = subnet-1, subnet-2 +# {admin}$", of_aws, re.MULTILINE)
     configured(tmp_path, admin="- 1", user="")
     assert f"SageMaker: SageMaker's settings: {admin} is no mapping" in shown()

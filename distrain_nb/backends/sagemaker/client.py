@@ -10,6 +10,7 @@ import boto3
 from botocore import exceptions
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 
 from distrain_nb.backends.remote.service import Denied
 from distrain_nb.errors import DistrainError
@@ -84,6 +85,10 @@ def plain_words(doing: str) -> Iterator[None]:
         raise DistrainError(f"Can't {doing}: {wrong} {_LOG_IN}") from wrong
     except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
         raise DistrainError(f"Can't {doing}: AWS doesn't answer: {wrong}") from wrong
+    except ResponseParserError as wrong:
+        raise DistrainError(
+            f"Can't {doing}: what answers is not AWS, but perhaps a proxy: {str(wrong)[:200]}"
+        ) from wrong
     except exceptions.BotoCoreError as wrong:
         raise DistrainError(f"Can't {doing}: {wrong}") from wrong
 

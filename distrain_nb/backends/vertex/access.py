@@ -9,9 +9,8 @@ from urllib.parse import urlencode
 from google.auth.exceptions import GoogleAuthError
 
 from distrain_nb.backends.checks import Check, Health, allowed
-from distrain_nb.backends.vertex.rest import Api, login
+from distrain_nb.backends.vertex.rest import Api, NoAnswer, login
 from distrain_nb.backends.vertex.settings import NO_ACCOUNT, login_of, own_bucket, own_repository
-from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +51,11 @@ def access(settled: Settled) -> Iterator[Check]:
     yield Check("identity", Health.GOOD, f"{account}: the login works")
     values = {name: str(found.value) for name, found in settled.items()}
     for question in _questions(values, account):
-        yield _asked(question, credentials)
+        try:
+            yield _asked(question, credentials)
+        except (NoAnswer, GoogleAuthError) as wrong:  # nor would the others answer
+            yield Check("service", Health.MISSING, str(wrong), "look at the network, and try again")
+            return
 
 
 def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
@@ -90,18 +93,14 @@ def _questions(values: dict[str, str], account: str) -> Iterator[_Question]:
 
 def _asked(question: _Question, credentials: Credentials) -> Check:
     """What there is not of the permissions; a bucket or a repository that is yet to be made is
-    told so."""
+    told so. Raises NoAnswer, GoogleAuthError."""
     what, permissions = question.what, list(question.permissions)
-    try:
-        api = Api(question.service, credentials)
-        if question.service == "storage":
-            named = urlencode({"permissions": permissions}, doseq=True)
-            answer = api.get(f"storage/v1/b/{question.resource}/iam/testPermissions?{named}")
-        else:
-            body = {"permissions": permissions}
-            answer = api.post(f"{question.resource}:testIamPermissions", body)
-    except (DistrainError, GoogleAuthError) as wrong:
-        return Check(what, Health.MISSING, str(wrong), "try again; a proxy may stand between")
+    api = Api(question.service, credentials)
+    if question.service == "storage":
+        named = urlencode({"permissions": permissions}, doseq=True)
+        answer = api.get(f"storage/v1/b/{question.resource}/iam/testPermissions?{named}")
+    else:
+        answer = api.post(f"{question.resource}:testIamPermissions", {"permissions": permissions})
     if answer.status_code == 404:
         name = question.resource.rpartition("/")[2]
         if question.made:

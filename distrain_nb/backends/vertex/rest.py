@@ -18,15 +18,18 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
-ASK_S = 10.0
+ASK_S = 5.0
 _OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_"
+
+
+class NoAnswer(DistrainError):
+    """A service can't be reached."""
 
 
 class Api:
     """A service by its name, `NAME.googleapis.com`, or where gcloud's variable for it says it is.
 
-    Every call takes 10 s at most. Raises GoogleAuthError where there is no login, and DistrainError
-    where the service does not answer.
+    Every call takes 5 s at most. Raises GoogleAuthError where there is no login, and NoAnswer.
     """
 
     def __init__(self, name: str, credentials: Credentials | None = None) -> None:
@@ -46,7 +49,7 @@ class Api:
                 method, f"{self._base}/{path}", json=body, timeout=ASK_S
             )
         except RequestException as wrong:
-            raise DistrainError(f"{self._base} doesn't answer: {wrong}") from None
+            raise NoAnswer(f"{self._base} doesn't answer: {type(wrong).__name__}") from None
         return answer
 
     @staticmethod
