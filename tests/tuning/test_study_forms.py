@@ -6,6 +6,7 @@ import contextlib
 import json
 from dataclasses import replace
 from functools import cache
+from importlib import resources
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Pool
 from distrain_nb.tuning.formats import FORMS, read_study
+from distrain_nb.tuning.formats.ai_platform import hyperparameters
 from distrain_nb.tuning.formats.sagemaker import tuning_config
 from distrain_nb.tuning.formats.vertex import tuning_job
 from distrain_nb.tuning.options import study
@@ -160,6 +162,35 @@ def config_shape() -> Any:
 
     model = botocore.session.get_session().get_service_model("sagemaker")
     return model.shape_for("HyperParameterTuningJobConfig")
+
+
+@examples
+@given(studies())
+def test_ai_platforms_discovery_document_knows_every_field_and_word(spec: StudySpec) -> None:
+    schemas, given = discovery(), hyperparameters(without_places(spec))
+    for schema, values in [("HyperparameterSpec", given)] + [
+        ("ParameterSpec", each)
+        for each in given["params"]  # type: ignore[union-attr]
+    ]:
+        known = schemas[f"GoogleCloudMlV1__{schema}"]["properties"]
+        types = {"string": str, "integer": int, "number": (int, float), "boolean": bool}
+        for name, value in values.items():  # type: ignore[union-attr]
+            assert value in known[name].get("enum", [value])
+            assert isinstance(value, types.get(known[name]["type"], list))
+
+
+@cache
+def discovery() -> Any:
+    """The one that Google's client library ships."""
+    folder = resources.files("googleapiclient.discovery_cache") / "documents"
+    return json.loads((folder / "ml.v1.json").read_text(encoding="utf-8"))["schemas"]
+
+
+def test_gclouds_command_counts_the_trials() -> None:
+    spec = study({"tune": "lr=0..1.0", "goal": "min:loss", "trials": "20", "parallel": "2"})
+    first, *_ = BY_NAME["vertex-yaml"].text(spec).splitlines()
+    assert first.startswith("# gcloud ai hp-tuning-jobs create --config=FILE ")
+    assert first.endswith(" --max-trial-count=20 --parallel-trial-count=2")
 
 
 def test_the_documents_config_of_gcloud() -> None:

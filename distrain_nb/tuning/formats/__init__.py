@@ -72,6 +72,14 @@ def _json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
+def _command(spec: StudySpec) -> str:
+    """A comment with the command's line: it counts trials by its own options."""
+    return (
+        "# gcloud ai hp-tuning-jobs create --config=FILE --region=LOCATION --display-name=JOB_NAME"
+        f" --max-trial-count={spec.trials} --parallel-trial-count={spec.parallel}\n"
+    )
+
+
 FORMS: tuple[StudyForm, ...] = (
     StudyForm(
         "vertex-json",
@@ -83,7 +91,7 @@ FORMS: tuple[StudyForm, ...] = (
         "vertex-yaml",
         "gcloud ai hp-tuning-jobs create --config",
         ("vertex",),
-        lambda spec: data_yaml(vertex.tuning_job(spec)),
+        lambda spec: _command(spec) + data_yaml(vertex.tuning_job(spec)),
     ),
     StudyForm(
         "ai-platform-yaml",
