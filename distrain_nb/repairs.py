@@ -68,13 +68,34 @@ def write_in_option(part: str, instead: str) -> Fix[str]:
 def with_option(text: str, names: Sequence[str], written: str) -> str:
     """A cell's text with an option as it is `written`, in the place of what has one of the names;
     without it where nothing is written."""
-    any_name = "|".join(map(re.escape, names))
-    given = re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
     head, rest = _parted(text)
-    if given.search(head):
-        head = given.sub(lambda _: written, head, count=1)
+    if _given(names).search(head):
+        head = _given(names).sub(lambda _: written, head, count=1)
         return f"{head if written else head.replace('  ', ' ').rstrip()}{rest}"
     return add_option(written).apply(text) if written else text
+
+
+def with_each(text: str, name: str, written: Sequence[str | None]) -> str:
+    """A cell's text with an option that is there several times: each in its turn as it is
+    `written`, as it was for None, gone for an empty text; and what is more than there are."""
+    head, rest = _parted(text)
+    left = iter(written)
+
+    def instead(found: re.Match[str]) -> str:
+        new = next(left, None)
+        return found[0] if new is None else new
+
+    changed = _given([name]).sub(instead, head)
+    text = f"{changed if '' not in written else changed.replace('  ', ' ').rstrip()}{rest}"
+    for more in filter(None, left):
+        text = add_option(more).apply(text)
+    return text
+
+
+def _given(names: Sequence[str]) -> re.Pattern[str]:
+    """An option with its value."""
+    any_name = "|".join(map(re.escape, names))
+    return re.compile(rf"(?<!\S)(?:{any_name})(?:=|\s+)(?:'[^']*'|\"[^\"]*\"|\S+)")
 
 
 def write_name(name: str, instead: str) -> Fix[str]:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from difflib import SequenceMatcher
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
+from distrain_nb.findings import Fix
 from distrain_nb.layout.options import quoted
 from distrain_nb.layout.yamls import plain_yaml, yaml_texts
+from distrain_nb.repairs import with_each, with_option
 from distrain_nb.tuning import text
 from distrain_nb.tuning.spec import Condition, Parameter, StudySpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import Value
+
+Texts: TypeAlias = "Mapping[str, str | list[str]]"
 
 
 class _Part(NamedTuple):
@@ -85,7 +93,16 @@ def printed(spec: StudySpec) -> Iterator[str]:
     """The options of a study, each with its value, as the magic's line has them."""
     for name, given in texts(spec).items():
         for each in given if isinstance(given, list) else [given]:
-            yield f"--{name.replace('_', '-')} {quoted(each)}"
+            yield f"{_flag(name)} {quoted(each)}"
+
+
+def in_cell(finding: Finding, spec: StudySpec) -> Finding:
+    """A finding about a study whose repairs are of the text of the cell that it is written in."""
+    before = texts(spec)
+    fixes = tuple(
+        Fix(fix.label, partial(_retold, before, texts(fix.apply(spec)))) for fix in finding.fixes
+    )
+    return replace(finding, fixes=fixes)
 
 
 def to_yaml(spec: StudySpec) -> str:
@@ -106,7 +123,7 @@ def from_mapping(given: object) -> StudySpec:
 
 
 def _read(name: str, given: object) -> Any:
-    part, flag = PARTS[name], f"--{name.replace('_', '-')}"
+    part, flag = PARTS[name], _flag(name)
     listed = list(given) if isinstance(given, (list, tuple)) else [given]
     if not part.several and len(listed) != 1:
         raise OptionError(f"invalid {flag} {shown(given)}: expected one value, {part.form}")
@@ -119,6 +136,35 @@ def _read(name: str, given: object) -> Any:
         except OptionError as wrong:
             raise OptionError(f"invalid {flag} {shown(each)}: {wrong}") from None
     return tuple(found) if part.several else found[0]
+
+
+def _retold(before: Texts, after: Texts, cell: str) -> str:
+    """A cell's text whose options make one study of another."""
+    for name, part in PARTS.items():
+        flag, old, new = _flag(name), before.get(name, []), after.get(name, [])
+        if part.several:
+            cell = with_each(cell, flag, list(_changes(flag, list(old), list(new))))
+        elif old != new:
+            cell = with_option(cell, [flag], f"{flag} {quoted(str(new))}" if new else "")
+    return cell
+
+
+def _changes(flag: str, old: list[str], new: list[str]) -> Iterator[str | None]:
+    """For each of some values, and for those behind them: None as it is, what it becomes, or
+    an empty text."""
+    added: list[str] = []
+    for kind, start, end, first, last in SequenceMatcher(None, old, new).get_opcodes():
+        if kind == "equal":
+            yield from [None] * (end - start)
+            continue
+        instead = [f"{flag} {quoted(each)}" for each in new[first:last]]
+        yield from (*instead[: end - start], *[""] * (end - start - len(instead)))
+        added += instead[end - start :]
+    yield from added
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _native(spec: StudySpec) -> StudySpec:

@@ -83,17 +83,22 @@ def parameter(text: str) -> Parameter:
 
 def parameter_text(parameter: Parameter) -> str:
     """A parameter as `--tune` has it."""
-    domain, condition = parameter.domain, parameter.condition
-    text = written(parameter.name) if not is_number(parameter.name) else parameter.name
-    if condition:
-        listed = "|".join(map(written, condition.values))
-        text += f"[{written(condition.parent)}={listed}]"
-    text += f"={_domain_text(domain)}"
+    domain = parameter.domain
+    text = f"{head_text(parameter)}={_domain_text(domain)}"
     if parameter.scale != "linear":
         text += f":{parameter.scale}"
     if domain.default is not None:
         text += f",default={_value_text(domain, domain.default)}"
     return text
+
+
+def head_text(parameter: Parameter) -> str:
+    """What stands before its values: the name, and the condition in brackets."""
+    name = parameter.name if is_number(parameter.name) else written(parameter.name)
+    if parameter.condition is None:
+        return name
+    listed = "|".join(map(written, parameter.condition.values))
+    return f"{name}[{written(parameter.condition.parent)}={listed}]"
 
 
 def goal(text: str) -> Goal:

@@ -116,6 +116,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("local", "study-goal", sound(goal=[])),
     ("local", "tune-range", sound(tune="lr=2..1")),
     ("local", "tune-values", sound(tune="width=16|16|32")),
+    ("local", "tune-truth", sound(tune="bias=True|False")),
     ("local", "tune-scale", sound(tune="lr=0..1:log")),
     ("local", "tune-scale", sound(tune="opt=sgd|adam:log")),
     ("local", "tune-default", sound(tune="lr=0..1.0,default=2")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from study_strategies import examples, studies
 
 from distrain_nb.errors import OptionError
 from distrain_nb.tuning import options, text
+from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import (
     Categorical,
     Condition,
@@ -137,3 +139,34 @@ def test_any_text_is_read_or_refused(anything: str) -> None:
     for part in options.PARTS:
         with contextlib.suppress(OptionError):
             options.study({part: anything})
+
+
+@examples
+@given(studies(), st.sampled_from(["vertex", "sagemaker"]))
+def test_a_repair_of_a_cells_text_leads_to_the_repaired_study(spec: StudySpec, place: str) -> None:
+    cell = "\n".join([f"%%distrain -n 2 {' '.join(options.printed(spec))}", "train(lr)", ""])
+    for finding in check(spec, place):
+        told = options.in_cell(finding, spec)
+        for fix, of_text in zip(finding.fixes, told.fixes, strict=True):
+            repaired = of_text.apply(cell)
+            assert repaired.endswith("\ntrain(lr)\n")
+            assert options.texts(_of_cell(repaired)) == options.texts(fix.apply(spec))
+
+
+def _of_cell(cell: str) -> StudySpec:
+    words = shlex.split(cell.split("\n")[0])[3:]
+    given: dict[str, Any] = {}
+    for flag, value in zip(words[::2], words[1::2], strict=True):
+        given.setdefault(flag.removeprefix("--").replace("-", "_"), []).append(value)
+    return options.study(given)
+
+
+def test_a_repair_leaves_what_it_is_not_about_as_it_was_written() -> None:
+    written = "--tune lr=1e-5..1e-1:log --tune='width=32|16|32' --tune layers=1..4 --goal min:loss"
+    cell = f"%%distrain {written}\ntrain()"
+    spec = options.study(
+        {"tune": ["lr=1e-5..1e-1:log", "width=32|16|32", "layers=1..4"], "goal": "min:loss"}
+    )
+    (finding,) = check(spec, "local")
+    (fix,) = options.in_cell(finding, spec).fixes
+    assert fix.apply(cell) == cell.replace("--tune='width=32|16|32'", "--tune 'width=16|32'")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import closest, shown
 from distrain_nb.findings import Fix
 from distrain_nb.tuning.rules.repairs import (
+    at,
     contains,
     instead,
     joined,
     linear,
+    noted,
     positive,
     renamed,
     unconditional,
@@ -36,15 +38,12 @@ def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
         yield from _name(parameter)
         yield from _bounds(parameter)
         yield from _values(parameter)
+        yield from _truth(parameter)
         yield from _scale(parameter)
         yield from _default(parameter)
         yield from _condition(spec, parameter)
     yield from _repeated(spec)
     yield from _circles(spec)
-
-
-def _at(parameter: Parameter) -> str:
-    return f"tune {parameter.name}"
 
 
 def _name(parameter: Parameter) -> Iterator[Finding]:
@@ -54,7 +53,7 @@ def _name(parameter: Parameter) -> Iterator[Finding]:
     better = re.sub(r"\s+", "_", name.strip())
     fixes = [renamed(name, better)] if better else [without(parameter)]
     message = f"invalid name {shown(name)}: expected one without spaces"
-    yield wrong(_at(parameter), "tune-name", message, *fixes)
+    yield wrong(at(parameter), "tune-name", message, *fixes)
 
 
 def _bounds(parameter: Parameter) -> Iterator[Finding]:
@@ -64,12 +63,12 @@ def _bounds(parameter: Parameter) -> Iterator[Finding]:
     numbers = domain.values if isinstance(domain, Discrete) else (domain.low, domain.high)
     if not all(map(math.isfinite, numbers)):
         message = f"{parameter.name} has values without end: expected finite numbers"
-        yield wrong(_at(parameter), "tune-finite", message, without(parameter))
+        yield wrong(at(parameter), "tune-finite", message, without(parameter))
     elif not isinstance(domain, Discrete) and domain.low > domain.high:
         turned = type(domain)(domain.high, domain.low, domain.default)  # type: ignore[arg-type]
         message = f"the range of {parameter.name} ends at {domain.high}, before it begins"
         fix = instead(f"Write {domain.high}..{domain.low}", parameter, domain=turned)
-        yield wrong(_at(parameter), "tune-range", message, fix)
+        yield wrong(at(parameter), "tune-range", message, fix)
 
 
 def _values(parameter: Parameter) -> Iterator[Finding]:
@@ -78,7 +77,7 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         return
     if not domain.values:
         message = f"{parameter.name} has no values to choose from"
-        yield wrong(_at(parameter), "tune-values", message, without(parameter))
+        yield wrong(at(parameter), "tune-values", message, without(parameter))
         return
     kept: list[Value] = []  # numbers are in their order, so that equal ones are neighbours
     values: tuple[Value, ...] = domain.values
@@ -89,7 +88,16 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         message = f"{parameter.name} has {len(domain.values) - len(kept)} values twice"
         once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
         fix = instead("Keep each value once", parameter, domain=once)
-        yield wrong(_at(parameter), "tune-values", message, fix)
+        yield wrong(at(parameter), "tune-values", message, fix)
+
+
+def _truth(parameter: Parameter) -> Iterator[Finding]:
+    values = parameter.domain.values if isinstance(parameter.domain, Categorical) else ()
+    if values and {*values} <= {"True", "False"}:
+        message = f"{parameter.name} gets the words True and False, which both count as true"
+        numbers = Discrete(tuple(float(each == "True") for each in values))
+        fix = instead("Write 0|1", parameter, domain=numbers)
+        yield noted(at(parameter), "tune-truth", message, fix)
 
 
 def _scale(parameter: Parameter) -> Iterator[Finding]:
@@ -101,7 +109,7 @@ def _scale(parameter: Parameter) -> Iterator[Finding]:
         message = f"a {parameter.scale} scale needs values above 0, also the first of them"
     else:
         return
-    yield wrong(_at(parameter), "tune-scale", message, linear(parameter))
+    yield wrong(at(parameter), "tune-scale", message, linear(parameter))
 
 
 def _default(parameter: Parameter) -> Iterator[Finding]:
@@ -110,7 +118,7 @@ def _default(parameter: Parameter) -> Iterator[Finding]:
         return  # of a list of numbers the nearest is taken
     message = f"the default {domain.default} of {parameter.name} is none of its values"
     fix = instead("Remove the default", parameter, domain=replace(domain, default=None))
-    yield wrong(_at(parameter), "tune-default", message, fix)
+    yield wrong(at(parameter), "tune-default", message, fix)
 
 
 def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
@@ -143,7 +151,7 @@ def _condition(spec: StudySpec, parameter: Parameter) -> Iterator[Finding]:
         if left:
             kept = Condition(condition.parent, left)
             fixes = [instead(f"Keep {joined(left)}", parameter, condition=kept)]
-    yield wrong(_at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
+    yield wrong(at(parameter), "tune-condition", message, *fixes, unconditional(parameter))
 
 
 def _can_be_parent(parameter: Parameter) -> bool:
@@ -159,7 +167,7 @@ def _repeated(spec: StudySpec) -> Iterator[Finding]:
             if any(_meet(earlier, later) for earlier in alike[:number]):
                 message = f"{name} is there twice, under conditions that can hold at once"
                 fix = Fix(f"Keep the first {name}", _without_one(later, number))
-                yield wrong(_at(later), "tune-twice", message, fix)
+                yield wrong(at(later), "tune-twice", message, fix)
 
 
 def _without_one(parameter: Parameter, number: int) -> Callable[[StudySpec], StudySpec]:
@@ -193,4 +201,4 @@ def _circles(spec: StudySpec) -> Iterator[Finding]:
             name = parents[name]
         if name == parameter.name:
             message = f"{parameter.name} depends on itself"
-            yield wrong(_at(parameter), "tune-circle", message, unconditional(parameter))
+            yield wrong(at(parameter), "tune-circle", message, unconditional(parameter))

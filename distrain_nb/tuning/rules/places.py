@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.tuning.rules.repairs import (
+    at,
     instead,
     joined,
     linear,
@@ -59,25 +60,25 @@ def _services_own(spec: StudySpec) -> Iterator[Finding]:
     if isinstance(spec.stopping, (ConvexStopping, HyperbandStopping)):
         name = "convex" if isinstance(spec.stopping, ConvexStopping) else "hyperband"
         fix = setting("Stop by the median", stopping=MedianStopping())
-        yield wrong("stop", "stop-place", f"this machine has no {name} stopping", fix)
+        yield wrong("--stop", "stop-place", f"this machine has no {name} stopping", fix)
 
 
 def _vertex(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_algorithm(spec, ("tpe",), _VERTEX)
     yield from _no_first_trials(spec, _VERTEX)
     if spec.search.seed is not None:
-        yield _left_out("search", _VERTEX, "a seed", search=Search(spec.search.algorithm, None))
+        yield _left_out("--search", _VERTEX, "a seed", search=Search(spec.search.algorithm, None))
     if spec.noise:
-        yield _left_out("noise", "its tuning jobs", "observation noise", noise=None)
+        yield _left_out("--noise", "its tuning jobs", "observation noise", noise=None)
     yield from _no_defaults(spec, "its tuning jobs")
     if isinstance(spec.stopping, HyperbandStopping):
         fix = setting("Stop by the median", stopping=MedianStopping())
-        yield wrong("stop", "stop-place", f"{_VERTEX} has no hyperband stopping", fix)
+        yield wrong("--stop", "stop-place", f"{_VERTEX} has no hyperband stopping", fix)
     for parameter in spec.parameters:
         domain = parameter.domain
         if isinstance(domain, Discrete) and len(domain.values) > _VERTEX_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_VERTEX} takes 1,000"
-            yield wrong(f"tune {parameter.name}", "tune-values", message)
+            yield wrong(at(parameter), "tune-values", message)
 
 
 def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
@@ -88,14 +89,14 @@ def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_defaults(spec, _AI_PLATFORM)
     if spec.search.seed is not None:
         yield _left_out(
-            "search", _AI_PLATFORM, "a seed", search=Search(spec.search.algorithm, None)
+            "--search", _AI_PLATFORM, "a seed", search=Search(spec.search.algorithm, None)
         )
     yield from _no_service_choices(spec, _AI_PLATFORM)
     if spec.stopping not in (None, MedianStopping()):
         fix = setting("Leave it to the service", stopping=MedianStopping())
-        yield wrong("stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
+        yield wrong("--stop", "stop-place", f"{_AI_PLATFORM} has a stopping of its own only", fix)
     if spec.end != StudyEnd():
-        yield _left_out("end", _AI_PLATFORM, joined(_end_names(spec.end)), end=StudyEnd())
+        yield _left_out("--end", _AI_PLATFORM, joined(_end_names(spec.end)), end=StudyEnd())
 
 
 def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
@@ -106,26 +107,26 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
     yield from _no_defaults(spec, _SAGEMAKER)
     yield from _no_service_choices(spec, _SAGEMAKER)
     if spec.max_failed:
-        yield _left_out("max-failed", _SAGEMAKER, "a bound of failed trials", max_failed=None)
+        yield _left_out("--max-failed", _SAGEMAKER, "a bound of failed trials", max_failed=None)
     median = setting("Stop by the median", stopping=MedianStopping())
     if isinstance(spec.stopping, (DecayCurveStopping, ConvexStopping)):
         message = f"{_SAGEMAKER} stops trials by the median or by hyperband only"
-        yield wrong("stop", "stop-place", message, median)
+        yield wrong("--stop", "stop-place", message, median)
     elif spec.stopping == MedianStopping(True):
         message = f"{_SAGEMAKER} stops trials by their epochs, not by their time"
-        yield wrong("stop", "stop-place", message, median)
+        yield wrong("--stop", "stop-place", message, median)
     elif isinstance(spec.stopping, HyperbandStopping) and spec.search.algorithm:
         message = "hyperband finds its trials itself, so that nothing is left to --search"
         fix = setting("Leave the search out", search=Search(None, spec.search.seed))
-        yield wrong("search", "search-hyperband", message, fix)
+        yield wrong("--search", "search-hyperband", message, fix)
     if len(spec.parameters) > _SAGEMAKER_PARAMETERS:
         message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {_SAGEMAKER_PARAMETERS}"
-        yield wrong("tune", "tune-count", message)
+        yield wrong("--tune", "tune-count", message)
 
 
 def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
     for parameter in spec.parameters:
-        domain, where = parameter.domain, f"tune {parameter.name}"
+        domain, where = parameter.domain, at(parameter)
         if isinstance(domain, Discrete):
             message = (
                 f"{_SAGEMAKER} takes the numbers of {parameter.name} as words: their order"
@@ -157,31 +158,31 @@ def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
     )
     if end != kept:
         lost = joined(_end_names(replace(end, max_duration=None, max_trials_no_progress=None)))
-        yield _left_out("end", _SAGEMAKER, lost, end=kept)
+        yield _left_out("--end", _SAGEMAKER, lost, end=kept)
     low, high = _SAGEMAKER_SECONDS
     if end.max_duration is not None and not low <= end.max_duration <= high:
         bounded = min(max(end.max_duration, low), high)
         message = f"max-duration is {end.max_duration:g} s: {_SAGEMAKER} takes {low} to {high:,}"
         fix = setting(f"Take {bounded:g} s", end=replace(end, max_duration=float(bounded)))
-        yield wrong("end", "end-number", message, fix)
+        yield wrong("--end", "end-number", message, fix)
     trials = end.max_trials_no_progress
     if trials is not None and trials < _SAGEMAKER_NO_PROGRESS:
         message = f"max-trials-no-progress is {trials}: {_SAGEMAKER} takes 3 or more"
         fix = setting("Take 3", end=replace(end, max_trials_no_progress=_SAGEMAKER_NO_PROGRESS))
-        yield wrong("end", "end-number", message, fix)
+        yield wrong("--end", "end-number", message, fix)
 
 
 def _no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterator[Finding]:
     if spec.search.algorithm in names:
         message = f"{place} has no search called {spec.search.algorithm}: its own is Bayesian too"
         own = setting(f"Use {place}'s own", search=Search(None, spec.search.seed))
-        yield wrong("search", "search-place", message, own)
+        yield wrong("--search", "search-place", message, own)
 
 
 def _no_first_trials(spec: StudySpec, place: str) -> Iterator[Finding]:
     if spec.initial:
         message = f"{place} takes no trials to begin with"
-        yield wrong("initial", "initial-place", message, setting("Leave them out", initial=()))
+        yield wrong("--initial", "initial-place", message, setting("Leave them out", initial=()))
 
 
 def _one_goal(spec: StudySpec, place: str) -> Iterator[Finding]:
@@ -189,13 +190,13 @@ def _one_goal(spec: StudySpec, place: str) -> Iterator[Finding]:
     if len(spec.goals) > 1:
         message = f"{place} has studies of one goal"
         fix = setting(f"Keep {joined(each.metric for each in first)}", goals=tuple(first))
-        yield wrong("goal", "goal-count", message, fix)
+        yield wrong("--goal", "goal-count", message, fix)
 
 
 def _no_conditions(spec: StudySpec, place: str) -> Iterator[Finding]:
     for parameter in (each for each in spec.parameters if each.condition):
         message = f"{place} has no conditions: {parameter.name} is there in some trials only"
-        where = f"tune {parameter.name}"
+        where = at(parameter)
         yield wrong(where, "tune-condition-place", message, unconditional(parameter))
 
 
@@ -204,14 +205,14 @@ def _no_defaults(spec: StudySpec, place: str) -> Iterator[Finding]:
         plain = replace(parameter.domain, default=None)
         fix = instead("Remove the default", parameter, domain=plain)
         message = f"{place} take{'s' if place in (_SAGEMAKER, _AI_PLATFORM) else ''} no default"
-        yield noted(f"tune {parameter.name}", "left-out", f"{message}: it is left out", fix)
+        yield noted(at(parameter), "left-out", f"{message}: it is left out", fix)
 
 
 def _no_service_choices(spec: StudySpec, place: str) -> Iterator[Finding]:
     if spec.noise:
-        yield _left_out("noise", place, "observation noise", noise=None)
+        yield _left_out("--noise", place, "observation noise", noise=None)
     if spec.measurement:
-        yield _left_out("measurement", place, "a choice of measurements", measurement=None)
+        yield _left_out("--measurement", place, "a choice of measurements", measurement=None)
 
 
 def _left_out(where: str, place: str, what: str, **changes: object) -> Finding:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.tuning.spec import EPSILON, Categorical, Discrete, Double, Integer
+from distrain_nb.tuning.text import head_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +23,11 @@ def wrong(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Findin
 def noted(where: str, code: str, message: str, *fixes: Fix[StudySpec]) -> Finding:
     """A warning about a study."""
     return Finding(code, Severity.WARNING, where, message, fixes)
+
+
+def at(parameter: Parameter) -> str:
+    """Its place, as the magic's line has it up to the values."""
+    return f"--tune {head_text(parameter)}"
 
 
 def setting(label: str, **changes: Any) -> Fix[StudySpec]:

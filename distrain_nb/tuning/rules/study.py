@@ -65,15 +65,17 @@ def combinations(spec: StudySpec) -> int | None:
 
 def _empty(spec: StudySpec) -> Iterator[Finding]:
     if not spec.parameters:
-        yield wrong("tune", "study-empty", "a study needs a parameter, such as --tune lr=1e-5..0.1")
+        yield wrong(
+            "--tune", "study-empty", "a study needs a parameter, such as --tune lr=1e-5..0.1"
+        )
     if not spec.goals:
-        yield wrong("goal", "study-goal", "a study needs a goal, such as --goal min:val/loss")
+        yield wrong("--goal", "study-goal", "a study needs a goal, such as --goal min:val/loss")
 
 
 def _goals(spec: StudySpec) -> Iterator[Finding]:
     seen: set[str] = set()
     for number, goal in enumerate(spec.goals):
-        where = f"goal {goal.metric}"
+        where = f"--goal {goal.direction}:{goal.metric}"
         rest = spec.goals[:number] + spec.goals[number + 1 :]
         if goal.metric in seen:
             message = f"{goal.metric} is a goal twice"
@@ -92,30 +94,30 @@ def _goals(spec: StudySpec) -> Iterator[Finding]:
         first = replace(spec.goals[0], safety_threshold=None, safe_fraction=None)
         message = "every goal has a threshold: one without is needed, which is optimized"
         fix = setting(f"Optimize {first.metric}", goals=(first, *spec.goals[1:]))
-        yield wrong("goal", "goal-safety", message, fix)
+        yield wrong("--goal", "goal-safety", message, fix)
 
 
 def _numbers(spec: StudySpec) -> Iterator[Finding]:
     if spec.trials < 1:
         message = f"{spec.trials} trials: expected 1 or more"
-        yield wrong("trials", "trials", message, setting("Run 1 trial", trials=1))
+        yield wrong("--trials", "trials", message, setting("Run 1 trial", trials=1))
     if spec.parallel < 1:
         message = f"{spec.parallel} trials at once: expected 1 or more"
-        yield wrong("parallel", "parallel", message, setting("One at a time", parallel=1))
+        yield wrong("--parallel", "parallel", message, setting("One at a time", parallel=1))
     elif spec.parallel > spec.trials >= 1:
         message = f"{spec.parallel} trials at once, of {spec.trials} in all"
         fix = setting(f"Run {spec.trials} at once", parallel=spec.trials)
-        yield noted("parallel", "parallel", message, fix)
+        yield noted("--parallel", "parallel", message, fix)
     if spec.max_failed is not None and spec.max_failed < 0:
         message = f"{spec.max_failed} failed trials: expected 0 or more"
-        yield wrong("max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
+        yield wrong("--max-failed", "max-failed", message, setting("Leave it out", max_failed=None))
 
 
 def _search(spec: StudySpec) -> Iterator[Finding]:
     search = spec.search
     if search.seed is not None and search.seed < 0:
         fix = setting("Remove the seed", search=Search(search.algorithm))
-        yield wrong("search", "search-seed", f"the seed {search.seed}: expected 0 or more", fix)
+        yield wrong("--search", "search-seed", f"the seed {search.seed}: expected 0 or more", fix)
     if search.algorithm != "grid":
         return
     random = setting("Search at random", search=Search("random", search.seed))
@@ -129,11 +131,11 @@ def _search(spec: StudySpec) -> Iterator[Finding]:
         )
         sound = sound and math.isfinite(domain.high - domain.low)
         fixes = [listed(parameter), random] if sound else [random]
-        yield wrong("search", "search-grid", message, *fixes)
+        yield wrong("--search", "search-grid", message, *fixes)
     count = combinations(spec)
     if count is not None and 0 < count < spec.trials:
         message = f"the grid has {count} trials, not {spec.trials}"
-        yield noted("trials", "trials-grid", message, setting(f"Run {count}", trials=count))
+        yield noted("--trials", "trials-grid", message, setting(f"Run {count}", trials=count))
 
 
 def _stopping(spec: StudySpec) -> Iterator[Finding]:
@@ -141,34 +143,34 @@ def _stopping(spec: StudySpec) -> Iterator[Finding]:
     never = setting("Let all trials end", stopping=None)
     if stopping and len(objectives(spec)) > 1:
         message = "trials can't be stopped early by several goals: they need not agree"
-        yield wrong("stop", "stop-goals", message, never)
+        yield wrong("--stop", "stop-goals", message, never)
     if isinstance(stopping, (ConvexStopping, HyperbandStopping)):
         low, high = stopping.min_steps, stopping.max_steps
         if low is not None and high is not None and low > high:
             message = f"trials would stop between step {low} and {high}: write the lesser first"
             turned = replace(stopping, min_steps=high, max_steps=low)
-            yield wrong("stop", "stop-steps", message, setting("Swap them", stopping=turned))
+            yield wrong("--stop", "stop-steps", message, setting("Swap them", stopping=turned))
         if any(each is not None and each < 0 for each in (low, high)):
-            yield wrong("stop", "stop-steps", "steps below 0 to stop a trial at", never)
+            yield wrong("--stop", "stop-steps", "steps below 0 to stop a trial at", never)
     if isinstance(stopping, ConvexStopping) and stopping.learning_rate is not None:
         names = [each.name for each in spec.parameters]
         if stopping.learning_rate not in names:
             message = f"{stopping.learning_rate} is no parameter: there are {joined(names)}"
             without = replace(stopping, learning_rate=None)
             fix = setting("Leave the learning rate out", stopping=without)
-            yield wrong("stop", "stop-learning-rate", message, fix)
+            yield wrong("--stop", "stop-learning-rate", message, fix)
 
 
 def _initial(spec: StudySpec) -> Iterator[Finding]:
     for trial in spec.initial:
         bad = _strangers(spec, trial)
         if bad:
-            where = f"initial {initial_text(trial)}"
+            where = f"--initial {initial_text(trial)}"
             yield wrong(where, "initial", joined(bad.values()), _without_values(trial, set(bad)))
     if len(spec.initial) > spec.trials >= 1:
         message = f"{len(spec.initial)} trials to begin with, of {spec.trials} in all"
         more = setting(f"Run {len(spec.initial)} trials", trials=len(spec.initial))
-        yield wrong("initial", "initial-count", message, more)
+        yield wrong("--initial", "initial-count", message, more)
 
 
 def _strangers(spec: StudySpec, trial: Mapping[str, Value]) -> dict[str, str]:
@@ -207,15 +209,15 @@ def _end(spec: StudySpec) -> Iterator[Finding]:
         if getattr(end, f"{bound}_duration") is not None and getattr(end, f"{bound}_time"):
             message = f"{bound}-duration and {bound}-time: expected one of them"
             fix = setting(f"Keep {bound}-duration", end=replace(end, **{f"{bound}_time": None}))
-            yield wrong("end", "end-time", message, fix)
+            yield wrong("--end", "end-time", message, fix)
     for each in fields(end):
         value = getattr(end, each.name)
         if isinstance(value, (int, float)) and value < 0:
             name = each.name.replace("_", "-")
             fix = setting(f"Remove {name}", end=replace(end, **{each.name: None}))
-            yield wrong("end", "end-number", f"{name} is {value}: expected 0 or more", fix)
+            yield wrong("--end", "end-number", f"{name} is {value}: expected 0 or more", fix)
     progress = end.max_trials_no_progress, end.max_duration_no_progress
     if len(objectives(spec)) > 1 and any(each is not None for each in progress):
         left = replace(end, max_trials_no_progress=None, max_duration_no_progress=None)
         message = "no progress ends a study of one goal only"
-        yield noted("end", "end-progress", message, setting("Leave it out", end=left))
+        yield noted("--end", "end-progress", message, setting("Leave it out", end=left))
