@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from distrain_nb import script, submit
+from distrain_nb import attach, script, submit
 from distrain_nb.api import Code
+from distrain_nb.config import private_home
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
 from tests.image.services.bases import BaseImage, blob, small_base
@@ -143,6 +144,30 @@ def test_a_pipeline_is_preempted_and_resumes_from_a_checkpoint(base: str) -> Non
     assert any("[service] This is a rehearsal on one machine." in line for line in said)
     assert "[service] Replica primary 0 was preempted." in said
     assert said[-1] == "[service] Job completed successfully."
+
+
+READS = """
+import os
+total = sum(int(open(os.path.join(train, name)).read()) for name in os.listdir(train))
+print(open(more).read())
+open("/gcs/pictures/none.txt")
+"""
+
+
+def test_data_in_buckets_are_folders_of_this_machine(base: str) -> None:
+    train = private_home() / "rehearsal" / "gs" / "pictures" / "train"
+    train.mkdir(parents=True)
+    for number in range(3):
+        (train / f"{number}.txt").write_text(str(number))
+    own = private_home() / "rehearsal" / "gs" / "my-bucket" / "more"
+    own.mkdir(parents=True)
+    (own / "it.txt").write_text("in the job's own bucket")
+    data = ("train=gs://pictures/train", "more=gs://my-bucket/more/it.txt")
+    with pytest.raises(RunFailed):
+        rehearsed(READS, base, data=data, bucket="my-bucket")
+    said = attach().logs()
+    assert "[rank 0] in the job's own bucket" in said
+    assert f"/gcs/BUCKET has the files below {train.parents[1]}/BUCKET" in said
 
 
 SECRETS = """

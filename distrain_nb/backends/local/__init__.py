@@ -41,7 +41,13 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     here = waits_by_default = True
 
     def data(self, name: str, uri: str) -> str:
-        path = Path(uri.removeprefix("file://")).expanduser()
+        scheme, separator, rest = uri.partition("://")
+        if separator and scheme != "file":
+            raise OptionError(
+                f"--data {name}={uri}: jobs on this machine do not read buckets; name a folder or "
+                "file here, or run where the bucket is: --on vertex, --on sagemaker"
+            )
+        path = Path(rest if separator else uri).expanduser()
         if not path.exists():
             raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
         return str(path.resolve())

@@ -1,7 +1,11 @@
-"""Cloud Storage by its emulator, and its buckets as folders that containers mount at /gcs."""
+"""Cloud Storage by its emulator, and its buckets as folders that containers mount at /gcs.
+
+Of other buckets a job sees the folders that stand below `DATA` of our home.
+"""
 
 from __future__ import annotations
 
+import shutil
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -11,6 +15,7 @@ from urllib.parse import quote
 
 import httpx
 
+from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
 _DRAFT = ".being-downloaded"
 
 _Version = tuple[int, int]  # when a file was written, in ns, and its size
@@ -111,14 +117,17 @@ class Buckets:
 
     endpoint: str
     folder: Path
+    data: Path
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
 
     def create(self, name: str) -> None:
-        """Have a bucket of that name."""
+        """Have a bucket of that name, with what stands below `data` for it."""
         answer = self._http.post("/storage/v1/b", json={"name": name})
         if answer.status_code not in (200, 409):
             answer.raise_for_status()
+        if (self.data / name).is_dir():
+            shutil.copytree(self.data / name, self.folder / name, dirs_exist_ok=True)
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Every bucket that there is now."""
@@ -129,6 +138,11 @@ class Buckets:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._open[name] = Bucket(name, folder, self._http)
         return tuple(self._open.values())
+
+    def folders(self) -> dict[str, Path]:
+        """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""
+        others = {each.name: each for each in self.data.glob("*") if each.is_dir()}
+        return others | {bucket.name: bucket.folder for bucket in self.mounted()}
 
 
 @contextmanager
@@ -152,7 +166,7 @@ def buckets(folder: Path) -> Iterator[Buckets]:
     thread.start()
     try:
         with httpx.Client(base_url=address, trust_env=False) as http:
-            yield Buckets(address, folder / "mounts", http)
+            yield Buckets(address, folder / "mounts", private_home() / DATA, http)
     finally:
         server.shutdown()
         thread.join()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,7 @@ _log = logging.getLogger(__name__)
 
 States = types.JobState
 _LOOK_EVERY_S = 0.2
+_MISSING = re.compile(r"No such file or directory.*/gcs/")
 
 
 class CustomJobExecution:
@@ -74,6 +76,7 @@ class CustomJobExecution:
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
         self._printed: set[str] = set()
+        self._explained = False
         self._services: Mapping[str, str] = {}
         self._cancelled = threading.Event()
 
@@ -164,7 +167,7 @@ class CustomJobExecution:
 
     def _start(self, network: Network, which: Iterable[Member]) -> None:
         cluster = job_cluster(self._job, self._spec, network.addresses)
-        folders = {bucket.name: bucket.folder for bucket in self._buckets.mounted()}
+        folders = self._buckets.folders()
         which = list(which)
         for number, member in enumerate(which, 1):
             report(f"starting replica {number} of {len(which)}")
@@ -178,6 +181,7 @@ class CustomJobExecution:
     def _read(self, task: str, running: Running) -> None:
         for stream, text in running.lines():
             self._entries.write(self._job, task, text, stream)
+            self._explain(text)
             waited_for = [one.text for one in tuple(self._preemptions) if one.text]
             self._printed.update(each for each in waited_for if each in text)
 
@@ -259,6 +263,13 @@ class CustomJobExecution:
     def _sync(self) -> None:
         for bucket in self._buckets.mounted():
             bucket.sync()
+
+    def _explain(self, text: str) -> None:
+        """Once, where a rehearsal's buckets have their objects."""
+        if _MISSING.search(text) and not self._explained:
+            self._explained = True
+            here = f"{self._buckets.data}/BUCKET"
+            self._say(f"In a rehearsal, /gcs/BUCKET has the files below {here}.")
 
     def _say(self, text: str, stream: str = "o") -> None:
         self._entries.write(self._job, SERVICE, text, stream)
