@@ -28,7 +28,7 @@ IMPORTED_AS = {
 }
 
 
-def base_of(job: VertexJob) -> str:
+def base_of(job: VertexJob, region: str) -> str:
     """The base image: as chosen, else the newest prebuilt container of the program's framework in
     the nearest multi-region, else Python's own image in this notebook's version."""
     chosen = job.options.base
@@ -37,7 +37,7 @@ def base_of(job: VertexJob) -> str:
     fitting = max(_prebuilt(job), key=lambda row: Version(row.framework_version), default=None)
     if fitting is None:
         return f"python:{sys.version_info.major}.{sys.version_info.minor}-slim"
-    return _nearest(fitting, job.layout.region)
+    return _nearest(fitting, region)
 
 
 def _prebuilt(job: VertexJob) -> Iterator[PrebuiltContainer]:
@@ -61,7 +61,7 @@ def _hardware(layout: Layout) -> str:
     return "tpu" if pool.accelerator.startswith("TPU") else "gpu"
 
 
-def _nearest(row: PrebuiltContainer, region: str | None) -> str:
+def _nearest(row: PrebuiltContainer, region: str) -> str:
     near = multi_region(region)
     if near not in row.multi_regions:
         return row.image_uri

@@ -136,7 +136,8 @@ class VertexPlan:
 
 def plan(job: VertexJob) -> VertexPlan:
     """Of the same job always the same. Raises OptionError."""
-    settings, base = settings_of(job), base_of(job)
+    settings = settings_of(job)
+    base = base_of(job, settings.region)
     gpus = _gpus(job)
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
