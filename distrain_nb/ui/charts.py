@@ -19,10 +19,10 @@ import traitlets
 from ipywidgets import HTML
 
 from distrain_nb.errors import RunUnreadable
-from distrain_nb.run.summary import brief
+from distrain_nb.run.charts import drawing, figure, packed
+from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.server.access import fingerprint
-from distrain_nb.ui import document, drawing, figure
-from distrain_nb.ui.lines import Metrics
+from distrain_nb.ui import document
 from distrain_nb.ui.media import LiveMedia
 from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
@@ -32,14 +32,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.run import Run
-    from distrain_nb.run.metrics.events import Key
-    from distrain_nb.ui.lines import ChartLine
+    from distrain_nb.run.charts.lines import ChartLine
 
 SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.1, 1.0
 SHARE_OF_TIME = 0.2
 BYTES_A_SECOND = 500_000
 BYTES_A_POINT = 12
-POINTS_A_LINE, POINTS_IN_ALL = 1_000, 200_000
 ARRIVES_WITHIN_S = 10.0  # plotly's code, in the page
 
 
@@ -106,12 +104,12 @@ class LiveCharts:
 
     def _draw(self, stale: tuple[Any, ...]) -> None:
         keys = figure.shown(self._metrics.keys)
-        points = max(50, min(POINTS_A_LINE, POINTS_IN_ALL // len(keys)))
+        points = packed.points_a_line(keys)
         for key in set(stale).intersection(keys):
             self._lines[key] = self._metrics.line(key, points)
         own = {key: self._lines[key] for key in keys}
-        shape = _shape(self._metrics, own)
-        lines = [_packed(line) for line in own.values()]
+        shape = packed.shape(self._metrics, own)
+        lines = [packed.packed(line) for line in own.values()]
         sheet = drawing.sheet(self._metrics, own, drawn=False)
         if self.widget is None:
             drawn = drawing.charts(self._metrics)
@@ -217,25 +215,3 @@ def _widget(folder: Path, path: str, *, title: str = "", **drawn: Any) -> Charts
     )
     answers(widget, about_run(folder))
     return widget
-
-
-def _shape(metrics: Metrics, lines: dict[Key, ChartLine]) -> dict[str, Any]:
-    """What the page gets besides the sheet and the points."""
-    return {
-        "keys": [list(key) for key in lines],
-        "traces": figure.traces(tuple(lines)),
-        "newest": {tag: brief(value) for tag, value in metrics.last().items()},
-        "dots": figure.DOTS_UP_TO,
-        "thinned": any(len(line.x) < line.count for line in lines.values()),
-    }
-
-
-def _packed(line: ChartLine) -> dict[str, Any]:
-    """Numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
-    return {
-        "step": line.x.tobytes(),
-        "wide": line.x.itemsize == 8,
-        "value": line.y.tobytes(),
-        "seconds": line.seconds.tobytes(),
-        "began": line.began,
-    }

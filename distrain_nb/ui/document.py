@@ -8,9 +8,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
-from distrain_nb.run.summary import RunSummary, brief, duration, plural, progress_text
-from distrain_nb.ui import ansi, drawing
+from distrain_nb.run.summary import (
+    MonitoredRun,
+    RunSummary,
+    brief,
+    duration,
+    plural,
+    progress_text,
+)
+from distrain_nb.server.access import fingerprint
+from distrain_nb.ui import ansi
 from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
@@ -18,15 +27,26 @@ from distrain_nb.ui.tail import Tail, shown_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
-    from distrain_nb.ui.lines import Metrics
 
+RUN_TYPE = "application/vnd.distrain.run+json"  # page/src/lab/ renders it
 # An executed notebook should stay under 300 kB.
 LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
 COLOURS = 8
 RESOURCES_TITLE = "Resources by rank"
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
+
+
+def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
+    """By which JupyterLab's extension finds the run on the page's server, by MIME type.
+
+    A number alone is that of another run in another place. The `part` is `run`, which stands for
+    all of it, or `charts`, which are shown with it then.
+    """
+    home = fingerprint(run.folder.parents[1])
+    return {RUN_TYPE: {"run": run.id, "home": home, "created": run.created, "part": part}}
 
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:

@@ -22,9 +22,9 @@ from distrain_nb.worker.supervisor.heartbeat import is_watched, note_shown
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
-    from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch, Tail
 
 WHOLE_EVERY_S = 2.0

@@ -13,13 +13,13 @@ import traitlets
 
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Store
+from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.compare import compare
 from distrain_nb.server import table
 from distrain_nb.server.access import fingerprint, open_run
 from distrain_nb.ui.charts import RunCharts, follow
 from distrain_nb.ui.compare_charts import ComparisonCharts
-from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.widgets import STATIC
 
 if TYPE_CHECKING:

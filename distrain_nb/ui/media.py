@@ -17,7 +17,7 @@ from distrain_nb.server.access import fingerprint
 from distrain_nb.ui.widgets import STATIC, about_run, answers, plotly
 
 if TYPE_CHECKING:
-    from distrain_nb.ui.lines import Metrics
+    from distrain_nb.run.charts.lines import Metrics
 
 LOOK_EVERY_S = 1.0
 

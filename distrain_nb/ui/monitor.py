@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
 from distrain_nb.ui import document, outputs
 from distrain_nb.ui.frontend import Frontend, frontend
-from distrain_nb.ui.lines import Metrics
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
@@ -130,10 +130,11 @@ class Monitor:
 
     def _first_bundle(self) -> outputs.Bundle:
         text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"
+        bundle = {**document.run_reference(self._run), "text/plain": text}
         if self._live is None:
-            return {"text/plain": text}
+            return bundle
         widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
-        return {"application/vnd.jupyter.widget-view+json": widget, "text/plain": text}
+        return {"application/vnd.jupyter.widget-view+json": widget, **bundle}
 
     def _leave_document(self) -> None:
         if self._live:
@@ -142,19 +143,27 @@ class Monitor:
             self._live.end()
             return
         self._metrics.read()
-        bundle = document.run_bundle(self._summary, self._tail, self._metrics)
+        bundle = {
+            **document.run_reference(self._run),
+            **document.run_bundle(self._summary, self._tail, self._metrics),
+        }
         if self._live is None:
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
             resources.read()
-            charts = document.chart_bundle(self._metrics, resources)
+            charts = self._of_run(document.chart_bundle(self._metrics, resources))
             outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
             return
         bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
         self._leave_live(self._live, bundle)
         self._live.end()
 
+    def _of_run(self, charts: outputs.Bundle) -> outputs.Bundle:
+        """Charts that need not be shown where the run is, which has them too."""
+        reference = document.run_reference(self._run, "charts")
+        return {**reference, **charts} if "text/html" in charts else charts
+
     def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
-        charts = live.charts.still()
+        charts = self._of_run(live.charts.still())
         if self._frontend is Frontend.PAGE:
             # The live charts move over while they still stand below the log, and stay as they are.
             self._places[1].replace(charts)

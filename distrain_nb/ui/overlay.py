@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.run.charts.lines import ChartLine, Metrics
 from distrain_nb.run.metrics.events import Key
 from distrain_nb.run.metrics.non_scalars import NonScalars
 from distrain_nb.run.pages.compare import Comparison, line_name, title
-from distrain_nb.ui.lines import ChartLine, Metrics
 
 if TYPE_CHECKING:
     from pathlib import Path

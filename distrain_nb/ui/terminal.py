@@ -12,9 +12,9 @@ from distrain_nb.ui.document import label
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
+    from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
     from distrain_nb.run.summary import RunSummary
-    from distrain_nb.ui.lines import Metrics
     from distrain_nb.ui.tail import Batch
 
 TAG_COLOURS = (34, 33, 32, 35, 36, 31, 94, 93)

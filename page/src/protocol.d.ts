@@ -186,6 +186,32 @@ export interface MediaState extends Asking {
   };
 }
 
+/** Lines as `PackedLine` has them, but in base64. */
+export type WrittenLine = { [Name in keyof PackedLine]: PackedLine[Name] extends DataView ? string : PackedLine[Name] };
+
+export interface DrawnCharts {
+  sheet: string;
+  shape: Shape;
+  lines: WrittenLine[];
+}
+
+/** All charts of a run; null where the page has seen them, or there are none. */
+export interface ChartsAnswer {
+  seen: string;
+  end: boolean;
+  metrics: DrawnCharts | null;
+  resources: DrawnCharts | null;
+  media: MediaState["index"] | null;
+}
+
+/** What an output has for JupyterLab's extension: `created` tells runs of one number apart. */
+export interface RunReference {
+  run: number;
+  home: string;
+  created: number;
+  part: "run" | "charts";
+}
+
 /** Counts of values: `edges` are those of all bins, `counts` has a row for each step. */
 export interface Histograms {
   steps: number[];

@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from distrain_nb.ui.document import RUN_TYPE
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.server_documents import python
 
@@ -90,7 +91,7 @@ def test_a_run_is_live_and_leaves_one_view(opened: OPEN) -> None:
     expect(view).to_have_count(1)
     expect(view).to_contain_text("seen")
     run, charts = displays(notebook, 1, 2)
-    assert set(run) == set(charts) == {HTML, TEXT}
+    assert set(run) == set(charts) == {RUN_TYPE, HTML, TEXT}
     assert "seen" in "".join(run[HTML])
 
 
@@ -119,6 +120,6 @@ def test_what_a_notebook_executes_has_no_page(opened: OPEN, documents: Lab) -> N
     notebook.wait_for_cell(0, 120)
     executed = nbformat.read(documents.folder / "outer.ipynb", as_version=4)
     (run,) = [output["data"] for output in executed.cells[1].outputs if output["data"][TEXT]]
-    assert set(run) == {HTML, TEXT}
+    assert set(run) == {RUN_TYPE, HTML, TEXT}
     assert "[rank 1] done" in run[TEXT]
     assert "widgets" not in executed.metadata

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from distrain_nb.errors import OptionError
@@ -171,6 +173,30 @@ def test_scalars(ask: Ask, run: Run, path: str, below: str) -> None:
     (near,) = ask(path, points="100", tag="loss", **{"from": "770", "to": "779"})["lines"]
     assert near["step"] == list(range(770, 780))
     assert near["value"][7] == 1
+
+
+def test_charts_are_drawn_for_who_has_not_seen_them(ask: Ask, run: Run) -> None:
+    assert [ask("charts")[part] for part in ("end", "metrics", "resources")] == [False, None, None]
+    (run.folder / "tensorboard").mkdir()
+    events = writer._EventFile(run.folder / "tensorboard")
+    for step in range(3_000):
+        events.write(writer.event(100.0 + step, step, {"loss": 1 / (step + 1), "odd": math.nan}))
+    said = ask("charts", drawn="1")
+    loss, _ = said["metrics"]["lines"]
+    assert "<svg" in said["metrics"]["sheet"]
+    assert "all 3,000 values are NaN" in said["metrics"]["sheet"]
+    assert said["metrics"]["shape"]["keys"] == [["", "loss"], ["", "odd"]]
+    assert said["metrics"]["shape"]["thinned"] is True
+    values = np.frombuffer(base64.b64decode(loss["value"]), "<f4")
+    assert (len(values), values[0], loss["began"]) == (1_000, 1.0, 100.0)
+    assert said["media"] == {"rows": [], "notes": [], "hparams": {}}
+
+    again = ask("charts", seen=said["seen"])
+    assert again == {**dict.fromkeys(said), "seen": said["seen"], "end": False}
+    events.write(writer.event(5_000.0, 3_000, {"loss": 0.5}))
+    news = ask("charts", seen=said["seen"])
+    assert news["metrics"]["shape"]["newest"]["loss"] == "0.5"
+    assert "<svg" not in news["metrics"]["sheet"]
 
 
 @pytest.mark.parametrize(

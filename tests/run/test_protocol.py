@@ -19,8 +19,10 @@ INTERFACES = {
     for name, body in INTERFACE.findall(PAGE.read_text(encoding="utf-8"))
 }
 
+NAMES = ["LogAnswer", "CurveAnswer", "MediaRow", "Histograms", "DrawnCharts", "ChartsAnswer"]
 
-@pytest.mark.parametrize("name", ["LogAnswer", "CurveAnswer", "MediaRow", "Histograms"])
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_answer_has_the_same_fields_on_both_sides(name: str) -> None:
     assert getattr(protocol, name).__annotations__.keys() == INTERFACES[name]
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from tensorboardX import SummaryWriter
 
-from distrain_nb.ui import document, drawing, figure
+from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.ui import document
 from distrain_nb.ui.charts import RunCharts
-from distrain_nb.ui.lines import Metrics
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, RESOURCES_FOLDER
 from distrain_nb.worker.metrics import writer
 from tests.ui.runs import RunFolder

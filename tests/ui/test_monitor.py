@@ -13,6 +13,8 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
+from distrain_nb.ui.document import RUN_TYPE
+
 pytestmark = pytest.mark.slow
 
 TRAIN = """%%distrain -n 2 --name digits
@@ -89,10 +91,10 @@ def test_a_terminal_has_the_report_of_a_failure_whole(home: Path, notebook_folde
 
 def test_an_executed_notebook_keeps_the_end(executed: nbformat.NotebookNode) -> None:
     run, chart = (output["data"] for output in executed.cells[1].outputs)
-    assert set(run) == {"text/html", "text/plain"}
+    assert set(run) == set(chart) == {RUN_TYPE, "text/html", "text/plain"}
+    assert [each[RUN_TYPE]["part"] for each in (run, chart)] == ["run", "charts"]
     assert "digits" in run["text/html"]
     assert "[rank 1] done" in run["text/plain"]
-    assert set(chart) == {"text/html", "text/plain"}
     assert chart["text/html"].count('data-tag="loss"') == 1
     assert len(json.dumps(executed)) < 100_000
     assert "widgets" not in executed.metadata

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.run.log.folds import folds
 from distrain_nb.run.log.search import Wanted, first_error, search
+from distrain_nb.run.pages.charts import charts
 from distrain_nb.run.pages.curves import curves
 from distrain_nb.run.pages.media import media
 from distrain_nb.run.pages.query import flag, log_filter, number
@@ -86,6 +87,11 @@ def _metrics(run: Run, query: Query) -> Answer:
     return curves(streams(run.folder).metrics, query)
 
 
+def _charts(run: Run, query: Query) -> Answer:
+    end = run.status.state.final  # before the charts: if the run has ended, all points are there
+    return charts(run.folder, query, end)
+
+
 def _media(run: Run, query: Query) -> Answer:
     return media(streams(run.folder).metrics, query)
 
@@ -129,6 +135,7 @@ _ANSWERS: dict[str, Callable[[Run, Query], Answer]] = {
     "first-error": _first_error,
     "tracebacks": _tracebacks,
     "metrics": _metrics,
+    "charts": _charts,
     "media": _media,
     "resources": _resources,
 }

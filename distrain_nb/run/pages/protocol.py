@@ -63,6 +63,26 @@ class MediaIndex(TypedDict):
     hparams: dict[str, dict[str, Json]]
 
 
+class DrawnCharts(TypedDict):
+    """The charts of one kind of metrics: what stands around the lines, the lines besides their
+    points, and the points as bytes in base64."""
+
+    sheet: str
+    shape: dict[str, object]
+    lines: list[dict[str, object]]
+
+
+class ChartsAnswer(TypedDict):
+    """All charts of a run, where they are not those that the page has `seen`; `end` says that no
+    more will come."""
+
+    seen: str
+    end: bool
+    metrics: DrawnCharts | None
+    resources: DrawnCharts | None
+    media: MediaIndex | None
+
+
 class Histograms(TypedDict):
     """Counts of values: `edges` are those of all bins, `counts` has a row for each step."""
 

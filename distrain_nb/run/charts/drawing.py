@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from distrain_nb.run.charts import figure
+from distrain_nb.run.charts.ticks import X_AXIS, Y_AXIS, padded, ticks
 from distrain_nb.run.summary import brief
-from distrain_nb.ui import figure
-from distrain_nb.ui.ticks import X_AXIS, Y_AXIS, padded, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from distrain_nb.run.charts.lines import ChartLine, Metrics
     from distrain_nb.run.metrics.events import Key
-    from distrain_nb.ui.lines import ChartLine, Metrics
 
     Lines = Mapping[Key, ChartLine]
     Range = tuple[float, float]

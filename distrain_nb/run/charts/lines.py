@@ -42,12 +42,17 @@ class ChartLine:
 
 
 class Metrics:
-    """What the event files of a run, `below` its folder, have so far; `command` shows them live."""
+    """What the event files of a run, `below` its folder, have so far; `command` shows them live.
 
-    def __init__(self, folder: Path, below: str = EVENTS_FOLDER) -> None:
+    `events` are those files where somebody reads them already.
+    """
+
+    def __init__(
+        self, folder: Path, below: str = EVENTS_FOLDER, events: EventFolder | None = None
+    ) -> None:
         self.folder = folder
         self.command = f"%distrain attach {folder.name}"
-        self._events = EventFolder(folder / below)
+        self._events = events or EventFolder(folder / below)
 
     def read(self) -> tuple[Key, ...]:
         """Read what is new, and name the lines that have changed."""

@@ -10,8 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from distrain_nb.run.charts.lines import ChartLine
     from distrain_nb.run.metrics.events import Key
-    from distrain_nb.ui.lines import ChartLine
 
 COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#84cc16")
 LINE_PX, DOT_PX = 2, 5

@@ -1,0 +1,69 @@
+"""The charts of a run, drawn for a page that has no kernel to draw them."""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64encode
+from typing import TYPE_CHECKING
+
+from distrain_nb.run.charts import drawing, figure
+from distrain_nb.run.charts.lines import Metrics
+from distrain_nb.run.charts.packed import packed, points_a_line, shape
+from distrain_nb.run.pages.media import index
+from distrain_nb.run.pages.query import flag
+from distrain_nb.run.streams import streams
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.run.metrics.events import EventFolder
+    from distrain_nb.run.pages.protocol import ChartsAnswer, DrawnCharts
+    from distrain_nb.run.pages.query import Query
+
+
+def charts(folder: Path, query: Query, end: bool) -> ChartsAnswer:
+    """Of the run in this folder: its metrics, what its ranks use, and what else its files have.
+
+    Nothing of it where the page has `seen` all; `drawn` asks for drawings of the lines too, which
+    a page shows before plotly has drawn them. `end` is passed on.
+    """
+    found = streams(folder)
+    with found.metrics.read() as events, found.resources.read() as resources:
+        seen = f"{_state_of(events)}-{_state_of(resources)}"
+        if seen == query.get("seen"):
+            return {"seen": seen, "end": end, "metrics": None, "resources": None, "media": None}
+        drawn = flag(query, "drawn")
+        return {
+            "seen": seen,
+            "end": end,
+            "metrics": _drawn(Metrics(folder, events=events), drawn),
+            "resources": _drawn(Metrics(folder, events=resources), drawn),
+            "media": index(events.non_scalars),
+        }
+
+
+def _state_of(events: EventFolder) -> str:
+    """What changes whenever something is read that was not there before."""
+    lines = [(key, events.points(key)) for key in events.keys]
+    newest = [(*key, len(points), *points[-1:].tolist()) for key, points in lines]
+    return f"{zlib.crc32(repr((newest, events.non_scalars.seen, events.notes)).encode()):x}"
+
+
+def _drawn(metrics: Metrics, drawn: bool) -> DrawnCharts | None:
+    keys = figure.shown(metrics.keys)
+    if not keys:
+        return None
+    points = points_a_line(keys)
+    lines = {key: metrics.line(key, points) for key in keys}
+    return {
+        "sheet": drawing.charts(metrics) if drawn else drawing.sheet(metrics, lines, drawn=False),
+        "shape": shape(metrics, lines),
+        "lines": [_as_text(packed(line)) for line in lines.values()],
+    }
+
+
+def _as_text(line: dict[str, object]) -> dict[str, object]:
+    return {
+        name: b64encode(value).decode() if isinstance(value, bytes) else value
+        for name, value in line.items()
+    }
