@@ -1,4 +1,5 @@
-// `node build.js FOLDER` joins each widget's modules, and its styles, into one file in the folder.
+// `node build.js ROOT` joins the modules of each widget, and of JupyterLab's extension, and their
+// styles, into one file each, below the root of the project or of a copy.
 
 import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
@@ -13,8 +14,9 @@ const OWN_RULES = {
   "runs.css": [".distrain", ".distrain.distrain-runs"],
   "form.css": [".dn-form", ".distrain.dn-form"],
 };
+const STATIC = "distrain_nb/ui/static";
+const EXTENSION = "jupyter-config/labextension/static";
 const here = import.meta.dirname;
-const folder = process.argv[2];
 
 const belowOwnRoot = {
   name: "below its own root",
@@ -27,17 +29,31 @@ const belowOwnRoot = {
   },
 };
 
-await build({
+const shared = {
   absWorkingDir: here,
-  entryPoints: [
-    ...WIDGETS.map((name) => ({ in: `src/${name}.js`, out: name })),
-    ...STYLES.map((name) => ({ in: `styles/${name}.css`, out: name })),
-  ],
-  outdir: folder,
+  outdir: process.argv[2],
   bundle: true,
   plugins: [belowOwnRoot],
-  format: "esm",
   target: "esnext",
-  charset: "utf8",
+  charset: /** @type {const} */ ("utf8"),
   banner: { js: "// Made from page/src by `make page`: edit that." },
+};
+
+await build({
+  ...shared,
+  entryPoints: [
+    ...WIDGETS.map((name) => ({ in: `src/${name}.js`, out: `${STATIC}/${name}` })),
+    ...STYLES.map((name) => ({ in: `styles/${name}.css`, out: `${STATIC}/${name}` })),
+  ],
+  format: "esm",
+});
+// JupyterLab loads it with the page, whether there are runs or not.
+await build({
+  ...shared,
+  entryPoints: [
+    { in: "src/lab/remote.js", out: `${EXTENSION}/remoteEntry` },
+    { in: "styles/lab.css", out: `${EXTENSION}/lab` },
+  ],
+  format: "iife",
+  minify: true,
 });

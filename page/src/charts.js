@@ -29,7 +29,7 @@ class ComparedSource extends /** @type {typeof Source<ChartsState>} */ (Source) 
  * @param {Model<ChartsState>} model
  * @returns {View}
  */
-function openCharts(model) {
+export function openCharts(model) {
   const root = element("div", { class: "distrain-charts" });
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;

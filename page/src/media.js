@@ -34,7 +34,7 @@ function hparamsTable(values) {
  * @param {Model<MediaState>} model
  * @returns {View}
  */
-function openMedia(model) {
+export function openMedia(model) {
   const root = element("div", { class: "distrain-charts" });
   const source = new Source(model);
   const plot = (/** @type {HTMLElement} */ place, /** @type {string} */ title) => (

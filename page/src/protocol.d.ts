@@ -10,6 +10,8 @@ export interface Model<State = any> {
   on(event: string, listener: (message: any) => void): void;
   off(event: string, listener: (message: any) => void): void;
   widget_manager: any;
+  /** Whether nobody answers but the page's server. */
+  lacksKernel?: boolean;
 }
 
 /** What all widgets have that ask about runs; `key` marks their places in documents. */

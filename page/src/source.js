@@ -58,6 +58,7 @@ export class Source {
     this.number = 0;
     /** @type {number | null} */
     this.waitingSince = null;
+    this.closed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.again = undefined;
     this.receiving = (/** @type {any} */ message) => this.receive(message);
@@ -119,11 +120,16 @@ export class Source {
     return this.askKernel(path, query);
   }
 
-  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);
-    this.again = setTimeout(() => { this.probed = this.probe(); }, PROBE_AGAIN_MS);
+    if (!this.closed) this.again = setTimeout(() => this.probeAgain(), PROBE_AGAIN_MS);
+  }
+
+  async probeAgain() {
+    this.probed = this.probe();
+    if (!await this.probed) this.lost();
   }
 
   /**
@@ -155,6 +161,7 @@ export class Source {
   }
 
   close() {
+    this.closed = true;
     clearTimeout(this.again);
     this.model.off("msg:custom", this.receiving);
   }

@@ -90,6 +90,22 @@ test("a server that goes away is followed by the kernel", async () => {
   source.close();
 });
 
+test("a server that comes back answers again, however long that takes", async (t) => {
+  response = { status: 200, body: { state: "running", now: 5 } };
+  const source = await opened(new Kernel());
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  response = { status: 500, body: {} };
+  await source.ask("log");
+  for (const status of [500, 500, 200]) {
+    response = { status, body: { state: "failed", now: 9 } };
+    t.mock.timers.tick(5000);
+    await source.probed;
+    await Promise.resolve();
+  }
+  assert.deepEqual([source.served, source.summary.state], [true, "failed"]);
+  source.close();
+});
+
 test("either's refusal has words for the reader", async () => {
   response = { status: 200, body: {} };
   const kernel = new Kernel();

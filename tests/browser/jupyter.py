@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 import nbformat
+import tomllib
 from nbformat.sign import NotebookNotary
 
 from distrain_nb.worker.machine.system import die_with_parent
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 DATA_FOLDER = "data"
+SHARED = "share/jupyter/"  # in a wheel, what JUPYTER_DATA_DIR is for a user
 NOTEBOOK = "[...window.jupyterapp.shell.widgets('main')].find((w) => w.content?.widgets)"
 KERNEL_IS_IDLE = f"""() => {{
     const session = {NOTEBOOK}?.context.sessionContext;
@@ -101,12 +104,13 @@ def serve(
     frontend: Frontend = JUPYTERLAB,
     *,
     bare: bool = False,
+    extension: bool = False,
     python: str = sys.executable,
 ) -> Iterator[Lab]:
     """A server with everything of its own below `root`, up to the end of the block.
 
     A `bare` one tells nothing of runs, and its pages ask a kernel nothing while it computes. It
-    and its kernels have the packages of `python`.
+    and its kernels have the packages of `python`. Pages have our `extension` only where it says so.
     """
     for name in ("notebooks", "settings", "runtime", DATA_FOLDER):
         (root / name).mkdir()
@@ -118,6 +122,7 @@ def serve(
         (settings / "kernels-settings.jupyterlab-settings").write_text(own)
     enabled = root / "config" / "jupyter_server_config.d"
     enabled.mkdir(parents=True)
+    _put_extension(root, shown=extension)
     shipped = json.loads((ROOT / "jupyter-config" / "distrain_nb.json").read_text())
     shipped["ServerApp"]["jpserver_extensions"]["distrain_nb.server"] = not bare
     (enabled / "distrain_nb.json").write_text(json.dumps(shipped))
@@ -134,6 +139,22 @@ def serve(
     finally:
         process.terminate()
         process.wait(20)
+
+
+def _put_extension(root: Path, *, shown: bool) -> None:
+    """JupyterLab's extension, where a wheel that the user installs puts it."""
+    described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = described["tool"]["hatch"]["build"]["targets"]["wheel"]
+    for source, target in wheel["shared-data"].items():
+        if target.startswith(SHARED):
+            place = root / DATA_FOLDER / target.removeprefix(SHARED)
+            copy = shutil.copytree if (ROOT / source).is_dir() else shutil.copy
+            place.parent.mkdir(parents=True, exist_ok=True)
+            copy(ROOT / source, place)
+    settings = root / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    own = {"disabledExtensions": {"distrain-nb": not shown}}
+    (settings / "page_config.json").write_text(json.dumps(own))
 
 
 def _options(root: Path, frontend: Frontend) -> list[str]:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import distrain_nb
+
 ROOT = Path(__file__).parents[2]
-STATIC = ROOT / "distrain_nb" / "ui" / "static"
+MADE = ("distrain_nb/ui/static", "jupyter-config/labextension/static")
 
 
-def test_the_joined_files_are_current(tmp_path: Path) -> None:
+def texts(folder: Path) -> dict[str, str]:
+    files = (path for path in folder.iterdir() if path.is_file())
+    return {path.name: path.read_text(encoding="utf-8") for path in files}
+
+
+@pytest.fixture(scope="module")
+def joined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("joined")
     script = ROOT / "scripts" / "page.py"
-    subprocess.run([sys.executable, script, "build", tmp_path], check=True, timeout=250)
-    joined = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    present = {
-        path.name: path.read_text(encoding="utf-8") for path in STATIC.iterdir() if path.is_file()
-    }
-    assert joined == present, "the page's code has changed: run `make page`"
+    subprocess.run([sys.executable, script, "build", root], check=True, timeout=250)
+    return root
+
+
+@pytest.mark.parametrize("folder", MADE)
+def test_the_joined_files_are_current(joined: Path, folder: str) -> None:
+    changed = "the page's code has changed: run `make page`"
+    assert texts(joined / folder) == texts(ROOT / folder), changed
+
+
+def test_the_extension_has_the_packages_version() -> None:
+    described = json.loads((ROOT / "jupyter-config" / "labextension" / "package.json").read_text())
+    assert described["version"] == distrain_nb.__version__

@@ -73,6 +73,7 @@ var Source = class {
     this.name = Math.random().toString(36).slice(2);
     this.number = 0;
     this.waitingSince = null;
+    this.closed = false;
     this.again = void 0;
     this.receiving = (message) => this.receive(message);
     model.on("msg:custom", this.receiving);
@@ -129,13 +130,15 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
-  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);
-    this.again = setTimeout(() => {
-      this.probed = this.probe();
-    }, PROBE_AGAIN_MS);
+    if (!this.closed) this.again = setTimeout(() => this.probeAgain(), PROBE_AGAIN_MS);
+  }
+  async probeAgain() {
+    this.probed = this.probe();
+    if (!await this.probed) this.lost();
   }
   /**
    * @param {string} path
@@ -163,6 +166,7 @@ var Source = class {
     return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
   }
   close() {
+    this.closed = true;
     clearTimeout(this.again);
     this.model.off("msg:custom", this.receiving);
   }

@@ -303,6 +303,7 @@ var Source = class {
     this.name = Math.random().toString(36).slice(2);
     this.number = 0;
     this.waitingSince = null;
+    this.closed = false;
     this.again = void 0;
     this.receiving = (message) => this.receive(message);
     model.on("msg:custom", this.receiving);
@@ -359,13 +360,15 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
-  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);
-    this.again = setTimeout(() => {
-      this.probed = this.probe();
-    }, PROBE_AGAIN_MS);
+    if (!this.closed) this.again = setTimeout(() => this.probeAgain(), PROBE_AGAIN_MS);
+  }
+  async probeAgain() {
+    this.probed = this.probe();
+    if (!await this.probed) this.lost();
   }
   /**
    * @param {string} path
@@ -393,6 +396,7 @@ var Source = class {
     return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
   }
   close() {
+    this.closed = true;
     clearTimeout(this.again);
     this.model.off("msg:custom", this.receiving);
   }
@@ -733,5 +737,6 @@ function openMedia(model) {
 var render = (widget) => stand(widget, openMedia);
 var media_default = { initialize: standsWhereMarked(openMedia), render };
 export {
-  media_default as default
+  media_default as default,
+  openMedia
 };

@@ -103,6 +103,7 @@ var Source = class {
     this.name = Math.random().toString(36).slice(2);
     this.number = 0;
     this.waitingSince = null;
+    this.closed = false;
     this.again = void 0;
     this.receiving = (message) => this.receive(message);
     model.on("msg:custom", this.receiving);
@@ -159,13 +160,15 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
-  /** The server has gone away, or doesn't know the run any more: look again in a while. */
+  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);
-    this.again = setTimeout(() => {
-      this.probed = this.probe();
-    }, PROBE_AGAIN_MS);
+    if (!this.closed) this.again = setTimeout(() => this.probeAgain(), PROBE_AGAIN_MS);
+  }
+  async probeAgain() {
+    this.probed = this.probe();
+    if (!await this.probed) this.lost();
   }
   /**
    * @param {string} path
@@ -193,6 +196,7 @@ var Source = class {
     return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
   }
   close() {
+    this.closed = true;
     clearTimeout(this.again);
     this.model.off("msg:custom", this.receiving);
   }
@@ -1805,6 +1809,7 @@ function kindOf(line, before) {
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
 var BUSY2 = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
+var UNREACHABLE = "Jupyter's server does not answer: the run goes on. Try again when it is back.";
 async function askToStop(source) {
   if (source.served) {
     try {
@@ -1819,17 +1824,19 @@ async function askToStop(source) {
   }
 }
 function stopButton(root, source) {
-  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, BUSY2);
+  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, source.model.lacksKernel ? UNREACHABLE : BUSY2);
   root.append(note2);
   let wait;
+  const unanswered = () => {
+    note2.hidden = false;
+    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+  };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
     askToStop(source).catch(() => {
     });
-    if (!source.served) wait = setTimeout(() => {
-      note2.hidden = false;
-    }, ANSWERED_WITHIN_MS);
+    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
   const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
   const change = () => {

@@ -98,7 +98,7 @@ function isOpen(place) {
  * An IntersectionObserver's margin ends at the first box that scrolls, which a notebook is.
  * @param {Element} place
  */
-function isNear(place) {
+export function isNear(place) {
   const { top, bottom } = place.getBoundingClientRect();
   return isOpen(place) && top < window.innerHeight + NEAR_PX && bottom > -NEAR_PX;
 }

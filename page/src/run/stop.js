@@ -8,6 +8,7 @@ import { request } from "../source.js";
 const ANSWERED_WITHIN_MS = 1500;
 const BUSY = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: "
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
+const UNREACHABLE = "Jupyter's server does not answer: the run goes on. Try again when it is back.";
 
 /**
  * The server stops the run whatever the kernel is doing. Where it can't, the kernel has to be asked;
@@ -34,15 +35,19 @@ async function askToStop(source) {
  * @returns {[HTMLButtonElement, () => void]}
  */
 export function stopButton(root, source) {
-  const note = element("div", { class: "dn-note", role: "note", hidden: true }, BUSY);
+  const note = element("div", { class: "dn-note", role: "note", hidden: true }, source.model.lacksKernel ? UNREACHABLE : BUSY);
   root.append(note);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wait;
+  const unanswered = () => {
+    note.hidden = false;
+    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+  };
   const click = () => {
     stop.disabled = true;
     stop.textContent = "Stopping…";
     askToStop(source).catch(() => {});
-    if (!source.served) wait = setTimeout(() => { note.hidden = false; }, ANSWERED_WITHIN_MS);
+    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
   const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
   const change = () => {

@@ -1,0 +1,99 @@
+// An output that names its run: all of it where the server has it, else what the output has besides.
+
+import { stand } from "../standing.js";
+import { isServed, modelOf, openServed } from "./view.js";
+
+/** @import { RunReference } from "../protocol.d.ts" */
+/** @import { LabWidget, Lumino, MimeModel, Renderer, RenderMime } from "./jupyterlab.d.ts" */
+
+const TYPE = "application/vnd.distrain.run+json";
+const RANK = -20;  // of all types that an output has the lowest is shown; that of widgets is -10
+
+/**
+ * The registry of the document that the output is in, which knows more than the application's: its
+ * widgets.
+ * @param {LabWidget} output
+ * @param {RenderMime} otherwise
+ * @returns {RenderMime}
+ */
+function registryOf(output, otherwise) {
+  for (let above = output.parent; above; above = above.parent) {
+    if ("rendermime" in above) return /** @type {RenderMime} */ (above.rendermime);
+  }
+  return otherwise;
+}
+
+/**
+ * What it shows is the reader's own run, told by the reader's own server: it is safe, whoever wrote
+ * the document.
+ * @param {RenderMime} registry
+ * @param {Lumino} lumino
+ * @param {() => Promise<DataView>} code of plotly
+ * @param {() => void} shown is called when a run is shown
+ */
+export function renderOutputs(registry, lumino, code, shown) {
+  const createRenderer = () => /** @type {Renderer} */ (new (outputClass(registry, lumino, code, shown))());
+  registry.addFactory({ safe: true, mimeTypes: [TYPE], createRenderer }, RANK);
+}
+
+/**
+ * @param {RenderMime} registry
+ * @param {Lumino} lumino
+ * @param {() => Promise<DataView>} code
+ * @param {() => void} shown
+ */
+function outputClass(registry, { Panel }, code, shown) {
+  return class RunOutput extends Panel {
+    asked = 0;
+    /** @type {(() => void) | undefined} ends the live view */
+    end = undefined;
+    live = false;
+    /** @type {{type: string, renderer: Renderer} | undefined} */
+    other = undefined;
+
+    /** @param {MimeModel} model */
+    async renderModel(model) {
+      if (this.live) return;
+      const asked = ++this.asked;
+      const reference = model.data[TYPE];
+      const served = await isServed(reference);
+      if (this.isDisposed || this.asked !== asked) return;
+      if (served) this.showLive(reference);
+      else await this.showOther(model);
+    }
+
+    /** @param {RunReference} reference */
+    showLive(reference) {
+      this.live = true;
+      this.other?.renderer.dispose();
+      if (reference.part === "charts") {
+        (this.parent ?? this).hide();  // they stand with their run
+        return;
+      }
+      const widget = { model: modelOf(reference), el: this.node };
+      this.end = stand(widget, (model) => openServed(model, code));
+      shown();
+    }
+
+    /** @param {MimeModel} model */
+    async showOther(model) {
+      const { [TYPE]: _, ...data } = model.data;
+      const known = registryOf(this, registry);
+      const type = known.preferredMimeType(data, model.trusted ? "any" : "ensure");
+      const { trusted, metadata } = model;
+      const rest = { data, trusted, metadata, setData: (/** @type {object} */ options) => model.setData(options) };
+      if (this.other?.type !== type) {
+        this.other?.renderer.dispose();
+        this.other = type ? { type, renderer: known.createRenderer(type) } : undefined;
+        if (this.other) this.addWidget(this.other.renderer);
+      }
+      await this.other?.renderer.renderModel(rest);
+    }
+
+    dispose() {
+      if (this.isDisposed) return;
+      this.end?.();
+      super.dispose();
+    }
+  };
+}

@@ -1,0 +1,60 @@
+// All of a run, from the page's server alone: state, Stop, log and charts.
+
+import { element } from "../dom.js";
+import { openRun } from "../run/view.js";
+import { request } from "../source.js";
+import { ServedCharts } from "./charts.js";
+import { PageModel } from "./model.js";
+
+/** @import { Model, RunReference, RunState, View } from "../protocol.d.ts" */
+
+/**
+ * What a view of this run takes for its widget's model.
+ * @param {Pick<RunReference, "run" | "home">} reference
+ * @returns {Model<RunState>}
+ */
+export function modelOf({ run, home }) {
+  /** @type {RunState} */
+  const state = { run, home, key: `${home}-${run}`, summary: {}, batch: {}, waiting: false, kernel: "" };
+  return new PageModel(state);
+}
+
+/**
+ * Whether the page's server has this very run: in another place a number is that of another run.
+ * @param {RunReference} reference
+ */
+export async function isServed({ run, home, created }) {
+  try {
+    const answer = await request(`distrain/runs/${run}/summary?${new URLSearchParams({ home })}`);
+    return answer.ok && (await answer.json()).begin === created;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * @param {Model<RunState>} model
+ * @param {() => Promise<DataView>} code of plotly
+ * @returns {View}
+ */
+export function openServed(model, code) {
+  const run = openRun(model);
+  const charts = new ServedCharts(model, code);
+  const root = element("div", { class: "distrain-live" }, run.root, charts.root);
+  return { root, moved: run.moved, end: () => { run.end(); charts.close(); } };
+}
+
+/**
+ * The packed code of plotly, fetched once; frames take it packed as kernels send it.
+ * @param {URL} address
+ */
+export function plotlyAt(address) {
+  /** @type {Promise<DataView> | undefined} */
+  let code;
+  const fetched = async () => {
+    const { body } = await fetch(address);
+    if (!body) throw new Error(`${address} is empty`);
+    return new DataView(await new Response(body.pipeThrough(new CompressionStream("gzip"))).arrayBuffer());
+  };
+  return () => (code ??= fetched().catch((error) => { code = undefined; throw error; }));
+}

@@ -1,0 +1,158 @@
+"""JupyterLab's extension: runs that are live without a kernel, in outputs, panel and status bar."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from distrain_nb.run import Store
+from distrain_nb.ui.document import RUN_TYPE
+from tests.browser.jupyter import Lab, OpenNotebook, serve
+from tests.browser.measures import kernel_process
+from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
+from tests.browser.test_runs import with_runs
+
+# It goes on until the file is there.
+TRAIN = """%%distrain -n 2 --no-wait --name {name}
+import time
+from pathlib import Path
+from distrain_nb import log_metrics
+step = 0
+while not Path("{name}").exists():
+    step += 1
+    log_metrics(loss=1 / step, step=step)
+    print("line", step)
+    time.sleep(0.05)
+"""
+OPEN = Callable[..., OpenNotebook]
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with serve(tmp_path_factory.mktemp("extended"), extension=True) as running:
+        yield running
+
+
+@pytest.fixture
+def opened(extended: Lab, page: Page) -> OPEN:
+    return lambda name, *cells: OpenNotebook(page, extended, extended.write(name, *cells))
+
+
+def expect_live(view: Locator) -> None:
+    """One view, with a log that grows."""
+    expect(view).to_have_count(1)
+    expect(view.locator(".dn-badge")).to_contain_text("running")
+    expect(view.locator(".dn-line").nth(5)).to_be_visible()
+    before = count_of(view).inner_text()
+    expect(count_of(view)).not_to_have_text(before)
+
+
+def running(page: Page) -> Locator:
+    return page.locator(".dn-running")
+
+
+def test_a_run_is_live_whatever_becomes_of_its_kernel(opened: OPEN) -> None:
+    notebook = opened("alive", LOAD, TRAIN.format(name="alive"), BUSY["python"])
+    page, view = notebook.page, view_of(notebook.page)
+    notebook.run_cells(2)
+    expect_live(view)
+    charts = page.frame_locator("iframe.dn-plot").first
+    expect(charts.locator(".scatterlayer .trace")).to_have_count(1)
+    notebook.save()
+
+    notebook.run_cell(2)
+    notebook.reload(busy=True)
+    expect_live(view)
+    os.kill(kernel_process(notebook), signal.SIGKILL)
+    page.wait_for_selector(".jp-Dialog, .jp-Notebook")
+    expect_live(view)
+
+    notebook.reload()
+    expect_live(view)
+    expect(charts.locator(".scatterlayer .trace")).to_have_count(1)
+    go_to_line(view, 1)
+    expect(view.locator("[data-row='0']")).to_contain_text("line 1")
+    expect(running(page)).to_have_text("● 1 run running")
+    view.get_by_role("button", name="Stop").click()
+    expect(badge(page)).to_contain_text("cancelled")
+    expect(running(page)).to_be_hidden()
+
+
+def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
+    notebook = opened("panel", LOAD, TRAIN.format(name="ends"), TRAIN.format(name="stops"))
+    page = notebook.page
+    notebook.run_cells(3)
+    expect(running(page)).to_have_text("● 2 runs running")
+    running(page).click()
+    panel = page.locator(".dn-side")
+    expect(panel.locator("strong")).to_contain_text("2 running")
+    first = panel.locator("li", has_text="ends #")
+    expect(first).to_contain_text("running")
+    panel.locator("li", has_text="stops #").get_by_role("button", name="Stop").click()
+    expect(panel.locator("li", has_text="stops #")).to_contain_text("cancelled")
+
+    notebook.command("docmanager:open", path="other.txt")
+    notebook.command("application:close-all")
+    expect(view_of(page)).to_have_count(0)
+    (notebook.path.parent / "ends").touch()
+    toast = page.locator(".Toastify__toast", has_text="ends #")
+    expect(toast).to_contain_text("succeeded after")
+    expect(first).to_contain_text("succeeded")
+    toast.get_by_role("button", name="Open").click()
+    view = page.locator(".dn-tab section.distrain")
+    expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+    go_to_line(view, 1)
+    expect(view.locator("[data-row='0']")).to_contain_text("line 1")
+    expect(page.locator(".dn-tab iframe.dn-plot")).to_have_count(1)
+
+
+def output(**data: Any) -> nbformat.NotebookNode:
+    return nbformat.v4.new_output("display_data", data=data)
+
+
+def test_a_run_of_another_place_stays_a_document(extended: Lab, page: Page) -> None:
+    """Its number is that of another run here."""
+    with_runs(extended)
+    run = Store(extended.home).get("last")
+    own = {"run": run.id, "home": "", "created": run.created, "part": "run"}
+    bundles = [
+        {RUN_TYPE: {**own, "created": run.created - 1}, "text/html": "<b>theirs</b>"},
+        {RUN_TYPE: own, "text/html": "<b>ours</b>"},
+        {RUN_TYPE: {**own, "part": "charts"}, "text/html": "<b>charts</b>"},
+    ]
+    file = extended.write("colleague", "1")
+    written = nbformat.read(extended.folder / file, as_version=4)
+    written.cells[0].outputs = [output(**bundle) for bundle in bundles]
+    nbformat.write(written, extended.folder / file)
+    OpenNotebook(page, extended, file)  # which nobody has said to trust
+    area = page.locator(".jp-OutputArea")
+    expect(area.locator("section.distrain .dn-badge")).to_contain_text("succeeded")
+    expect(area.locator("b", has_text="theirs")).to_be_visible()
+    expect(area).not_to_contain_text("ours")
+    expect(area).not_to_contain_text("charts")
+
+
+def test_without_a_server_that_knows_runs_all_is_as_it_was(page: Page, tmp_path: Path) -> None:
+    with serve(tmp_path, bare=True, extension=True) as bare:
+        cells = (LOAD, TRAIN.format(name="bare").replace(" --no-wait", ""))
+        notebook = OpenNotebook(page, bare, bare.write("bare", *cells))
+        notebook.run_cells(2)
+        view = view_of(page)
+        expect_live(view)
+        (notebook.path.parent / "bare").touch()
+        expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+        notebook.wait_for_cell(1, 60)
+        expect(view).to_have_count(1)
+        notebook.save()
+        notebook.shut_down_kernel()
+        notebook.reload()
+        expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+        expect(page.locator(".dn-figure svg").first).to_be_visible()
+        expect(running(page)).to_be_hidden()
