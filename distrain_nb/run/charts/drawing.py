@@ -8,7 +8,7 @@ All sizes are those of `page/styles/charts.css`.
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from distrain_nb.run.charts.lines import ChartLine, Metrics
+    from distrain_nb.run.charts.lines import ChartLine, Metrics, Numbers
     from distrain_nb.run.metrics.events import Key
 
     Lines = Mapping[Key, ChartLine]
     Range = tuple[float, float]
+
+Number = TypeVar("Number", float, "NDArray[np.float64]")
 
 POINTS_IN_ALL = 3_000
 SIDE = 1_000  # of a drawing, stretched to its place
@@ -138,7 +140,7 @@ def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> s
     )
 
 
-def _share(value: Any, within: Range) -> Any:
+def _share(value: Number, within: Range) -> Number:
     """Where a value, or each of an array, is between the ends of a range: from 0 to 1."""
     return (value - within[0]) / (within[1] - within[0])
 
@@ -156,7 +158,7 @@ def _y_range(lines: Lines, height: float) -> Range:
     return padded(low, high, height, dots)
 
 
-def _extent(arrays: Iterable[NDArray[Any]]) -> Range:
+def _extent(arrays: Iterable[Numbers]) -> Range:
     values = np.concatenate([array.astype(np.float64) for array in arrays])
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ MOST_TAGS = 60
 TOGETHER_UP_TO = 6  # more metrics are grouped by their prefixes
 
 
-def traces(keys: Sequence[Key]) -> list[dict[str, Any]]:
+def traces(keys: Sequence[Key]) -> list[dict[str, object]]:
     """The lines as plotly's traces but for their points, with a subplot for each metric."""
     tags = {tag: place for place, tag in enumerate(tags_of(keys))}
     colours = colours_of(keys)

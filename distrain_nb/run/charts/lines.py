@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from distrain_nb.run.metrics.non_scalars import NonScalars
     from distrain_nb.run.metrics.records import Points
 
+    Numbers = NDArray[np.float32] | NDArray[np.float64]
+
 
 POINTS_SHOWN = 1_000
 _EXACT_IN_FLOAT32 = 1 << 24
@@ -33,7 +35,7 @@ class ChartLine:
     passed since then at each point.
     """
 
-    x: NDArray[Any]
+    x: Numbers
     y: NDArray[np.float32]
     last: float
     began: float
@@ -98,12 +100,14 @@ def chart_line(points: Points, count: int) -> ChartLine:
     last, began = float(points["value"][-1]), float(points["wall_time"][0])
     began = began if math.isfinite(began) else 0.0
     kept = downsample(points, count)
-    x = kept["step"].astype(_width(kept["step"]))
+    x = _steps(kept["step"])
     with np.errstate(over="ignore"):
         value = kept["value"].astype(np.float32)
     seconds = (kept["wall_time"] - began).astype(np.float32)
     return ChartLine(x, value, last, began, seconds, len(points))
 
 
-def _width(steps: NDArray[np.int64]) -> type[np.floating[Any]]:
-    return np.float32 if np.abs(steps).max() < _EXACT_IN_FLOAT32 else np.float64
+def _steps(steps: NDArray[np.int64]) -> Numbers:
+    if np.abs(steps).max() < _EXACT_IN_FLOAT32:
+        return steps.astype(np.float32)
+    return steps.astype(np.float64)

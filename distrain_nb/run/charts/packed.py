@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts import figure
 from distrain_nb.run.summary import brief
@@ -22,7 +22,7 @@ def points_a_line(keys: Sequence[Key]) -> int:
     return max(FEWEST_POINTS, min(POINTS_A_LINE, POINTS_IN_ALL // max(1, len(keys))))
 
 
-def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, Any]:
+def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
     """What the page gets besides the sheet and the points."""
     return {
         "keys": [list(key) for key in lines],
@@ -33,7 +33,7 @@ def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, Any]:
     }
 
 
-def packed(line: ChartLine) -> dict[str, Any]:
+def packed(line: ChartLine) -> dict[str, object]:
     """Numbers as bytes, little-endian; `wide` steps are float64, everything else float32."""
     return {
         "step": line.x.tobytes(),
