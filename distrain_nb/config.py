@@ -93,6 +93,7 @@ class Config:
     carry_limit: float = _setting(
         64.0, "MiB of values that a cell may take along, or of a script's files"
     )
+    data_limit: float = _setting(10.0, "GiB of a bucket that a run on this machine may fetch")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")

@@ -19,7 +19,7 @@ from typing import (
 from distrain_nb.config import Config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.backends.checks import Check
@@ -65,6 +65,13 @@ class Job(Generic[OptionsT_co]):
     machine: Mapping[str, str] = field(default_factory=dict)
     nonce: str = field(default_factory=lambda: secrets.token_hex(4))
     trial: str | None = None
+
+
+def named(texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """The names and values of texts such as `--data` has them, NAME=VALUE."""
+    for text in texts:
+        name, _, value = text.partition("=")
+        yield name, value
 
 
 class Plan(Protocol):

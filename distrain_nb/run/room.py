@@ -25,6 +25,7 @@ DAY_S = 86400.0
 # rehearsals. Their buckets stay: people put data into them.
 _AGAIN = {
     "cache/layers": "layers of packages, which the next build makes anew",
+    "cache/data": "data of buckets, which the next run that reads it fetches again",
     "cache/blobs": "parts of base images",
     "cache/layer-scans": "what base images have",
     "cache/resolutions": "versions of packages that were found to fit",

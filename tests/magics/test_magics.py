@@ -120,8 +120,8 @@ def test_a_script_from_python(home: Path, tmp_path: Path, monkeypatch: pytest.Mo
     assert api.submit(code, wait=True, result="said").results["said"] == ["--lr", "0.1", "--flag"]
     with pytest.raises(OptionError, match="--exclude is for scripts"):
         api.submit("1", exclude="data/*")
-    with pytest.raises(OptionError, match="do not read buckets"):
-        api.check("open(train)", data="train=gs://bucket/train")
+    with pytest.raises(OptionError, match="gs://, s3:// or file://"):
+        api.check("open(train)", data="train=hdfs://bucket/train")
 
 
 @pytest.mark.parametrize("args", ["--lr 0.1", ["--lr", "0.1"], ("--lr", 0.1)])

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Backend
+from distrain_nb.backends.base import Backend, named
+from distrain_nb.backends.local import buckets
 from distrain_nb.backends.local.machine import machine
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
@@ -41,11 +42,15 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     here = waits_by_default = True
 
     def data(self, name: str, uri: str) -> str:
+        """Buckets are fetched into a cache when the run starts; a run that reads them has theirs
+        there. Raises OptionError."""
+        if buckets.is_bucket(uri):
+            return buckets.place(uri)
         scheme, separator, rest = uri.partition("://")
         if separator and scheme != "file":
             raise OptionError(
-                f"--data {name}={uri}: jobs on this machine do not read buckets; name a folder or "
-                "file here, or run where the bucket is: --on vertex, --on sagemaker"
+                f"--data {name}={uri}: expected a path, or a URI that begins with gs://, s3:// or "
+                "file://"
             )
         path = Path(rest if separator else uri).expanduser()
         if not path.exists():
@@ -59,6 +64,9 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         return plan(job)
 
     def submit(self, plan: LocalPlan, folder: Path) -> None:
+        for name, uri in named(plan.job.data):
+            if buckets.is_bucket(uri):
+                buckets.fetch(name, uri, plan.job.config.data_limit)
         plan.job.program.write(folder / PROGRAM_FOLDER)
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
         begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)

@@ -6,6 +6,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from distrain_nb.backends.base import named
+from distrain_nb.backends.local import buckets
 from distrain_nb.cluster import (
     PER_GPU,
     Cluster,
@@ -75,6 +77,7 @@ def plan(job: LocalJob) -> LocalPlan:
     findings = [
         *_findings(job, launcher, per_replica),
         *_about_packages(job),
+        *_about_data(job),
         *about_processes(job.program, job.layout, per_replica, gpus),
     ]
     if job.layout.launcher == "auto":
@@ -174,6 +177,13 @@ def _about_packages(job: LocalJob) -> Iterator[Finding]:
         if found:
             message = f"ranks run with the packages of this machine, {found}: %pip install {text!r}"
             yield Finding("local.require", Severity.WARNING, where, message)
+
+
+def _about_data(job: LocalJob) -> Iterator[Finding]:
+    for name, uri in named(job.data):
+        if buckets.is_bucket(uri):
+            message = f"{uri} is fetched to {buckets.place(uri)} first, as far as it is not there"
+            yield Finding("local.data", Severity.INFO, f"--data {name}", message)
 
 
 def _error(code: str, where: str, message: str) -> Finding:

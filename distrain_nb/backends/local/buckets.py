@@ -1,0 +1,247 @@
+"""Data in buckets, for jobs on this machine: fetched once, by `fsspec`, into a cache like them.
+
+A file is fetched again where the bucket has another version of it, and goes when it has gone there.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib
+import json
+import os
+import shutil
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from distrain_nb.config import home, private_home
+from distrain_nb.errors import OptionError
+from distrain_nb.program.program import readable_size
+from distrain_nb.program.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.types import Unknown
+
+CACHE = "cache/data"
+PACKAGES = {"gs": "gcsfs", "s3": "s3fs"}
+GIB = 1 << 30
+KEPT_FREE = 1 * GIB
+AT_ONCE = 8
+SEEN_EVERY_S = 0.2
+_WILD = ("*", "?", "[")
+# What tells one version of an object from the next, by what services call it.
+_VERSIONS = ("generation", "ETag", "etag", "md5Hash", "LastModified", "updated")
+
+
+@dataclass(frozen=True)
+class BucketObject:
+    """An object: its path with the bucket's name, its size in bytes, and which version it is."""
+
+    path: str
+    size: int
+    version: str
+
+
+def is_bucket(uri: str) -> bool:
+    """Whether a URI is one of a bucket that can be read from here."""
+    return uri.partition("://")[0] in PACKAGES
+
+
+def place(uri: str) -> str:
+    """Where a run here finds what is at a URI; a pattern of paths becomes one of places."""
+    scheme, _, path = uri.partition("://")
+    return str(home() / CACHE / scheme / path.rstrip("/"))
+
+
+def fetch(name: str, uri: str, limit: float) -> None:
+    """Have all that is at a URI here: a folder, a file, or a pattern with `*` or `{00..99}`.
+
+    What was fetched before an interruption stays. `limit` is how many GiB may be fetched. Raises
+    OptionError where nothing is there, it can't be read, is too much, or finds no room.
+    """
+    scheme, _, path = uri.partition("://")
+    root = private_home() / CACHE / scheme
+    report(f"looking at {uri}")
+    with _read_errors(name, uri):
+        system = _system(scheme)
+        found = list(_objects(system, path))
+    if not found:
+        raise OptionError(f"--data {name}={uri}: nothing is there")
+    with _manifest(root, uri) as manifest:
+        known = manifest.versions()
+        missing = [each for each in found if not _is_here(root, each, known)]
+        _refuse_too_much(name, uri, missing, limit, root)
+        with _read_errors(name, uri):
+            for each in _fetched(system, missing, root, f"fetching {uri}"):
+                manifest.add(each)
+        for gone in known.keys() - {each.path for each in found}:
+            (root / gone).unlink(missing_ok=True)
+
+
+def _system(scheme: str) -> Unknown:
+    # Which asks for the kind of each bucket, and complains where it may not.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    try:
+        importlib.import_module(PACKAGES[scheme])
+        fsspec = importlib.import_module("fsspec")
+    except ImportError as missing:
+        raise OptionError(
+            f"to read {scheme}:// here, %pip install {PACKAGES[scheme]!r} (the extra 'data' has "
+            f"it): {missing}"
+        ) from None
+    return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False)
+
+
+def _objects(system: Unknown, path: str) -> Iterator[BucketObject]:
+    for each in _expanded(path):
+        is_pattern = any(sign in each for sign in _WILD)
+        listed: Mapping[str, Mapping[str, object]] = (
+            system.glob(each, detail=True) if is_pattern else system.find(each, detail=True)
+        )
+        for found, info in listed.items():
+            if info.get("type") == "file" and not found.endswith("/"):
+                version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
+                yield BucketObject(found, int(str(info["size"])), version)
+
+
+def _expanded(path: str) -> Iterable[str]:
+    if "{" not in path:
+        return (path,)
+    expand = importlib.import_module("braceexpand").braceexpand
+    expanded: Iterable[str] = expand(path)
+    return expanded
+
+
+def _is_here(root: Path, wanted: BucketObject, known: Mapping[str, str]) -> bool:
+    try:
+        size = (root / wanted.path).stat().st_size
+    except OSError:
+        return False
+    return size == wanted.size and known.get(wanted.path) == wanted.version
+
+
+def _refuse_too_much(
+    name: str, uri: str, missing: Sequence[BucketObject], limit: float, root: Path
+) -> None:
+    size = sum(each.size for each in missing)
+    what = f"--data {name}={uri}: {readable_size(size)} in {len(missing):,} files are to be fetched"
+    if size > limit * GIB:
+        allowed = readable_size(round(limit * GIB))
+        more = -(-size // GIB) + 1
+        raise OptionError(
+            f"{what}, more than {allowed}: `%distrain config data_limit={more}` allows it, or name "
+            "a part of it, or run where the bucket is, with --on"
+        )
+    free = shutil.disk_usage(root).free
+    if size + KEPT_FREE > free:
+        raise OptionError(f"{what}, and {root} has {readable_size(free)} free")
+
+
+def _fetched(
+    system: Unknown, missing: Sequence[BucketObject], root: Path, phase: str
+) -> Iterator[BucketObject]:
+    """Fetches objects, several at once, and gives each that is here."""
+    total, moved = sum(each.size for each in missing), _Moved()
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        doing = {pool.submit(_bring, system, each, root, moved): each for each in missing}
+        while doing:
+            done, _ = wait(doing, timeout=SEEN_EVERY_S, return_when=FIRST_COMPLETED)
+            report(phase, min(moved.bytes, total), total)
+            for one in done:
+                one.result()
+                yield doing.pop(one)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+@dataclass
+class _Moved:
+    """How many bytes have come, of all objects: counted by the threads that fetch them."""
+
+    bytes: int = 0
+
+    def counter(self) -> Callable[[int], None]:
+        """What counts one object: is told how much of it has come by now."""
+        before = 0
+
+        def hear(now: int) -> None:
+            nonlocal before
+            self.bytes += now - before
+            before = now
+
+        return hear
+
+
+def _bring(system: Unknown, wanted: BucketObject, root: Path, moved: _Moved) -> None:
+    target = root / wanted.path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{uuid4().hex}")  # one that was interrupted may still be under way
+    count = moved.counter()
+    callbacks = importlib.import_module("fsspec.callbacks")
+    callback = callbacks.Callback(hooks={"bytes": lambda _, now, **__: count(now)})
+    try:
+        system.get_file(wanted.path, str(draft), callback=callback)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    count(wanted.size)
+
+
+class _Manifest:
+    """Which version of each object was fetched: a line of JSON for each, the last one counts."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("a+", encoding="utf-8")
+        fcntl.flock(self._file, fcntl.LOCK_EX)  # two runs that fetch the same wait for each other
+
+    def versions(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for line in self._path.read_text(encoding="utf-8").splitlines():
+            try:
+                path, version = json.loads(line)
+            except ValueError:  # cut off by a kill
+                continue
+            found[path] = version
+        return found
+
+    def add(self, fetched: BucketObject) -> None:
+        self._file.write(f"{json.dumps([fetched.path, fetched.version])}\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+@contextmanager
+def _manifest(root: Path, uri: str) -> Iterator[_Manifest]:
+    folder = root / ".fetched"
+    folder.mkdir(parents=True, exist_ok=True)
+    manifest = _Manifest(folder / sha256(uri.encode()).hexdigest()[:32])
+    try:
+        yield manifest
+    finally:
+        manifest.close()
+
+
+@contextmanager
+def _read_errors(name: str, uri: str) -> Iterator[None]:
+    """Whatever a service or its library raises, as what the option can't have."""
+    try:
+        yield
+    except OptionError:
+        raise
+    except FileNotFoundError:
+        raise OptionError(f"--data {name}={uri}: nothing is there") from None
+    except Exception as wrong:
+        said = str(wrong).strip().split("\n")[0]
+        raise OptionError(
+            f"--data {name}={uri} can't be read: {type(wrong).__name__}: {said}"
+        ) from wrong
