@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import httpx
-
 from distrain_nb.backends.places.memory import has_failed, note_failure
 from distrain_nb.backends.places.place import NotebookPlace
 
@@ -56,6 +54,8 @@ def machine(environ: Mapping[str, str]) -> ComputeEngine | None:
     if not host or has_failed(host):
         return None
     if host not in _machines:
+        import httpx  # which most machines need not load for this
+
         try:
             _machines[host] = _asked(host)
         except (httpx.HTTPError, httpx.InvalidURL, ValueError):
@@ -102,6 +102,8 @@ def _host(environ: Mapping[str, str]) -> str:
 
 def _asked(host: str) -> ComputeEngine:
     """Raises httpx.HTTPError where nobody answers, and ValueError where somebody else does."""
+    import httpx
+
     with httpx.Client(headers=FLAVOR, timeout=ASK_S, trust_env=False) as client:
 
         def text(path: str) -> str:
