@@ -49,6 +49,7 @@ ELSEWHERE = {
 
 # Form, what it is for, and whether there may be several.
 _OF_STUDIES = {
+    "study": ("FILE", "a study in YAML or in a form of the clouds, which options change", False),
     "tune": (
         "NAME=LOW..HIGH",
         "a name or argument, and what trials try of it; or NAME=VALUE|VALUE",
@@ -66,6 +67,7 @@ _OF_STUDIES = {
     "end": ("SETTING=VALUE,…", "when a study ends early", False),
 }
 STUDY_OPTIONS = frozenset(_OF_STUDIES)
+STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json", "yaml")
 
 
 class HelpShown(Exception):
@@ -311,6 +313,8 @@ def line_parser() -> Parser:
     tune.add_argument("study", nargs="?", metavar="STUDY", help="its number or name, or last")
     tune.add_argument("--trials", metavar="+N", help="ask for that many trials more")
     stop = "stop that trial, whose value so far counts; without a number, the whole study"
+    copied = "print it in another form, to copy"
+    tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
     tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.starting import prepare, start
+from distrain_nb.tuning.formats import form_of
 from distrain_nb.ui.study_monitor import StudyMonitor
 from distrain_nb.ui.study_table import StudyTable, studies_text
 
@@ -64,13 +66,16 @@ def _watch(study: Study, waits: bool) -> None:
 def tune_verb(options: argparse.Namespace) -> Any:
     """What `%distrain tune` displays. Raises OptionError, StudyNotFound."""
     if options.study is None:
-        if options.trials or options.stop is not None:
+        if options.trials or options.form or options.stop is not None:
             raise OptionError("say which study: its number or name, or last")
         print(studies_text(studies()))
         return None
     study = find_study(options.study)
-    if options.trials and options.stop is not None:
-        raise OptionError("--trials and --stop contradict each other")
+    if bool(options.trials) + bool(options.form) + (options.stop is not None) > 1:
+        raise OptionError("--trials, --stop and --as contradict each other")
+    if options.form:
+        _print_as(study, options.form)
+        return None
     if options.trials:
         study.more(_more(options.trials))
     elif options.stop == "study":
@@ -83,6 +88,13 @@ def tune_verb(options: argparse.Namespace) -> Any:
     if options.trials:
         _watch(study, waits=False)
     return None
+
+
+def _print_as(study: Study, name: str) -> None:
+    form = form_of(name)
+    print(form.text(study.spec), end="")
+    if lost := form.left_out(study.spec):
+        print(f"Left out, as {form.title} has no place for it: {', '.join(lost)}", file=sys.stderr)
 
 
 def _more(text: str) -> int:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 from distrain_nb import api
 from distrain_nb.api.submission import compared_options
 from distrain_nb.backends.local.machine import gpus_of
-from distrain_nb.errors import CheckFailed, OptionError
-from distrain_nb.findings import errors
+from distrain_nb.errors import OptionError
 from distrain_nb.options import read
 from distrain_nb.study.files import TRIAL, StudyFile
 from distrain_nb.study.launching import shares
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.study import Study, start_process
+from distrain_nb.study.wanted import checked, take_spec
 from distrain_nb.tuning import options as study_options
 from distrain_nb.tuning.choosing import choose, grid
 from distrain_nb.tuning.engine import require
-from distrain_nb.tuning.rules import check as check_study
 from distrain_nb.tuning.spec import Categorical, Discrete, Integer, StudyEnd, StudySpec
 from distrain_nb.tuning.stopping import check as check_stopping
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
@@ -74,8 +73,8 @@ def tune(code: Code, spec: StudySpec | None = None, **options: object) -> Study:
 
     `code` is as in `submit`. The study's options are those of `%%distrain`: `tune` (a text or
     several), `goal`, `trials`, `parallel`, `search`, `stop`, `max_failed`, `initial`,
-    `measurement`; or a whole `spec`, which they change. All others are those of a job, as in
-    `submit`. Parameters are names that the code reads, or arguments that it parses.
+    `measurement`; they change `study`, a file, or a whole `spec`. All others are those of a job, as
+    in `submit`. Parameters are names that the code reads, or arguments that it parses.
 
     Gives the study at once, or with `wait=True` when it has ended. Raises OptionError, CaptureError
     or CheckFailed before anything is started, DistrainError where Optuna is missing, StoreError.
@@ -88,14 +87,12 @@ def tune(code: Code, spec: StudySpec | None = None, **options: object) -> Study:
 def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> PreparedStudy:
     """Everything up to the first trial. Raises OptionError, CheckFailed for a spec that can't be,
     DistrainError."""
-    own = {name: options.pop(name) for name in study_options.PARTS if name in options}
-    spec = study_options.changed(spec or StudySpec((), ()), own)
+    file = options.get("study")
+    spec, written = take_spec(spec, options)
     place = read(options).layout.on
     if place != "local":
         raise OptionError(f"--tune is for this machine so far: leave out --on {place}")
-    findings = check_study(spec, place)
-    if errors(findings):
-        raise CheckFailed(errors(findings))
+    findings = checked(spec, place, file, written=written)
     _check_here(spec)
     values = _placeholders(spec)
     given = options.get("param")

@@ -137,6 +137,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("local", "stop-steps", sound(stop="convex,min-steps=5,max-steps=2")),
     ("local", "stop-learning-rate", sound(stop="convex,learning-rate=rate")),
     ("local", "stop-place", sound(stop="hyperband")),
+    ("local", "left-out", sound(noise="low")),
     ("local", "initial", sound(initial="rate=1")),
     ("local", "initial", sound(initial="lr=1")),
     ("local", "initial-count", sound(trials="1", parallel="1", initial=["lr=0.1", "lr=0.01"])),

@@ -6,17 +6,18 @@ import json
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.layout.yamls import data_yaml
 from distrain_nb.tuning import options
 from distrain_nb.tuning.formats import ai_platform, sagemaker, vertex
-from distrain_nb.tuning.formats.detect import read_study
+from distrain_nb.tuning.formats.detect import read_study, read_study_file
 from distrain_nb.tuning.formats.pieces import ImportedStudy
 from distrain_nb.tuning.spec import Search, StudySpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["FORMS", "ImportedStudy", "StudyForm", "read_study"]
+__all__ = ["FORMS", "ImportedStudy", "StudyForm", "form_of", "read_study", "read_study_file"]
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,12 @@ FORMS: tuple[StudyForm, ...] = (
     ),
     StudyForm("yaml", "YAML", ("local", "vertex", "sagemaker", "ai-platform"), options.to_yaml),
 )
+
+
+def form_of(name: str) -> StudyForm:
+    """The form of a name. Raises OptionError with those that there are."""
+    known = {form.name: form for form in FORMS}
+    if name not in known:
+        hint = did_you_mean(name, known, ".")
+        raise OptionError(f"no form {shown(name)}{hint} There are {', '.join(known)}")
+    return known[name]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
@@ -47,6 +48,19 @@ def read_study(text: str) -> ImportedStudy:
         if "tune" in value:
             return ImportedStudy("study", options.from_mapping(value))
     raise OptionError(f"this is not a study in a known form; paste {FORMS}")
+
+
+def read_study_file(name: str) -> ImportedStudy:
+    """The study in a file. Raises OptionError naming the file, and as `read_study` does."""
+    try:
+        text = Path(name).expanduser().read_text(encoding="utf-8")
+    except (OSError, ValueError) as wrong:
+        why = getattr(wrong, "strerror", None) or "it is not text in UTF-8"
+        raise OptionError(f"can't read the study {name}: {why}") from None
+    try:
+        return read_study(text)
+    except OptionError as wrong:
+        raise OptionError(f"{name}: {wrong}") from None
 
 
 def _parsed(text: str) -> object:

@@ -45,7 +45,7 @@ _SAGEMAKER_NO_PROGRESS = 3
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
     """What is wrong with a study at one place; nothing for one that isn't known here."""
     if place == "local":
-        yield from _services_own(spec)
+        yield from _this_machine(spec)
     elif place == "vertex":
         yield from _vertex(spec)
     elif place == "sagemaker":
@@ -56,7 +56,9 @@ def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
         yield from _ai_platform(spec)
 
 
-def _services_own(spec: StudySpec) -> Iterator[Finding]:
+def _this_machine(spec: StudySpec) -> Iterator[Finding]:
+    if spec.noise:
+        yield _left_out("--noise", "this machine", "observation noise", noise=None)
     if isinstance(spec.stopping, (ConvexStopping, HyperbandStopping)):
         name = "convex" if isinstance(spec.stopping, ConvexStopping) else "hyperband"
         fix = setting("Stop by the median", stopping=MedianStopping())
