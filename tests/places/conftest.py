@@ -27,6 +27,7 @@ OTHERS = (
 def nowhere(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in {*sum(of_google.VARIABLES.values(), ()), *of_aws.VARIABLES, *OTHERS}:
         monkeypatch.delenv(name, raising=False)
+    (tmp_path / "user").mkdir()
     for name, folder in {
         "HOME": "user", "XDG_CONFIG_HOME": "user/.config", "XDG_CONFIG_DIRS": "xdg",
         "CLOUDSDK_CONFIG": "gcloud", "AWS_CONFIG_FILE": "aws/config",

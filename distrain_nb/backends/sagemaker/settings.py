@@ -147,7 +147,9 @@ def wrong(settings: Settings, *, rehearsed: bool) -> Iterator[Finding]:
     elif regions() and settings.region not in regions():
         yield _unknown(settings.region)
     if not settings.role:
-        yield _error("no-role", "role", "no role is set: " + _ways("role", "my-training-role"))
+        making = "; the console makes one: SageMaker AI, Role manager"
+        message = f"no role is set: {_ways('role', 'my-training-role')}{making}"
+        yield _error("no-role", "role", message)
     if "/" in settings.bucket:
         message = f"{settings.bucket!r} is not a bucket: write its name alone, without a path"
         yield _error("bucket", "bucket", message)
