@@ -1,7 +1,7 @@
 """Studies: many runs of one cell, of which each has other values of its parameters."""
 
 from distrain_nb.study.listing import find_study, studies
-from distrain_nb.study.starting import tune
+from distrain_nb.study.starting import prepare, tune
 from distrain_nb.study.study import Study
 
-__all__ = ["Study", "find_study", "studies", "tune"]
+__all__ = ["Study", "find_study", "prepare", "studies", "tune"]

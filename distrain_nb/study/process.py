@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.stopping import Curve
 
 TURN_S = 0.1
+NOTE_EVERY_S = 0.5  # what a running trial has reached, for those who look
 MOST_ATTEMPTS = 3
 FAILED_AT_FIRST = 3  # trials, after which a study ends of which none has succeeded
 STOPPED_BY_USER = "somebody stopped it"
@@ -63,6 +64,7 @@ class StudyProcess:
         self._metrics: dict[int, TrialMetrics] = {}
         self._ending: tuple[State, str] | None = None
         self._curves: dict[int, Curve] = {}
+        self._note_at: dict[int, float] = {}
         self._exhausted = False
         self._status = Status.read(folder)
         known = [(t.parameters, self._outcome(t)) for t in self._trials.values()]
@@ -157,25 +159,27 @@ class StudyProcess:
             return
         metrics = self._metrics.setdefault(trial.number, TrialMetrics(record.folder))
         news = metrics.read()
-        if news:
-            trial = self._noted(trial, metrics)
         if status.state.final:
             metrics.read()
+            trial = self._with_values(trial, metrics)
             ending = ending_of(trial, status, metrics, self._spec)
             if ending.again and trial.attempt < MOST_ATTEMPTS and self._ending is None:
                 self._again(trial)
             else:
                 self._conclude(trial, ending)
-        elif trial.state is TrialState.RUNNING:
+            return
+        if news and time.monotonic() >= self._note_at.get(trial.number, 0.0):
+            self._note_at[trial.number] = time.monotonic() + NOTE_EVERY_S
+            trial = self._save(self._with_values(trial, metrics))
+        if trial.state is TrialState.RUNNING:
             why = self._reason_to_stop(trial, news)
             if why:
                 self._stop(trial, why)
 
-    def _noted(self, trial: TrialFile, metrics: TrialMetrics) -> TrialFile:
-        """What it has reached so far, for those who look."""
+    def _with_values(self, trial: TrialFile, metrics: TrialMetrics) -> TrialFile:
+        """With what it has reached so far."""
         values = final_values(metrics, self._spec)
-        steps = len(metrics.rows(self._goals[0]))
-        return self._save(replace(trial, goals=values, steps=steps))
+        return replace(trial, goals=values, steps=len(metrics.rows(self._goals[0])))
 
     def _reason_to_stop(self, trial: TrialFile, news: bool) -> str:
         if self._ending is not None:
@@ -214,6 +218,7 @@ class StudyProcess:
     def _again(self, trial: TrialFile) -> None:
         """The same values once more: what ended the run had nothing to do with them."""
         del self._metrics[trial.number]
+        request_cancel(self._records[trial.number].folder)
         again = replace(trial, state=TrialState.REQUESTED, run=None, attempt=trial.attempt + 1)
         self._begin(self._save(replace(again, goals={}, steps=0)))
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb import api
+from distrain_nb.api.keywords import with_options
 from distrain_nb.api.submission import compared_options
 from distrain_nb.backends.local.machine import gpus_of
 from distrain_nb.errors import OptionError
@@ -28,7 +29,10 @@ from distrain_nb.worker.files.status import Owner, State, Status
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from typing_extensions import Unpack
+
     from distrain_nb.api import Code, Prepared
+    from distrain_nb.api.keywords import Options, Texts
     from distrain_nb.backends.local.plan import LocalPlan
     from distrain_nb.findings import Finding
     from distrain_nb.program import Program
@@ -64,7 +68,22 @@ class PreparedStudy:
         return "\n".join([*map(str, self.findings), options, str(self.prepared)])
 
 
-def tune(code: Code, spec: StudySpec | None = None, **options: object) -> Study:
+@with_options
+def tune(
+    code: Code,
+    spec: StudySpec | None = None,
+    *,
+    tune: Texts | None = None,
+    goal: Texts | None = None,
+    trials: int | str | None = None,
+    parallel: int | str | None = None,
+    search: str | None = None,
+    stop: str | None = None,
+    max_failed: int | str | None = None,
+    initial: Texts | None = None,
+    measurement: str | None = None,
+    **options: Unpack[Options],
+) -> Study:
     """Start a study: runs of the same code with other values of its parameters.
 
         study = distrain_nb.tune(train, tune=["lr=1e-5..1e-1:log", "width=16|32|64"],
@@ -79,8 +98,14 @@ def tune(code: Code, spec: StudySpec | None = None, **options: object) -> Study:
     Gives the study at once, or with `wait=True` when it has ended. Raises OptionError, CaptureError
     or CheckFailed before anything is started, DistrainError where Optuna is missing, StoreError.
     """
+    own = {
+        "tune": tune, "goal": goal, "trials": trials, "parallel": parallel, "search": search,
+        "stop": stop, "max_failed": max_failed, "initial": initial, "measurement": measurement,
+    }  # fmt: skip
+    if options.get("dry_run"):
+        raise OptionError("dry_run: `print(distrain_nb.study.prepare(...))` shows a study")
     options["wait"] = bool(options.get("wait"))
-    study = start(prepare(code, spec, **options))
+    study = start(prepare(code, spec, **own, **options))
     return study.wait() if options["wait"] else study
 
 
