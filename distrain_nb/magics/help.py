@@ -29,6 +29,7 @@ _EXAMPLES = (
     ("-n 2 -- --epochs 3", "the program's own arguments"),
 )
 _RUNS = (
+    ("%distrain run -n 2 train.py --epochs 3", "a script, with its arguments"),
     ("%distrain", "the runs"),
     ("%distrain logs RUN", "one of them; also attach, cancel, result, delete"),
 )
