@@ -111,10 +111,7 @@ def test_a_broken_expression_is_told_where(log: Printing) -> None:
         search(LogIndex(log.folder), Filter(), Wanted("a(b", regex=True), -1, 10)
 
 
-def test_an_expression_without_end_is_given_up(
-    log: Printing, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("distrain_nb.run.log.search.EXPRESSION_S", 0.1)
+def test_an_expression_without_end_is_given_up(log: Printing) -> None:
     log.print("a" * 60 + "\n")
     index = LogIndex(log.folder)
     index.update()

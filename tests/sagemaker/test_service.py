@@ -24,6 +24,8 @@ from distrain_nb.worker.files.status import State
 from tests.rehearsal.training_jobs import Aws, troubled
 from tests.sagemaker.jobs import laid, planned
 
+pytestmark = pytest.mark.slow
+
 PREFIX = "distrain/run-1/"
 
 
