@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import botocore.httpsession
+import botocore.loaders
+import botocore.session
 import grpc
 import httpx
 import requests.adapters
@@ -38,7 +40,8 @@ POINTS_FILE = "points.txt"
 
 _CHANGES = ("os.rename", "os.remove", "os.truncate", "os.mkdir", "os.rmdir")
 
-# Each carrier is a fork of a process that has imported what a carrier needs and done nothing.
+# Each carrier is a fork of a process that has imported what a carrier needs and read what botocore
+# knows of the services: both take longer than what a carrier does until it is killed.
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(
     [
@@ -50,6 +53,25 @@ _context.set_forkserver_preload(
         "google.cloud.storage",
     ]
 )
+
+
+def _read_once() -> None:
+    """Whoever makes a client of AWS here, or in a fork, gets what the first one has read."""
+    loader = botocore.loaders.JSONFileLoader
+    read, known = loader.load_file, dict[str, Any]()
+
+    def load_file(self: Any, path: str) -> Any:
+        if path not in known:
+            known[path] = read(self, path)
+        return known[path]
+
+    loader.load_file = load_file
+    nobody = {"aws_access_key_id": "nobody", "aws_secret_access_key": "nobody"}
+    for name in ("sagemaker", "s3", "sts", "logs"):
+        botocore.session.Session().create_client(name, "us-east-1", **nobody)
+
+
+_read_once()
 
 
 @dataclass(frozen=True)
