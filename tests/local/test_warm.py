@@ -14,7 +14,7 @@ from distrain_nb import api
 from distrain_nb.config import Config
 from distrain_nb.run import Run
 from distrain_nb.worker.files.folder import WATCHED_FILE
-from distrain_nb.worker.files.launch import FORK_SAFE
+from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 from tests.conftest import eventually
 
@@ -145,11 +145,12 @@ def test_the_server_goes_away_when_idle(home: Path, monkeypatch: pytest.MonkeyPa
 
 def test_frameworks_start_no_thread_when_they_are_imported() -> None:
     """One after the other, as a fork server may."""
+    names = (*FORK_SAFE, OPTIMIZER)
     look = (
-        f"import importlib, os\nfor name in {FORK_SAFE}:\n    importlib.import_module(name)\n"
+        f"import importlib, os\nfor name in {names}:\n    importlib.import_module(name)\n"
         "    print(name, len(os.listdir('/proc/self/task')))"
     )
     single = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-c", look]
     printed = subprocess.run(command, capture_output=True, text=True, env=single, check=True)
-    assert printed.stdout.splitlines() == [f"{name} 1" for name in FORK_SAFE]
+    assert printed.stdout.splitlines() == [f"{name} 1" for name in names]

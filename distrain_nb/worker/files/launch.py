@@ -15,6 +15,8 @@ RUN = "${RUN}"
 # What a fork server may import before it forks: frameworks that start no thread when imported,
 # checked by a test. Whatever else a program imports, its ranks import themselves.
 FORK_SAFE = ("numpy", "scipy", "pandas", "sklearn", "torch", "tensorflow")
+# What the first optimizer of PyTorch imports, in a second; it starts no thread either.
+OPTIMIZER = "torch._dynamo"
 
 
 @dataclass(frozen=True)
