@@ -66,7 +66,10 @@ def test_the_first_trials_are_those_that_were_given() -> None:
     assert asked(SearchEngine(spec("lr=0.0..1.0,default=0.25")), 1) == [{"lr": 0.25}]
 
 
-@pytest.mark.parametrize("search", ["tpe,seed=3", "gp,seed=3"])
+GP = pytest.param("gp,seed=3", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("search", ["tpe,seed=3", GP])
 def test_what_was_told_leads_the_search(search: str) -> None:
     engine = SearchEngine(spec("x=-5.0..5.0", search=search))
     values = []
