@@ -20,7 +20,13 @@ from tests.kernels import Kernel, kernel
 
 # Folders of tests that share engines and registries, a browser, or TensorFlow, and so belong into
 # one process each.
-SHARING = (("sagemaker", "vertex"), ("image", "rehearsal", "remote"), ("browser",), ("run",))
+SHARING = (
+    ("sagemaker", "vertex"),
+    ("image", "rehearsal", "remote"),
+    ("browser",),
+    ("embedding",),
+    ("run",),
+)
 PROGRAMS = "programs"  # the tests of each share a run of it by its own command
 
 # Which jsonschema imports where it is installed: two seconds in which it compiles a grammar.
@@ -28,7 +34,7 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
-SLOW_FOLDERS = ("api", "browser", "image", "local", PROGRAMS, "rehearsal", "server")
+SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", PROGRAMS, "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
 SLOW_FILE = "\npytestmark = pytest.mark.slow"
 WITHOUT_SLOW = "not slow"

@@ -16,6 +16,10 @@ from distrain_nb.repairs import head_options
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
+RELOAD = (
+    "distrain_nb: reload this page when it suits you; it doesn't know the widgets that were just "
+    "installed. Until then runs are shown without them, and kept up to date."
+)
 _HELP_ALONE = re.compile(r"%%distrain\s+(?:\S.*\s)?(?:-h|--help)\b")
 
 
@@ -58,6 +62,15 @@ def load(shell: InteractiveShell) -> None:
         transforms.append(help_alone)
     shell.events.register("post_run_cell", after_cell)
     shell.events.register("post_run_cell", _may_be_loaded_again)
+    if hasattr(shell, "kernel"):
+        _say_what_is_new()
+
+
+def _say_what_is_new() -> None:
+    from distrain_nb.ui.frontend import page_lacks_widgets
+
+    if page_lacks_widgets():
+        print(RELOAD)
 
 
 def _may_be_loaded_again(_: object = None) -> None:

@@ -7,6 +7,7 @@ the terminal.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.repairs import head_lines, joined
@@ -29,12 +30,16 @@ _FIRST = (
 
 
 def add_matcher(shell: InteractiveShell) -> None:
-    """Have the shell's completer ask us about lines that start with our magic."""
-    from IPython.core.completer import context_matcher
+    """Have the shell's completer ask us about lines that start with our magic.
 
-    completer = getattr(shell, "Completer", None)
-    if completer is not None and not any(_is_ours(m) for m in completer.custom_matchers):
-        completer.custom_matchers.append(context_matcher()(match))
+    Completers before IPython 8.6 have no matchers that say what they offer; there Tab is as ever.
+    """
+    with suppress(ImportError):
+        from IPython.core.completer import context_matcher
+
+        completer = getattr(shell, "Completer", None)
+        if completer is not None and not any(_is_ours(m) for m in completer.custom_matchers):
+            completer.custom_matchers.append(context_matcher()(match))
 
 
 def match(context: CompletionContext) -> SimpleMatcherResult:

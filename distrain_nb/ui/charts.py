@@ -74,6 +74,7 @@ class LiveCharts:
         self._due = 0.0
         self._came = 0.0
         self._sheet = ""
+        self._undrawn = False
         self.widget: Any = None
 
     def refresh(self, *, last: bool = False) -> None:
@@ -94,8 +95,11 @@ class LiveCharts:
 
     @property
     def _arriving(self) -> bool:
-        """Whether the page may have no code to draw them with yet."""
-        return time.monotonic() < self._came + ARRIVES_WITHIN_S
+        """Whether the page may have no code to draw them with yet, or says that it can't."""
+        return self._undrawn or time.monotonic() < self._came + ARRIVES_WITHIN_S
+
+    def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        self._undrawn = self._undrawn or message.get("kind") == "undrawn"
 
     @property
     def mark(self) -> str:
@@ -114,6 +118,7 @@ class LiveCharts:
         if self.widget is None:
             drawn = drawing.charts(self._metrics)
             self.widget = self._create(sheet=drawn, shape=shape, lines=lines)
+            self.widget.on_msg(self._heard)
             self._came = time.monotonic()
         else:
             with self.widget.hold_sync():

@@ -19,7 +19,7 @@ from distrain_nb.run.summary import (
     progress_text,
 )
 from distrain_nb.server.access import fingerprint
-from distrain_nb.ui import ansi
+from distrain_nb.ui import ansi, unstyled
 from distrain_nb.ui.log_blocks import blocks
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
@@ -51,7 +51,8 @@ def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:
     """State, error and the end of the log, by MIME type."""
-    return {"text/html": _run_html(summary, tail), "text/plain": run_text(summary, tail, metrics)}
+    text = run_text(summary, tail, metrics)
+    return {"text/html": f"{_run_html(summary, tail)}{unstyled.run(text)}", "text/plain": text}
 
 
 def chart_bundle(metrics: Metrics, resources: Metrics | None = None) -> dict[str, str]:
@@ -76,7 +77,8 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
         drawn = (
             f'<details class="dn-folded"><summary>{html.escape(title)}</summary>{drawn}</details>'
         )
-    return f'<div class="distrain-charts">{drawn}</div>'
+    pictures = "" if title else unstyled.charts(metrics)
+    return f'<div class="distrain-charts dn-styled" hidden="hidden">{drawn}</div>{pictures}'
 
 
 def still_media(metrics: Metrics) -> str:
@@ -144,7 +146,7 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
     return "".join(
         [
             style(),
-            f'<section class="distrain" data-state="{summary.state}"',
+            f'<section class="distrain dn-styled" hidden="hidden" data-state="{summary.state}"',
             f' aria-label="run {summary.id}" style="--dn-tags:{_tag_width(summary)}ch">',
             _head(summary),
             _progress(summary),
@@ -276,4 +278,4 @@ def _tag_width(summary: RunSummary) -> int:
 def style(widget: str = "run") -> str:
     """The rules of a widget's views, for a document that has them without it."""
     css = (Path(__file__).parent / "static" / f"{widget}.css").read_text(encoding="utf-8")
-    return f"<style>{' '.join(css.split())}</style>"
+    return f"<style>{' '.join(css.split())}{unstyled.STYLE}</style>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import site
 import sys
 from enum import Enum
 from pathlib import Path
@@ -51,6 +52,15 @@ def running_cell() -> dict[str, Any]:
     return (shell.get_parent() if hasattr(shell, "get_parent") else None) or {}
 
 
+def hears_while_busy() -> bool:
+    """Whether the kernel gets a page's messages while a cell runs.
+
+    Pages that send them so have asked the kernel for a thread that reads them, a subshell.
+    """
+    reader = getattr(getattr(_shell(), "kernel", None), "shell_channel_thread", None)
+    return bool(reader and reader.manager.list_subshell())
+
+
 def kernel_id() -> str:
     """By which a Jupyter server knows this kernel; empty where no server started it.
 
@@ -64,6 +74,23 @@ def kernel_id() -> str:
         return ""
     name = re.fullmatch(r"kernel-(.+)\.json", Path(file).name)
     return name[1] if name else ""
+
+
+def page_lacks_widgets() -> bool:
+    """Whether anywidget's half for pages came after this kernel was started, by `%pip install`.
+
+    A page that was there before lacks it until it is loaded anew.
+    """
+    from ipykernel.connect import get_connection_file
+
+    below = Path("share", "jupyter", "labextensions", "anywidget")
+    halves = [Path(base, below) for base in (sys.prefix, site.getuserbase())]
+    try:
+        started = Path(get_connection_file()).stat().st_mtime
+    except (OSError, RuntimeError):  # not ipykernel's application
+        return False
+    there = [half.stat().st_ctime for half in halves if half.exists()]
+    return bool(there) and min(there) > started
 
 
 def _has_session() -> bool:

@@ -72,6 +72,7 @@ class LiveView:
         self._whole_due = 0.0
         self._beat_due = 0.0
         self._behind = False
+        self._heard_of = False
         self.charts = RunCharts(metrics)
         self.key = uuid4().hex
         self._run = RunWidget(
@@ -85,6 +86,12 @@ class LiveView:
         )
         self._run.on_msg(self._heard)
         self.widget: Any = VBox([self._run])
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a page has ever said that it shows this."""
+        self._heard_of = self._heard_of or is_watched(self._metrics.folder)
+        return self._heard_of
 
     def let_go(self) -> None:
         """The cell waits for the run no more."""
@@ -120,6 +127,7 @@ class LiveView:
         self._run.batch = {}
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
+        self._heard_of = True
         if message.get("kind") == "stop":
             self._stop()
         elif message.get("kind") == "resync":

@@ -13,8 +13,8 @@ from distrain_nb.run.charts.lines import Metrics
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.summary import summary_of
-from distrain_nb.ui import document, outputs
-from distrain_nb.ui.frontend import Frontend, frontend
+from distrain_nb.ui import document, outputs, unstyled
+from distrain_nb.ui.frontend import Frontend, frontend, hears_while_busy, page_lacks_widgets
 from distrain_nb.ui.tail import Batch, Tail
 from distrain_nb.ui.terminal import TerminalView
 from distrain_nb.worker.files.folder import RESOURCES_FOLDER
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from distrain_nb.ui.live import LiveView
 
 REFRESH_EVERY_S = 0.1
+# A page shows a widget within seconds; where it can't, the document is brought up to date instead.
+SEEN_WITHIN_S, UNSEEN_EVERY_S = 10.0, 3.0
 NOTHING = Batch(0, (), ())
 
 
@@ -46,6 +48,8 @@ class Monitor:
         self._due = 0.0
         self._places: list[outputs.CellOutput] = []
         self._let_go = False
+        self._lacks_widgets = self._frontend.has_widgets and page_lacks_widgets()
+        self._unseen_due = time.monotonic() + (0 if self._lacks_widgets else SEEN_WITHIN_S)
 
     @property
     def shows_report(self) -> bool:
@@ -117,10 +121,23 @@ class Monitor:
         news = self._tail.add(records) if records else NOTHING
         if self._live:
             self._live.show(self._summary, news, bool(records))
+            self._show_unseen(self._live)
         elif self._frontend is Frontend.TERMINAL:
             self._terminal.show(self._summary, news, bool(records))
         self._due = time.monotonic() + REFRESH_EVERY_S
         return bool(records)
+
+    def _show_unseen(self, live: LiveView) -> None:
+        """In place of a widget that no page shows, though it could say so: the document by now.
+
+        That has the mark of the live view: a page that is only slow moves it there.
+        """
+        if self._let_go or time.monotonic() < self._unseen_due or live.is_seen:
+            return
+        self._unseen_due = time.monotonic() + UNSEEN_EVERY_S
+        asked = self._frontend is Frontend.SERVER  # its page shows what that server tells it
+        if self._lacks_widgets or asked or hears_while_busy():
+            self._leave_live(live, self._bundle(live))
 
     def _reserve_places(self) -> None:
         """Outputs of this cell that can be replaced later, also from a thread."""
@@ -131,10 +148,11 @@ class Monitor:
     def _first_bundle(self) -> outputs.Bundle:
         text = f"{self._summary.line(time.time())}; its log: %distrain logs {self._summary.id}"
         bundle = {**document.run_reference(self._run), "text/plain": text}
-        if self._live is None:
+        if self._live is None or self._lacks_widgets:
             return bundle
         widget = {"version_major": 2, "version_minor": 0, "model_id": self._live.widget.model_id}
-        return {"application/vnd.jupyter.widget-view+json": widget, **bundle}
+        shown = {"text/html": unstyled.alone(text), **bundle}
+        return {"application/vnd.jupyter.widget-view+json": widget, **shown}
 
     def _leave_document(self) -> None:
         if self._live:
@@ -143,17 +161,13 @@ class Monitor:
             self._live.end()
             return
         self._metrics.read()
-        bundle = {
-            **document.run_reference(self._run),
-            **document.run_bundle(self._summary, self._tail, self._metrics),
-        }
+        bundle = self._bundle(self._live)
         if self._live is None:
             resources = Metrics(self._run.folder, RESOURCES_FOLDER)
             resources.read()
             charts = self._of_run(document.chart_bundle(self._metrics, resources))
             outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
             return
-        bundle["text/html"] = f"{_place_of(self._live)}{bundle['text/html']}"
         self._leave_live(self._live, bundle)
         self._live.end()
 
@@ -161,6 +175,13 @@ class Monitor:
         """Charts that need not be shown where the run is, which has them too."""
         reference = document.run_reference(self._run, "charts")
         return {**reference, **charts} if "text/html" in charts else charts
+
+    def _bundle(self, live: LiveView | None) -> outputs.Bundle:
+        """The document as it stands, with the place of the live view if there is one."""
+        bundle = document.run_bundle(self._summary, self._tail, self._metrics)
+        place = _place_of(live) if live else ""
+        html = {"text/html": f"{place}{bundle['text/html']}"}
+        return {**document.run_reference(self._run), **bundle, **html}
 
     def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
         charts = self._of_run(live.charts.still())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import time
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -237,7 +240,9 @@ def test_a_saved_failure_has_one_traceback_before_the_readers_eyes(run: RunFolde
     run.print(0, "after\n", "e")
     run.enter(State.FAILED, error=REPORT)
     bundle = document.run_bundle(summary_of(run), tail_of(run), metrics_of(run))
-    page, text = bundle["text/html"], bundle["text/plain"]
+    page, unstyled = bundle["text/html"].split('<div class="dn-unstyled"')
+    text = bundle["text/plain"]
+    assert html.escape(text.partition("\n")[2]) in unstyled
     opened = re.sub("<details.*?</details>", "", page, flags=re.S)
     assert opened.count("Traceback (most recent call last)") == 1
     assert page.count("Traceback (most recent call last)") == 4, "folded, and not lost"
@@ -277,6 +282,20 @@ def test_what_is_saved_is_small_however_much_there_was(run: RunFolder) -> None:
     assert chart["text/html"].count('<path class="dn-line"') == 24
     assert len(json.dumps([bundle, chart])) < 250_000
     assert "of 6,000 lines · %distrain logs 7" in bundle["text/html"]
+
+
+def test_a_page_without_styles_and_drawings_gets_a_picture_of_each_chart(run: RunFolder) -> None:
+    run.report(300, "rank-0", **{"loss <b>": 1.0, "accuracy": 0.5})
+    page = document.chart_bundle(metrics_of(run))["text/html"]
+    styled, unstyled = page.split('<div class="dn-unstyled"')
+    assert '<div class="distrain-charts dn-styled" hidden="hidden">' in styled
+    packed = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', unstyled)
+    pictures = [ElementTree.fromstring(b64decode(each)) for each in packed]
+    drawn = [each.findall(".//{*}path[@class='dn-line']") for each in pictures]
+    titles = [each.findtext("{*}text") or "" for each in pictures]
+    assert [len(lines) for lines in drawn] == [1, 1]
+    assert all((line.get("d") or "").count("L") > 10 for lines in drawn for line in lines)
+    assert [title.rpartition(" ")[0] for title in titles] == ["loss <b>", "accuracy"]
 
 
 def test_no_metrics_leave_no_chart(run: RunFolder) -> None:

@@ -8,6 +8,7 @@ All sizes are those of `page/styles/charts.css`.
 from __future__ import annotations
 
 import html
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -116,9 +117,17 @@ def _left(charts: Iterable[Lines], height: float) -> float:
     return max(LEFT_AT_LEAST_PX, longest * CHARACTER_PX + BESIDE_PX)
 
 
-def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
-    if all(not np.isfinite(line.y).any() for line in lines.values()):
-        return ""
+@dataclass(frozen=True)
+class Plot:
+    """Lines as SVG paths in a square of SIDE, and ticks by their shares from top and left."""
+
+    paths: str
+    rows: list[tuple[float, str]]
+    columns: list[tuple[float, str]]
+
+
+def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
+    """`height`, in pixels, is how high it will be shown."""
     x_range, y_range = _x_range(lines), _y_range(lines, height)
     drawn = "".join(
         _line(line, x_range, y_range, colours[key.series]) for key, line in lines.items()
@@ -126,17 +135,25 @@ def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> s
     rows = [(1 - _share(value, y_range), text) for value, text in ticks(Y_AXIS, *y_range)]
     columns = [(_share(value, x_range), text) for value, text in ticks(X_AXIS, *x_range)]
     grid = "".join(f"M0 {share * SIDE:.1f}H{SIDE}" for share, _ in rows)
+    ground = f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
+    return Plot(ground + drawn, rows, columns)
+
+
+def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
+    if all(not np.isfinite(line.y).any() for line in lines.values()):
+        return ""
+    drawn = plot(lines, colours, height)
     beside = "".join(
-        f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>' for share, text in rows
+        f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>'
+        for share, text in drawn.rows
     )
     below = "".join(
         f'<span class="dn-tick dn-x" style="left:{share:.2%}">{text}</span>'
-        for share, text in columns
+        for share, text in drawn.columns
     )
     return (
         f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" role="img"'
-        f' aria-label="{html.escape(tag)} by step"><path class="dn-rows" d="{grid}"/>'
-        f'<path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>{drawn}</svg>{beside}{below}'
+        f' aria-label="{html.escape(tag)} by step">{drawn.paths}</svg>{beside}{below}'
     )
 
 

@@ -275,6 +275,7 @@ var NEAR_PX = 1500;
 var LOOK_EVERY_MS = 300;
 var RESTS = 2;
 var LONGEST_REST_MS = 1e3;
+var OPENS_WITHIN_MS = 5e3;
 async function plotlyCode(model) {
   const carrier = await model.widget_manager.get_model(model.get("plotly"));
   return carrier.get("code");
@@ -291,6 +292,7 @@ var PlotFrame = class {
    * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
    * plotly. Calls `changed` with what the reader has changed of the axes, and `rested` a while after
    * a drawing: who draws whatever comes should wait for it, since the machine has other things to do.
+   * Calls `missing` when the frame has not opened in time.
    * @param {HTMLElement} place
    * @param {string} title
    * @param {() => Promise<DataView>} code
@@ -298,14 +300,17 @@ var PlotFrame = class {
    *   near?: Element,
    *   changed?: (change: Plain) => void,
    *   rested?: () => void,
+   *   missing?: () => void,
    * }} [options]
    */
   constructor(place, title, code, { near, changed = () => {
   }, rested = () => {
+  }, missing = () => {
   } } = {}) {
     this.place = place;
     this.code = code;
-    this.acts = { changed, rested };
+    this.acts = { changed, rested, missing };
+    this.opening = void 0;
     this.rests = void 0;
     this.ready = false;
     this.busy = false;
@@ -335,6 +340,7 @@ var PlotFrame = class {
     clearInterval(this.clock);
     this.frame.srcdoc = FRAME;
     this.place.append(this.frame);
+    this.opening = setTimeout(() => this.acts.missing(), OPENS_WITHIN_MS);
   }
   /**
    * @param {Act} kind
@@ -387,6 +393,7 @@ var PlotFrame = class {
   }
   /** A frame that is moved within the page begins anew. */
   async begin() {
+    clearTimeout(this.opening);
     this.ready = this.busy = false;
     this.anew = true;
     delete this.place.dataset.drawn;
@@ -431,6 +438,7 @@ var PlotFrame = class {
   close() {
     clearInterval(this.clock);
     clearTimeout(this.rests);
+    clearTimeout(this.opening);
     this.seen.disconnect();
     window.removeEventListener("message", this.receiving);
     this.frame.remove();
@@ -718,7 +726,8 @@ var Charts = class {
       changed: (change) => this.zoomed(change),
       rested: () => {
         if (this.isNewer) this.update();
-      }
+      },
+      missing: () => model.send({ kind: "undrawn" })
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();

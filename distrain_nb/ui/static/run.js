@@ -1759,6 +1759,7 @@ function openRun(model) {
   const end = () => {
     for (const each of ends) each();
   };
+  model.send({ kind: "shown" });
   return { root, moved, end };
 }
 

@@ -62,6 +62,7 @@ export class Charts {
       near: tools,
       changed: (change) => this.zoomed(change),
       rested: () => { if (this.isNewer) this.update(); },
+      missing: () => model.send({ kind: "undrawn" }),
     });
     this.settled = debounce(SETTLED_MS, () => this.average());
     this.updating = () => this.update();

@@ -75,6 +75,7 @@ const NEAR_PX = 1500;   // to what is in sight
 const LOOK_EVERY_MS = 300;
 const RESTS = 2;             // times as long as the last drawing took
 const LONGEST_REST_MS = 1000;
+const OPENS_WITHIN_MS = 5000;  // unless the page's Content-Security-Policy forbids its script
 
 /**
  * The packed code of plotly, which all charts of a kernel share, from a widget of its own.
@@ -108,6 +109,7 @@ export class PlotFrame {
    * Draws once `near` comes near to being seen; without it at once. `code` gives the packed code of
    * plotly. Calls `changed` with what the reader has changed of the axes, and `rested` a while after
    * a drawing: who draws whatever comes should wait for it, since the machine has other things to do.
+   * Calls `missing` when the frame has not opened in time.
    * @param {HTMLElement} place
    * @param {string} title
    * @param {() => Promise<DataView>} code
@@ -115,12 +117,15 @@ export class PlotFrame {
    *   near?: Element,
    *   changed?: (change: Plain) => void,
    *   rested?: () => void,
+   *   missing?: () => void,
    * }} [options]
    */
-  constructor(place, title, code, { near, changed = () => {}, rested = () => {} } = {}) {
+  constructor(place, title, code, { near, changed = () => {}, rested = () => {}, missing = () => {} } = {}) {
     this.place = place;
     this.code = code;
-    this.acts = { changed, rested };
+    this.acts = { changed, rested, missing };
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    this.opening = undefined;
     /** @type {ReturnType<typeof setTimeout> | undefined} the clock of a rest */
     this.rests = undefined;
     this.ready = false;
@@ -154,6 +159,7 @@ export class PlotFrame {
     clearInterval(this.clock);
     this.frame.srcdoc = FRAME;
     this.place.append(this.frame);
+    this.opening = setTimeout(() => this.acts.missing(), OPENS_WITHIN_MS);
   }
 
   /**
@@ -207,6 +213,7 @@ export class PlotFrame {
 
   /** A frame that is moved within the page begins anew. */
   async begin() {
+    clearTimeout(this.opening);
     this.ready = this.busy = false;
     this.anew = true;
     delete this.place.dataset.drawn;
@@ -255,6 +262,7 @@ export class PlotFrame {
   close() {
     clearInterval(this.clock);
     clearTimeout(this.rests);
+    clearTimeout(this.opening);
     this.seen.disconnect();
     window.removeEventListener("message", this.receiving);
     this.frame.remove();

@@ -91,5 +91,6 @@ export function openRun(model) {
   // What came while it stood nowhere is not drawn yet.
   const moved = () => { toolbar.log.draw(); refocus(); };
   const end = () => { for (const each of ends) each(); };
+  model.send({ kind: "shown" });
   return { root, moved, end };
 }

@@ -1,0 +1,43 @@
+"""Cells that the tests here run, and what is seen of them."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.jupyter import OpenNotebook
+
+# It goes on until the test has seen it run.
+TRAIN = """%%distrain {options} --name {name}
+import time
+from pathlib import Path
+from distrain_nb import log_metrics
+step = 0
+while not Path("{name}").exists():
+    step += 1
+    log_metrics(loss=1 / step, step=step)
+    print("step", step)
+    time.sleep(0.1)
+print("seen")
+"""
+
+
+def train(name: str, options: str = "-n 2") -> str:
+    return TRAIN.format(name=name, options=options)
+
+
+def see_running(notebook: OpenNotebook) -> Locator:
+    """The view of the run in that page, with a log and a chart that move."""
+    view = notebook.page.locator("section.distrain")
+    expect(view.locator(".dn-badge")).to_contain_text("running")
+    expect(view.locator(".dn-line").nth(5)).to_be_visible()
+    charts = notebook.page.frame_locator("iframe.dn-plot").first
+    expect(charts.locator(".scatterlayer .trace").first).to_be_attached()
+    return view
+
+
+def end(notebook: OpenNotebook, name: str, view: Locator) -> None:
+    """Let the run of that name end, and see it end."""
+    (notebook.path.parent / name).touch()
+    expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+    expect(view).to_contain_text("seen")
+    expect(view).to_have_count(1)
