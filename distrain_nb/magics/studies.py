@@ -49,11 +49,12 @@ def submit_study(
 def _watch(study: Study, waits: bool) -> None:
     """Show it below the cell; with `waits`, to its end. An interrupt stops the study."""
     monitor = StudyMonitor(study)
-    monitor.show()
     if not waits:
+        monitor.show()
         monitor.follow()
         return
     try:
+        monitor.show()
         monitor.wait()
     except KeyboardInterrupt:
         study.cancel()
