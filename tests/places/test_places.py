@@ -191,6 +191,16 @@ def test_what_says_nothing_of_itself_is_no_place(tmp_path: Path) -> None:
     assert place(os.environ) is None
 
 
+def test_colab_s_machines_are_nobody_s_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    with metadata_server({}) as server:
+        monkeypatch.setenv("GCE_METADATA_HOST", server.address)
+        monkeypatch.setenv("COLAB_RELEASE_TAG", "release-colab-external_20261101")
+        assert not find("vertex").defaults(os.environ) and place(os.environ) is None
+        assert not server.asked
+        monkeypatch.setenv("VERTEX_PRODUCT", "COLAB_ENTERPRISE")
+        assert find("vertex").defaults(os.environ)["project"].value == PROJECT
+
+
 def test_a_server_that_is_no_metadata_server_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with sagemaker({}) as server:
         monkeypatch.setenv("GCE_METADATA_HOST", server.address)

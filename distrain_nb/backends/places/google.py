@@ -20,7 +20,7 @@ HOST = "metadata.google.internal"
 FLAVOR = {"Metadata-Flavor": "Google"}
 ASK_S = 1.0
 
-PRODUCT = "VERTEX_PRODUCT"
+PRODUCT, COLAB = "VERTEX_PRODUCT", "COLAB_RELEASE_TAG"
 COLAB_ENTERPRISE, WORKBENCH = "COLAB_ENTERPRISE", "WORKBENCH_INSTANCE"
 
 # What Workbench writes into the metadata of its instances.
@@ -91,6 +91,8 @@ def _host(environ: Mapping[str, str]) -> str:
     """Whom to ask; empty where nothing says that this is a machine of Compute Engine."""
     if environ.get(SWITCHED_OFF, "").lower() == "true":
         return ""
+    if environ.get(COLAB) and environ.get(PRODUCT) != COLAB_ENTERPRISE:
+        return ""  # the machine is Google's own, and none of the user's projects
     named = next(filter(None, map(environ.get, HOSTS)), "")
     if named:
         return named
