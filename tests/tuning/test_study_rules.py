@@ -152,6 +152,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("sagemaker", "stop-place", sound(stop="decay-curve")),
     ("sagemaker", "search-hyperband", sound(stop="hyperband", search="random")),
     ("sagemaker", "search-grid", sound(tune="layers=1..4", search="grid")),
+    ("sagemaker", "trials-grid", sound(tune=["a=x|y", "b=1|2|3"], search="grid", trials="5")),
     ("ai-platform", "stop-place", sound(stop="decay-curve")),
 ]
 

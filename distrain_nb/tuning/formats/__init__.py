@@ -38,6 +38,7 @@ class StudyForm:
 
 def _without(spec: StudySpec) -> Iterator[tuple[str, StudySpec]]:
     """The study without each of the things that were chosen, by their names."""
+    yield "trials", spec.edited(trials=spec.trials + 1)
     if spec.search.algorithm not in (None, "gp"):  # which is what a service calls Bayesian
         yield "search", spec.edited(search=Search(None, spec.search.seed))
     if spec.search.seed is not None:

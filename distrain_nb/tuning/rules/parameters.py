@@ -24,6 +24,7 @@ from distrain_nb.tuning.rules.repairs import (
     wrong,
 )
 from distrain_nb.tuning.spec import Categorical, Condition, Discrete, Double, same
+from distrain_nb.tuning.words import written
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -85,10 +86,16 @@ def _values(parameter: Parameter) -> Iterator[Finding]:
         if not kept or not same(value, kept[-1]):
             kept.append(value)
     if len(kept) < len(domain.values):
-        message = f"{parameter.name} has {len(domain.values) - len(kept)} values twice"
+        message = f"{parameter.name} has values twice: {joined(_again(domain.values))}"
         once = replace(domain, values=tuple(kept))  # type: ignore[arg-type]
         fix = instead("Keep each value once", parameter, domain=once)
         yield wrong(at(parameter), "tune-values", message, fix)
+
+
+def _again(values: tuple[Value, ...]) -> list[str]:
+    """Each value that is the same as one before it."""
+    found = (value for n, value in enumerate(values) if any(same(value, v) for v in values[:n]))
+    return list(dict.fromkeys(map(written, found)))
 
 
 def _truth(parameter: Parameter) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from distrain_nb.tuning.rules.repairs import (
     unconditional,
     wrong,
 )
-from distrain_nb.tuning.rules.study import objectives
+from distrain_nb.tuning.rules.study import combinations, objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     ConvexStopping,
@@ -121,6 +121,10 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
         message = "hyperband finds its trials itself, so that nothing is left to --search"
         fix = setting("Leave the search out", search=Search(None, spec.search.seed))
         yield wrong("--search", "search-hyperband", message, fix)
+    count = combinations(spec)
+    if spec.search.algorithm == "grid" and count is not None and count > spec.trials:
+        message = f"{_SAGEMAKER} runs all {count:,} trials of the grid, not {spec.trials:,}"
+        yield noted("--trials", "trials-grid", message, setting(f"Run {count:,}", trials=count))
     if len(spec.parameters) > _SAGEMAKER_PARAMETERS:
         message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {_SAGEMAKER_PARAMETERS}"
         yield wrong("--tune", "tune-count", message)
