@@ -44,7 +44,7 @@ def assert_shown(outcome: Outcome) -> None:
     """The run was shown, and left a document."""
     assert not outcome.error, outcome.traceback
     *_, charts, run = [each for each in outcome.displays if each[TEXT]]
-    assert set(run) == set(charts) == {HTML, TEXT}
+    assert {HTML, TEXT} <= set(run) & set(charts)
     assert "[rank 1] done" in run[TEXT]
     assert charts[TEXT] == "loss 0.2"
 
@@ -82,7 +82,7 @@ def test_an_administrators_script_installs_it_for_the_next_server(
         subprocess.run(script, env={**os.environ, "PATH": path}, check=True)
     after = installed(python)
     assert {name: after.get(name) for name in before} == before
-    list_extensions = [python, "-m", "jupyter", "server", "extension", "list"]
+    list_extensions = [python, "-m", "jupyter_server.extension.serverextension", "list"]
     listed = subprocess.run(list_extensions, capture_output=True, text=True)
     assert "distrain_nb.server enabled" in re.sub(
         r"\x1b\[[0-9;]*m", "", listed.stdout + listed.stderr
