@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import bandwidth, counts
-from distrain_nb.layout.preference import accelerator_rank, is_cheap
+from distrain_nb.layout.preference import accelerator_rank, is_cheap, machine_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.layout.catalog.tables import Catalog
+
+_COUNT = re.compile(r"\b(\d+)\s*[x×*]\s*")
 
 
 class MachineWords(NamedTuple):
@@ -50,6 +53,22 @@ def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
         " ".join([*has, *(["cheap"] if is_cheap(catalog, machine) else [])]),
         " ".join(dict.fromkeys(takes)),
     )
+
+
+def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: str) -> list[str]:
+    """Those that come with what a text names, such as `h100` or `8xA100`, else those that can be
+    given it; in the order in which lists name them."""
+    words = set(_COUNT.sub(r"\1gpu ", text.lower()).split())
+    known = {name: machine_words(catalog, place, name) for name in machines} if words else {}
+    for said in (
+        {name: f"{each.shown} {each.has}".partition("takes ")[0] for name, each in known.items()},
+        {name: each.takes for name, each in known.items()},
+    ):
+        terms = {name: set(re.split(r"[\s,()]+", each.lower())) for name, each in said.items()}
+        found = [name for name in terms if words <= terms[name]]
+        if found:
+            return sorted(found, key=lambda name: machine_rank(catalog, name))
+    return []
 
 
 def _had(catalog: Catalog, machine: str) -> _Accelerators | None:

@@ -72,6 +72,26 @@ def test_places_are_called_as_people_call_them(
     assert any(message.startswith(said) for message in messages), messages
 
 
+@pytest.mark.parametrize(
+    ("place", "wanted", "offered"),
+    [
+        ("vertex", "h100", [f"a3-highgpu-{n}g with {n} x H100" for n in (1, 2, 4, 8)]),
+        ("vertex", "8xH100", ["a3-highgpu-8g with 8 x H100"]),
+        ("vertex", "2 x t4", [f"n1-standard-{n} with 2 x T4" for n in (4, 8, 16, 32)]),
+        ("sagemaker", "h100", ["ml.p5.4xlarge", "ml.p5.48xlarge"]),
+    ],
+)
+def test_what_a_machine_has_is_no_type_but_leads_to_those_that_have_it(
+    place: str, wanted: str, offered: list[str]
+) -> None:
+    role = "workers" if place == "sagemaker" else "primary"
+    layout = Layout.of(place, **{role: Pool(1, wanted)})
+    (found,) = check(layout)
+    assert found.message == f"{wanted} is not a machine type: choose one that has it."
+    assert [fix.label for fix in found.fixes] == [f"Use {each} for the {role}" for each in offered]
+    assert all(check(fix.apply(layout)) == () for fix in found.fixes)
+
+
 @pytest.mark.parametrize("place", ["vertex", "ai-platform"])
 def test_a_legacy_machine_becomes_one_with_as_many_gpus(place: str) -> None:
     for row in CATALOG.legacy_machines.values():

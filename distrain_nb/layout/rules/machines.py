@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from functools import lru_cache, partial
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.catalog.index import takers
+from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import counts, takers
+from distrain_nb.layout.machine_words import machines_with
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
 from distrain_nb.layout.rules.legacy import built_in, successors
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 CLOUDS = ("vertex", "sagemaker", "ai-platform")
 GOOGLE = ("vertex", "ai-platform")
 
-_ALIKE = 20
+_ALIKE, _MEANT = 20, 4
 _DEFAULT = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
 
 
@@ -75,12 +78,12 @@ def machine_unknown(job: ResolvedLayout) -> Iterator[Problem]:
         if name and name not in offered:
             yield Problem(
                 resolved.where("machine"),
-                _unknown(job, resolved),
+                _unknown(job, resolved, offered),
                 partial(_near, job, resolved, offered),
             )
 
 
-def _unknown(job: ResolvedLayout, resolved: ResolvedPool) -> str:
+def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]) -> str:
     name, place = resolved.pool.machine, job.layout.title
     if resolved.legacy and resolved.legacy.kind == "scale_tier":
         return f"{name} is a scale tier, not a machine type: set it as the tier."
@@ -89,6 +92,8 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool) -> str:
         return f"{name} is a machine type of AI Platform{f' with {has}' if has else ''}."
     if resolved.known:
         return f"{name} is not offered for training on {place}."
+    if machines_with(job.catalog, job.layout.on, offered, name or ""):
+        return f"{name} is not a machine type: choose one that has it."
     return f"{name} is not a machine type known for {place}; if it is new, add it to catalog.yaml."
 
 
@@ -99,10 +104,33 @@ def _near(
         yield from successors(job, resolved.role, resolved.legacy)
         return
     name = resolved.pool.machine or ""
+    meant = machines_with(job.catalog, job.layout.on, offered, name)[:_MEANT]
+    if meant:
+        yield from (_equipped(job, resolved, machine, name) for machine in meant)
+        return
     near_by = sorted(offered, key=lambda other: -_alike(name, other))[:_ALIKE]
     near = get_close_matches(name, near_by, n=3, cutoff=0.5)
     for machine in near or [_DEFAULT[job.layout.on]]:
         yield repair(f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine))
+
+
+def _equipped(job: ResolvedLayout, resolved: ResolvedPool, machine: str, wanted: str) -> Repair:
+    """The machine with the accelerators that a request for it has to name: its own, or those that
+    are wanted."""
+    row, words = job.catalog.machines.get(machine), wanted.lower()
+    own = job.catalog.accelerators.get(row.builtin_accelerator) if row else None
+    taken = counts(job.catalog, job.layout.on).get(machine, {}) if job.layout.on in GOOGLE else {}
+    name = own.accelerator if own and own.kind == "gpu" else ""
+    name = name or next((each for each in taken if short_name(each).lower() in words), "")
+    if not name or name not in taken:
+        return repair(
+            f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine)
+        )
+    asked = re.match(r"\d*", words)
+    number = next((each for each in taken[name] if asked and asked[0] == str(each)), taken[name][0])
+    equipment = {"machine": machine, "accelerator": name, "accelerator_count": number}
+    label = f"Use {machine} with {number} x {short_name(name)} for the {resolved.role}"
+    return repair(label, **at(resolved.role, **equipment))
 
 
 def _alike(one: str, other: str) -> int:
