@@ -44,12 +44,13 @@ _LAUNCHERS = {
 }
 _ON_ONE = (ONE_INSTANCE, DDP_ONE_INSTANCE)
 _DISTRIBUTIONS = {PARAMETER_SERVERS: "parameter_server", HOROVOD: "mpi", ONE_INSTANCE: "mpi"}
-_PYTORCH = ("pytorch", "huggingface")
+_AVOIDS = "one instance with more GPUs avoids the network"
 _LONG, _SHORT = "gradients take long to share", "gradients are shared fast"
 _ROWS = (
     (_LONG, PARAMETER_SERVERS, f"{PARAMETER_SERVERS}, or {HOROVOD} on one multi-GPU instance"),
     (_SHORT, PARAMETER_SERVERS, HOROVOD),
 )
+_ROWS_OF_PYTORCH = ((_LONG, DDP, DDP_ONE_INSTANCE), (_SHORT, DDP, DDP))
 
 
 @dataclass(frozen=True)
@@ -87,11 +88,30 @@ class Advice:
 
 def advise(case: Case) -> Advice:
     """The distribution for a case."""
-    choice, reasons = _choose(case)
+    choice, reasons = (_choose_for_pytorch if _has_pytorch(case) else _choose)(case)
     choice, limits = _within_versions(case, choice)
     questions = tuple(QUESTIONS[name] for name in case.missing)
     why = (*reasons, *limits, *_remarks(case, choice))
     return Advice(choice, _options(case, choice), why, questions, _table(case))
+
+
+def _has_pytorch(case: Case) -> bool:
+    return case.framework in ("pytorch", "huggingface")
+
+
+def _choose_for_pytorch(case: Case) -> tuple[str, tuple[str, ...]]:
+    """DDP, in the places of what the article has for TensorFlow."""
+    choice, reasons = _choose(case)
+    if choice in (NO_DISTRIBUTION, UNDECIDED):
+        return choice, reasons
+    ranks = "DDP averages gradients as Horovod does, which works as well"
+    if case.instances == 1:
+        return DDP_ONE_INSTANCE, (*reasons, ranks)
+    if not case.gpus_per_instance or not case.takes_long:
+        return DDP, (*(reasons if choice == HOROVOD else ()), ranks)
+    if choice == HOROVOD:
+        return DDP, (_timing(case), "an instance with so many GPUs is rare", ranks)
+    return DDP_ONE_INSTANCE, (_timing(case), _AVOIDS, ranks)
 
 
 def _choose(case: Case) -> tuple[str, tuple[str, ...]]:
@@ -121,9 +141,7 @@ def _for_long_exchange(case: Case, gpus: int, total: int) -> tuple[str, tuple[st
         why = f"parameter servers talk all to all, which {total} GPUs make too much for a network"
         return HOROVOD, (_timing(case), why)
     if gpus > 1:
-        why = (
-            f"one instance with more GPUs avoids the network; {PARAMETER_SERVERS} are the other way"
-        )
+        why = f"{_AVOIDS}; {PARAMETER_SERVERS} are the other way"
         return ONE_INSTANCE, (_timing(case), why)
     why = f"{PARAMETER_SERVERS} don't make workers wait; {ONE_INSTANCE} with more GPUs also suits"
     return PARAMETER_SERVERS, (_timing(case), why)
@@ -141,11 +159,6 @@ def _timing(case: Case) -> str:
 
 def _within_versions(case: Case, choice: str) -> tuple[str, tuple[str, ...]]:
     """The choice that the framework and its version leave."""
-    if case.framework in _PYTORCH and choice == PARAMETER_SERVERS:
-        return DDP, (f"{case.framework} has no parameter servers",)
-    if case.framework in _PYTORCH and choice in (HOROVOD, ONE_INSTANCE):
-        own = DDP if choice == HOROVOD else DDP_ONE_INSTANCE
-        return own, (f"DDP does for {case.framework} what Horovod does; Horovod works as well",)
     refused = _too_old(case, choice)
     if not refused:
         return choice, ()
@@ -250,11 +263,11 @@ def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
 
 
 def _table(case: Case) -> Grid:
-    """The article's table, with the cell of the case in brackets."""
+    """The article's table, for PyTorch with DDP in it; the cell of the case in brackets."""
     column = None if case.gpus_per_instance is None else 2 if case.gpus_per_instance else 1
     wanted = {True: _LONG, False: _SHORT, None: ""}[case.takes_long]
     rows = []
-    for row in _ROWS:
+    for row in _ROWS_OF_PYTORCH if _has_pytorch(case) else _ROWS:
         here = column is not None and (row[0] == wanted or (column == 1 and not wanted))
         rows.append(tuple(f"[{c}]" if here and n == column else c for n, c in enumerate(row)))
     return Grid(("", "better on CPUs", "better on GPUs"), tuple(rows))

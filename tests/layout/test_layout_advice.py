@@ -61,6 +61,18 @@ def test_the_choice_is_the_article_s(case: Case, choice: str, options: str) -> N
     assert (advice.choice, advice.options) == (choice, options)
 
 
+@pytest.mark.parametrize("framework", ["pytorch", "huggingface"])
+@pytest.mark.parametrize("gpus", [0, 1, 4])
+@pytest.mark.parametrize("instances", [1, 2, 8, 64])
+@pytest.mark.parametrize("model_bytes", [SMALL, LARGE])
+def test_who_uses_pytorch_hears_nothing_of_parameter_servers(
+    framework: str, gpus: int, instances: int, model_bytes: float
+) -> None:
+    advice = advise(Case(model_bytes, gpus, instances, 10, framework))
+    assert "parameter server" not in str(advice) + advice._repr_html_()
+    assert advice.choice in (DDP, DDP_ONE_INSTANCE, NO_DISTRIBUTION)
+
+
 def test_the_options_are_those_of_a_layout() -> None:
     for case in (GPUS, replace(GPUS, gpus_per_instance=0), replace(GPUS, framework="pytorch")):
         assert advise(case).options in str(Layout.from_line(advise(case).options))
