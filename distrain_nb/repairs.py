@@ -19,6 +19,7 @@ _RUN = re.compile(r"\s*%distrain\s+run(?!\S)")
 _CONTINUED = re.compile(r"\\[ \t]*(?:\n[ \t]*|\Z)")
 # None of them begins a line of Python, save for a name with signs before it.
 _OPTION = re.compile(r"\s*(--(\s|$|[A-Za-z])|-n[\s=]*\d)")
+_CODE = re.compile(r"\s*((async|class|def|for|from|if|import|try|while|with)\b|[@#])")
 
 
 def add_line(line: str) -> Fix[str]:
@@ -120,6 +121,30 @@ def head_lines(text: str) -> int:
 
 def _goes_on(line: str, below: str) -> bool:
     return line.rstrip().endswith("\\") or _OPTION.match(below) is not None
+
+
+def code_in_head(text: str) -> tuple[str, Fix[str]] | None:
+    """The first line that the backslash above it makes one of options, though it can be none, and
+    what leaves it to the code."""
+    lines = text.split("\n")
+    for number in range(1, head_lines(text)):
+        line = lines[number]
+        if not lines[number - 1].rstrip().endswith("\\") or not line.strip() or _OPTION.match(line):
+            continue
+        words = joined("\n".join(lines[:number])).split()
+        takes_any = words[-1].startswith(("-", "%")) or "--" in words
+        if _CODE.match(line) or not takes_any:
+            return line.strip(), _without_backslash(lines[number - 1], line)
+    return None
+
+
+def _without_backslash(line: str, below: str) -> Fix[str]:
+    end = line.rstrip().rstrip("\\").rstrip()
+
+    def apply(text: str) -> str:
+        return text.replace(f"{line}\n{below}", f"{end}\n{below}", 1)
+
+    return Fix("Remove the backslash", apply)
 
 
 def head_options(text: str) -> str:

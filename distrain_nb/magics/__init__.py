@@ -11,7 +11,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.problems import problems_shown
 from distrain_nb.magics.warming import after_cell, before_cell
-from distrain_nb.repairs import head_options
+from distrain_nb.repairs import code_in_head, head_options
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -39,7 +39,7 @@ def _done(line: str, cell: str | None, shell: InteractiveShell) -> Any:
         from distrain_nb.magics.lines import run_line
 
         return run_line(_words(line), shell)
-    words = _words(head_options(f"%%distrain {line}\n{cell}"))
+    words = _words(_options(f"%%distrain {line}\n{cell}"))
     if words[:1] != ["image"]:
         before_cell(words, cell)
     from distrain_nb.magics.cell import run_cell, source_of
@@ -85,6 +85,17 @@ def help_alone(lines: list[str]) -> list[str]:
     if lines and _HELP_ALONE.match(lines[0]) and not "".join(lines[1:]).strip():
         return [lines[0], "\n"]
     return lines
+
+
+def _options(cell: str) -> str:
+    """What stands in the head of a cell. Raises OptionError where that ends in a line of code."""
+    if stray := code_in_head(cell):
+        code, fix = stray
+        message = (
+            f"{code!r} is no option: the line above ends in a backslash, so it would be read as one"
+        )
+        raise OptionError(message, where=code, fixes=(fix,))
+    return head_options(cell)
 
 
 def _words(line: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.formats import exports
-from distrain_nb.repairs import head_lines, head_options
+from distrain_nb.repairs import code_in_head, head_lines, head_options
 from tests.kernels import Kernel
 
 LONG = Layout.of("vertex", primary="n1-highmem-96+8*V100", workers="4*n1-highmem-96+8*V100")
@@ -32,6 +32,36 @@ def test_the_code_begins_below_the_last_line_of_options(cell: str, lines: int, s
     assert head_options(cell).split() == says.split()
 
 
+@pytest.mark.parametrize(
+    ("cell", "code"),
+    [
+        ("%%distrain -n 2 \\\nimport torch\nx = 1", "import torch"),
+        ("%%distrain -n 2 \\\n    --rehearse \\ \n# what it does\nx = 1", "# what it does"),
+        ("%%distrain -n 2 \\\nx = 1", "x = 1"),
+        ("%%distrain -n 2 -- --epochs 3 \\\nfrom torch import nn", "from torch import nn"),
+    ],
+)
+def test_code_below_a_backslash_is_told_from_options(cell: str, code: str) -> None:
+    found = code_in_head(cell)
+    assert found is not None and found[0] == code
+    repaired = found[1].apply(cell)
+    assert code_in_head(repaired) is None
+    assert repaired.split("\n")[head_lines(repaired)] == code
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "%%distrain -n 2 --result \\\nweights\nx = 1",
+        "%%distrain -n 2 \\\n\nx = 1",
+        "%%distrain -n 2 -- train \\\n  data.csv\nx = 1",
+        "%%distrain -n 2 \\\n  --name one\nimport torch",
+    ],
+)
+def test_a_head_may_go_on_below_a_backslash(cell: str) -> None:
+    assert code_in_head(cell) is None
+
+
 def test_a_long_layout_is_written_on_several_lines_and_read_back() -> None:
     text = exports(LONG)["options"]
     assert text.startswith("%%distrain --on vertex \\\n    --primary ")
@@ -40,6 +70,12 @@ def test_a_long_layout_is_written_on_several_lines_and_read_back() -> None:
     assert Layout.from_line(head_options(text)) == LONG
     assert Layout.from_line(text.removeprefix("%%distrain")) == LONG
     assert exports(Layout.of(workers=2))["options"] == "%%distrain --on local --workers 2\n"
+
+
+@pytest.mark.slow
+def test_code_below_a_backslash_is_refused(nb: Kernel) -> None:
+    outcome = nb.run("%%distrain -n 1 \\\nimport os\nprint(1)")
+    assert "'import os' is no option: the line above ends in a backslash" in outcome.error
 
 
 @pytest.mark.slow
