@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { asPicture } from "../src/charts/layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "../src/charts/lines.js";
 import { ridges } from "../src/charts/ridges.js";
 
@@ -70,4 +71,14 @@ test("the newest hill stands in front", () => {
   const [hills, layout] = ridges(told, { width: 300, text: "black", ground: "white" });
   assert.deepEqual(hills.map((hill) => hill.y[0]), [1, 0]);
   assert.deepEqual([layout.yaxis.tickvals, layout.yaxis.ticktext], [[1, 0], ["1", "2"]]);
+});
+
+test("a picture has a title for each metric, and a legend that names each series once", () => {
+  const boxes = new Map([["loss", { left: 40, top: 60, width: 300, height: 100 }]]);
+  const lines = ["a", "b", "a", "b"].map((name, number) => ({ name, visible: number < 3 }));
+  const averaged = { name: "a", visible: true, hoverinfo: "skip" };
+  const [data, layout] = asPicture([[averaged, ...lines], { width: 400, height: 200 }], boxes, "#fff");
+  assert.deepEqual(data.map(({ showlegend }) => showlegend), [false, true, true, false, false]);
+  assert.deepEqual([layout.showlegend, layout.annotations[0].text], [true, "<b>loss</b>"]);
+  assert.equal(asPicture([[lines[0]], { width: 400, height: 200 }], boxes, "#fff")[1].showlegend, false);
 });

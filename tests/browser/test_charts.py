@@ -13,10 +13,13 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
 from playwright.sync_api import TimeoutError as NotYet
 
+from distrain_nb.ui.figure import COLOURS
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 
 LOAD = "%load_ext distrain_nb"
@@ -42,6 +45,7 @@ while not os.path.exists({stop!r}):
     if step > {quick}:
         time.sleep(0.1)
 """
+LEGEND_PX = 56  # of a picture with two pixels for each of the page, above its first chart
 GESTURES = 5
 GESTURE_MS = 10_000  # long enough for a busy machine: what comes late isn't undone by a second one
 FRAME = ".distrain-charts iframe.dn-plot"
@@ -242,7 +246,11 @@ def test_points_and_pictures_are_saved(charts: Charts, tmp_path: Path) -> None:
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG").first.click()
     download.value.save_as(tmp_path / "charts.png")
-    assert (tmp_path / "charts.png").read_bytes().startswith(b"\x89PNG")
+    picture = np.asarray(Image.open(tmp_path / "charts.png").convert("RGB"), dtype=int)
+    legend = picture[:LEGEND_PX].reshape(-1, 3)
+    for colour in COLOURS[:2]:
+        ink = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+        assert (np.abs(legend - ink).max(axis=1) < 8).sum() > 20, f"{colour} is in the legend"
 
 
 def test_histograms_images_texts_and_hyperparameters_are_shown(charts: Charts) -> None:

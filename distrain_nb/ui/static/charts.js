@@ -427,13 +427,11 @@ var PlotFrame = class {
     ));
   }
   /**
-   * @param {(layout: Plain) => Plain} change of the layout for a picture
+   * @param {(figure: [Plain[], Plain]) => [Plain[], Plain]} change of data and layout for a picture
    * @param {Plain} options of plotly's `downloadImage`
    */
   savePicture(change, options) {
-    if (!this.figure) return;
-    const [data, layout] = this.figure;
-    this.tell("picture", [data, change(layout), options]);
+    if (this.figure) this.tell("picture", [...change(this.figure), options]);
   }
   close() {
     clearInterval(this.clock);
@@ -486,7 +484,7 @@ function layoutFor(tags, boxes, { figure, mode, scale }) {
 function within(shares) {
   return shares.map((share) => Math.min(1, Math.max(0, share)));
 }
-function withTitles(layout, boxes, ground) {
+function asPicture([data, layout], boxes, ground) {
   const annotations = [...boxes].map(([tag, { left, top }]) => ({
     text: `<b>${tag.replaceAll("<", "&lt;")}</b>`,
     xref: "paper",
@@ -498,7 +496,15 @@ function withTitles(layout, boxes, ground) {
     showarrow: false,
     font: { size: 12 }
   }));
-  return { ...layout, annotations, paper_bgcolor: ground };
+  const named = /* @__PURE__ */ new Set();
+  const lines = data.map((line) => {
+    const showlegend2 = line.hoverinfo !== "skip" && line.visible && !named.has(line.name);
+    if (showlegend2) named.add(line.name);
+    return { ...line, showlegend: showlegend2 };
+  });
+  const legend = { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "top", itemwidth: 30, bgcolor: "rgba(0,0,0,0)" };
+  const showlegend = new Set(data.map((line) => line.name)).size > 1;
+  return [lines, { ...layout, annotations, legend, showlegend, paper_bgcolor: ground }];
 }
 
 // src/charts/lines.js
@@ -914,8 +920,14 @@ var Charts = class {
   }
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
-    const titles = (layout) => withTitles(layout, this.sheet.boxes, themeColours(this.figure).raised);
-    this.plot.savePicture(titles, { format: "png", scale: 2, width, height, filename: this.fileName });
+    const ground = themeColours(this.figure).raised;
+    this.plot.savePicture((figure) => asPicture(figure, this.sheet.boxes, ground), {
+      format: "png",
+      scale: 2,
+      width,
+      height,
+      filename: this.fileName
+    });
   }
   async saveTable() {
     this.note.textContent = "collecting the points…";

@@ -259,13 +259,11 @@ var PlotFrame = class {
     ));
   }
   /**
-   * @param {(layout: Plain) => Plain} change of the layout for a picture
+   * @param {(figure: [Plain[], Plain]) => [Plain[], Plain]} change of data and layout for a picture
    * @param {Plain} options of plotly's `downloadImage`
    */
   savePicture(change, options) {
-    if (!this.figure) return;
-    const [data, layout] = this.figure;
-    this.tell("picture", [data, change(layout), options]);
+    if (this.figure) this.tell("picture", [...change(this.figure), options]);
   }
   close() {
     clearInterval(this.clock);

@@ -4,7 +4,7 @@ import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
 import { messageOf } from "../source.js";
 import { themeColours, whenThemed } from "./colours.js";
 import { PlotFrame } from "./frame.js";
-import { axisNumber, layoutFor, withTitles } from "./layout.js";
+import { asPicture, axisNumber, layoutFor } from "./layout.js";
 import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "./lines.js";
 import { Sheet } from "./sheet.js";
 
@@ -255,10 +255,10 @@ export class Charts {
 
   savePicture() {
     const { clientWidth: width, clientHeight: height } = this.figure;
-    const titles = (/** @type {Record<string, any>} */ layout) => (
-      withTitles(layout, this.sheet.boxes, themeColours(this.figure).raised)
-    );
-    this.plot.savePicture(titles, { format: "png", scale: 2, width, height, filename: this.fileName });
+    const ground = themeColours(this.figure).raised;
+    this.plot.savePicture((figure) => asPicture(figure, this.sheet.boxes, ground), {
+      format: "png", scale: 2, width, height, filename: this.fileName,
+    });
   }
 
   async saveTable() {

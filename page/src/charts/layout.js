@@ -52,15 +52,25 @@ export function layoutFor(tags, boxes, { figure, mode, scale }) {
 function within(shares) { return shares.map((share) => Math.min(1, Math.max(0, share))); }
 
 /**
- * What a picture needs besides: the titles and names that the page has around the lines.
- * @param {Plain} layout
+ * A figure with what a picture of it needs besides: the titles and the legend that the page has
+ * around the lines.
+ * @param {[Plain[], Plain]} figure
  * @param {Map<string, Box>} boxes
  * @param {string} ground
+ * @returns {[Plain[], Plain]}
  */
-export function withTitles(layout, boxes, ground) {
+export function asPicture([data, layout], boxes, ground) {
   const annotations = [...boxes].map(([tag, { left, top }]) => ({
     text: `<b>${tag.replaceAll("<", "&lt;")}</b>`, xref: "paper", yref: "paper", x: left / layout.width, y: 1 - top / layout.height,
     xanchor: "left", yanchor: "bottom", showarrow: false, font: { size: 12 },
   }));
-  return { ...layout, annotations, paper_bgcolor: ground };
+  const named = new Set();
+  const lines = data.map((line) => {
+    const showlegend = line.hoverinfo !== "skip" && line.visible && !named.has(line.name);
+    if (showlegend) named.add(line.name);
+    return { ...line, showlegend };
+  });
+  const legend = { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "top", itemwidth: 30, bgcolor: "rgba(0,0,0,0)" };
+  const showlegend = new Set(data.map((line) => line.name)).size > 1;
+  return [lines, { ...layout, annotations, legend, showlegend, paper_bgcolor: ground }];
 }
