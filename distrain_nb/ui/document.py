@@ -36,6 +36,10 @@ LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
 COLOURS = 8
 RESOURCES_TITLE = "Resources by rank"
+_WRAP = (
+    '<label class="dn-chip dn-wrap" title="Break long lines">'
+    '<input class="dn-pick" type="checkbox">Wrap</label>'
+)
 SIGNS = {"succeeded": "✓", "failed": "✕", "cancelled": "■", "queued": "◌", "starting": "◐"}
 
 
@@ -199,7 +203,8 @@ def _log(summary: RunSummary, tail: Tail) -> str:
         count = f"the last {len(lines)} of {count} · %distrain logs {summary.id}"
     rows = "".join(_rows(summary, lines))
     return (
-        f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span></div>'
+        f'{rules}{inputs}<div class="dn-bar">{chips} <span class="dn-soft">{count}</span>'
+        f"{_WRAP}</div>"
         f'<div class="dn-log dn-still" role="log" tabindex="0" aria-label="log">'
         f"<div>{rows}</div></div>"
     )

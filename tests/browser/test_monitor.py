@@ -121,6 +121,10 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     expect(badge(page)).to_contain_text("succeeded")
     view.locator("label", has_text="rank 1").click()
     assert tags(page) == {"rank 1"}
+    line = view.locator(".dn-log .dn-line").last
+    expect(line).to_have_css("white-space", "pre")
+    view.locator("label", has_text="Wrap").click()
+    expect(line).to_have_css("white-space", "pre-wrap")
     expect(page.locator(".dn-figure").first.locator("path.dn-line")).to_have_count(4)
 
 
