@@ -70,8 +70,12 @@ STUDY_OPTIONS = frozenset(_OF_STUDIES)
 STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json", "yaml")
 
 
-class HelpShown(Exception):
-    """`--help` was asked for and has been printed."""
+class HelpAsked(Exception):
+    """`--help` was asked for, of this parser."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        super().__init__(parser.prog)
 
 
 class Parser(argparse.ArgumentParser):
@@ -122,8 +126,8 @@ class Parser(argparse.ArgumentParser):
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)
 
-    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:  # noqa: ARG002
-        raise HelpShown
+    def print_help(self, file: object = None) -> NoReturn:  # noqa: ARG002
+        raise HelpAsked(self)
 
 
 def _flag(word: str) -> str:
@@ -275,12 +279,9 @@ def image_parser() -> Parser:
     return parser
 
 
-def image_options(words: list[str]) -> argparse.Namespace | None:
-    """The options of an image; None when help was asked for. Raises OptionError."""
-    try:
-        return image_parser().read(words)
-    except HelpShown:
-        return None
+def image_options(words: list[str]) -> argparse.Namespace:
+    """The options of an image. Raises OptionError, and HelpAsked."""
+    return image_parser().read(words)
 
 
 def line_parser() -> Parser:
@@ -348,12 +349,9 @@ def _add_case(parser: argparse.ArgumentParser) -> None:
     add("--script", metavar="FILE|N", help="a file, or cell N; otherwise the last %%%%distrain")
 
 
-def line_options(words: list[str]) -> argparse.Namespace | None:
-    """The verb and its options; None when help was asked for. Raises OptionError."""
-    try:
-        return line_parser().read(words)
-    except HelpShown:
-        return None
+def line_options(words: list[str]) -> argparse.Namespace:
+    """The verb and its options. Raises OptionError, and HelpAsked."""
+    return line_parser().read(words)
 
 
 def _kind(option: Declaration) -> dict[str, Any]:

@@ -10,12 +10,13 @@ from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
 from distrain_nb.magics.command_line import HELP, cell_parser, image_parser, line_parser
+from distrain_nb.magics.help_page import HelpPage, Section, part, whole
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Sequence
 
     from distrain_nb.backends.base import AnyBackend
+    from distrain_nb.magics.command_line import Parser
 
 EVERYTHING = "all"
 _EXAMPLES = (
@@ -33,29 +34,36 @@ _RUNS = (
     ("%distrain", "the runs"),
     ("%distrain logs RUN", "one of them; also attach, cancel, result, delete"),
 )
-_HEAD = "%%distrain on top of a cell runs it as a distributed training job.\n"
+_HEAD = "%%distrain on top of a cell runs it as a distributed training job."
 
 
 def show_help(words: list[str]) -> bool:
-    """Print what `--help` asks for, if it does. Raises OptionError for a topic that isn't there."""
+    """Show what `--help` asks for, if it does. Raises OptionError for a topic that isn't there."""
     options = words[: words.index("--")] if "--" in words else words
     for number, word in enumerate(options):
         name, _, topic = word.partition("=")
         if name in HELP:
             after = "".join(options[number + 1 : number + 2])
-            print(help_text(topic or ("" if after.startswith("-") else after)))
+            show(help_page(topic or ("" if after.startswith("-") else after)))
             return True
     return False
 
 
-def help_text(topic: str = "") -> str:
+def show(page: HelpPage) -> None:
+    """Below the running cell, or in the terminal."""
+    from IPython.display import display
+
+    display(page)
+
+
+def help_page(topic: str = "") -> HelpPage:
     """The short help, or that of a topic. Raises OptionError naming the topics."""
     if not topic:
         return _short(plugins.all_backends())
     known = _topics()
     verb = line_parser().verbs.get(topic)
     if topic not in known and verb is not None:
-        return verb.format_help()
+        return whole(verb)
     if topic not in known:
         hint = did_you_mean(topic, known, ".")
         raise OptionError(f"no help on {topic!r}{hint} There are {', '.join(known)}")
@@ -67,21 +75,19 @@ def topics() -> list[str]:
     return list(_topics())
 
 
-def _topics() -> dict[str, Callable[[], str]]:
+def _topics() -> dict[str, Callable[[], HelpPage]]:
     backends = plugins.all_backends()
     return {
-        EVERYTHING: lambda: "\n".join(
-            [cell_parser(backends).format_help(), line_parser().format_help()]
-        ),
-        "machines": lambda: _section(cell_parser(backends), "where, and on which machines"),
-        "job": lambda: _section(cell_parser(()), "the job"),
+        EVERYTHING: lambda: whole(cell_parser(backends), line_parser()),
+        "machines": lambda: _group(cell_parser(backends), "where, and on which machines"),
+        "job": lambda: _group(cell_parser(()), "the job"),
         "images": lambda: _images(backends),
-        "runs": lambda: line_parser().format_help(),
+        "runs": lambda: whole(line_parser()),
         **{each.name: partial(_of_backend, each) for each in backends if declared(each.options)},
     }
 
 
-def _short(backends: Iterable[AnyBackend]) -> str:
+def _short(backends: Iterable[AnyBackend]) -> HelpPage:
     """Lines to start from, those of the backends too."""
     lines = [(f"%%distrain {options}", what) for options, what in _EXAMPLES]
     lines += [
@@ -90,28 +96,27 @@ def _short(backends: Iterable[AnyBackend]) -> str:
         if each.example
     ]
     lines.append(("%%distrain --on … --rehearse", "rehearse the same job on this machine"))
-    width = max(len(line) for line, _ in lines)
-    shown = [f"  {line:{width}}  {what}" for line, what in (*lines, *_RUNS)]
+    lines += _RUNS
+    width = max(len(line) for line, _ in lines[: -len(_RUNS)])
+    shown = [f"  {line:{width}}  {what}" for line, what in lines]
     more = f"More: --help {EVERYTHING}, or --help TOPIC, which is one of {', '.join(topics()[1:])}"
-    return "\n".join([_HEAD, *shown, "", more])
+    text = "\n".join([f"{_HEAD}\n", *shown, "", more])
+    return HelpPage(text, (Section(_HEAD, tuple(lines)),), more)
 
 
-def _section(parser: argparse.ArgumentParser, title: str) -> str:
+def _group(parser: Parser, title: str) -> HelpPage:
     """One group of a parser's options."""
-    formatter = parser._get_formatter()
-    for group in (group for group in parser._action_groups if group.title == title):
-        formatter.start_section(group.title)
-        formatter.add_arguments(group._group_actions)
-        formatter.end_section()
-    return formatter.format_help()
+    groups = [group for group in parser._action_groups if group.title == title]
+    own = {id(action) for group in groups for action in group._group_actions}
+    return part(parser, title, lambda action: id(action) in own)
 
 
-def _of_backend(backend: AnyBackend) -> str:
+def _of_backend(backend: AnyBackend) -> HelpPage:
     """The options that jobs there have besides those of any job."""
-    return _section(cell_parser([backend]), f"jobs on {backend.title}")
+    return _group(cell_parser([backend]), f"jobs on {backend.title}")
 
 
-def _images(backends: Sequence[AnyBackend]) -> str:
+def _images(backends: Sequence[AnyBackend]) -> HelpPage:
     """Options of jobs that are about their image, and the magic that builds one by itself."""
     own = {
         name
@@ -119,9 +124,6 @@ def _images(backends: Sequence[AnyBackend]) -> str:
         for name, option in declared(each.options).items()
         if option.topic == "images"
     }
-    parser = cell_parser(backends)
-    formatter = parser._get_formatter()
-    formatter.start_section("the image of a job")
-    formatter.add_arguments([each for each in parser._actions if each.dest in own])
-    formatter.end_section()
-    return f"{formatter.format_help()}\n{image_parser().format_help()}"
+    of_jobs = part(cell_parser(backends), "the image of a job", lambda each: each.dest in own)
+    builds = whole(image_parser())
+    return HelpPage(f"{of_jobs.text}\n{builds.text}", of_jobs.sections + builds.sections)

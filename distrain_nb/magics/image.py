@@ -8,7 +8,9 @@ from distrain_nb import api
 from distrain_nb.errors import CaptureError
 from distrain_nb.findings import errors
 from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfile
-from distrain_nb.magics.command_line import image_options
+from distrain_nb.magics.command_line import HelpAsked, image_options
+from distrain_nb.magics.help import show
+from distrain_nb.magics.help_page import whole
 from distrain_nb.program.program import readable_size
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 def run_image(words: list[str], source: api.Source) -> Image | None:
     """The image, which shows what is in it. Raises OptionError, CaptureError and ImageError."""
-    options = image_options(words)
-    if options is None:
+    try:
+        options = image_options(words)
+    except HelpAsked as asked:
+        show(whole(asked.parser))
         return None
     program = api.program(source, include=options.include, require=options.require)
     if errors(program.findings):

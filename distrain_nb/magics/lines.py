@@ -11,8 +11,9 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.magics.cell import watch
-from distrain_nb.magics.command_line import HELP, line_options
-from distrain_nb.magics.help import show_help
+from distrain_nb.magics.command_line import HELP, HelpAsked, line_options
+from distrain_nb.magics.help import show, show_help
+from distrain_nb.magics.help_page import whole
 from distrain_nb.run import LogReader, Run, still
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None
-    options = line_options(words)
-    if options is None:
+    try:
+        options = line_options(words)
+    except HelpAsked as asked:
+        show(whole(asked.parser))
         return None
     options.namespace, options.shell = shell.user_ns, shell
     return _VERBS[options.verb or "runs"](options)

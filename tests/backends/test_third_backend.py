@@ -21,7 +21,7 @@ import contextlib, json, sys
 import distrain_nb as d
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunCancelled
-from distrain_nb.magics.help import help_text
+from distrain_nb.magics.help import help_page
 from distrain_nb.magics.completion import match
 from IPython.core.completer import CompletionContext
 from distrain_nb.config import Config
@@ -39,7 +39,7 @@ def refused(**options):
 
 queue = sys.argv[1]
 found = {
-    "help": help_text("all"), "short": help_text(), "topic": help_text("lab"),
+    "help": help_page("all").text, "short": help_page().text, "topic": help_page("lab").text,
     "names": completed("%%distrain --on "), "options": completed("%%distrain --on lab --q"),
     "elsewhere": refused(on="vertex", primary="n1-standard-4", queue="q"),
     "other": refused(on="lab", nfs="a:/b:c"),

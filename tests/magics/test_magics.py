@@ -15,7 +15,7 @@ from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunCancelled
 from distrain_nb.magics.command_line import cell_options
-from distrain_nb.magics.help import help_text
+from distrain_nb.magics.help import help_page, topics
 from distrain_nb.options import read
 from tests.kernels import Kernel, kernel
 
@@ -175,36 +175,50 @@ def test_dry_run_shows_and_starts_nothing(nb: Kernel) -> None:
 
 
 def test_help_reads_well_and_runs_nothing(nb: Kernel) -> None:
-    shown = nb.run("%%distrain --help\nprint(1)")
-    assert not shown.error
+    def shown(line: str) -> dict[str, str]:
+        (page,) = nb.run(line).displays
+        assert "<table>" in page["text/html"]
+        return page
+
+    short = shown("%%distrain --help\nprint(1)")
     for other in ("%%distrain --help", "%%distrain -h\n\n", "%distrain --help"):
-        assert nb.run(other).text == shown.text
-    assert "usage: %distrain logs" in nb.run("%distrain logs --help").text
-    assert "usage: %%distrain image" in nb.run("%%distrain image --help").text
+        assert shown(other) == short
+    assert "usage: %distrain logs" in shown("%distrain logs --help")["text/plain"]
+    assert "usage: %%distrain image" in shown("%%distrain image --help")["text/plain"]
     assert api.runs() == []
 
 
 def test_the_short_help_is_lines_that_can_be_written() -> None:
-    lines = [line.strip() for line in help_text().splitlines() if "%%distrain -" in line]
+    text = help_page().text
+    lines = [line.strip() for line in text.splitlines() if "%%distrain -" in line]
     examples = [re.split("  +", line)[0].removeprefix("%%distrain ") for line in lines]
     given = [cell_options(shlex.split(each)) for each in examples if "…" not in each]
     assert len({name for options in given for name in options}) >= 9
-    assert len(help_text().splitlines()) < 20
+    assert len(text.splitlines()) < 20
     for options in given:
         if "layout" not in options:
             read(options)
 
 
 def test_help_has_every_option_by_topic() -> None:
-    everything = help_text("all")
+    everything = help_page("all")
     for backend in all_backends():
         for each in declared(backend.options).values():
-            assert each.name in help_text(backend.name) and each.name in everything
-    assert "--base IMAGE" in help_text("images") and "--nfs" not in help_text("images")
-    assert "--primary" in help_text("machines") and "--result" not in help_text("machines")
-    assert "usage: %distrain logs" in help_text("logs")
+            assert each.name in help_page(backend.name).text and each.name in everything.text
+    images, machines = help_page("images").text, help_page("machines").text
+    assert "--base IMAGE" in images and "--nfs" not in images
+    assert "--primary" in machines and "--result" not in machines
+    assert "usage: %distrain logs" in help_page("logs").text
     with pytest.raises(OptionError, match="no help on 'machine'; did you mean machines"):
-        help_text("machine")
+        help_page("machine")
+
+
+@pytest.mark.parametrize("topic", ["", *topics(), "logs"])
+def test_a_page_of_help_has_in_tables_what_its_text_has(topic: str) -> None:
+    page = help_page(topic)
+    words = {*re.findall(r"--[a-z-]+|%+distrain", page.text)} - {"--help"}
+    shown = {*re.findall(r"--[a-z-]+|%+distrain", page._repr_html_())} - {"--help"}
+    assert words and words == shown
 
 
 def test_loading_again_says_nothing(patient: Kernel) -> None:

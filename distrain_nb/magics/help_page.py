@@ -1,0 +1,95 @@
+"""A page of help: as text where text is read, as tables in a notebook."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Iterator
+
+    from distrain_nb.magics.command_line import Parser
+
+STYLE = (
+    "<style>.dn-help table { margin: 0 0 8px; }"
+    ".dn-help :is(td, th) { text-align: left; vertical-align: top; font-weight: normal; }"
+    ".dn-help th { white-space: nowrap; } .dn-help code { background: none; }"
+    "@media (max-width: 600px) { .dn-help th { white-space: normal; } }</style>"
+)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines or options, each with what it does; `about` says what all this is for."""
+
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    about: str = ""
+
+    def html(self) -> str:
+        rows = "".join(
+            f"<tr><th scope='row'><code>{escape(left)}</code></th><td>{escape(right)}</td></tr>"
+            for left, right in self.rows
+        )
+        about = f"<p>{escape(self.about)}</p>" if self.about else ""
+        title = self.title[:1].upper() + self.title[1:]
+        return f"{about}<p><b>{escape(title)}</b></p><table>{rows}</table>"
+
+
+@dataclass(frozen=True)
+class HelpPage:
+    """The text, and the same in sections, with a sentence below them."""
+
+    text: str
+    sections: tuple[Section, ...]
+    more: str = ""
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        body = "".join(section.html() for section in self.sections)
+        more = f"<p>{escape(self.more)}</p>" if self.more else ""
+        return f"{STYLE}<div class='dn-help'>{body}{more}</div>"
+
+
+def whole(*parsers: Parser) -> HelpPage:
+    """Everything that these parsers take."""
+    text = "\n".join(parser.format_help() for parser in parsers)
+    return HelpPage(text, tuple(section for parser in parsers for section in _sections(parser)))
+
+
+def part(parser: Parser, title: str, wanted: Callable[[argparse.Action], bool]) -> HelpPage:
+    """Some of a parser's options."""
+    actions = [action for action in parser._actions if wanted(action)]
+    formatter = parser._get_formatter()
+    formatter.start_section(title)
+    formatter.add_arguments(actions)
+    formatter.end_section()
+    return HelpPage(formatter.format_help(), (Section(title, tuple(_rows(parser, actions))),))
+
+
+def _sections(parser: Parser) -> Iterator[Section]:
+    """Each group of options; the first says what the parser is for."""
+    about = f"{parser.prog}: {parser.description}"
+    for group in parser._action_groups:
+        actions = [each for each in group._group_actions if each.dest != "help" or each.nargs]
+        if actions:
+            yield Section(group.title or "", tuple(_rows(parser, actions)), about)
+            about = ""
+
+
+def _rows(parser: Parser, actions: Iterable[argparse.Action]) -> Iterator[tuple[str, str]]:
+    formatter = parser._get_formatter()
+    for action in actions:
+        of_verbs = list(formatter._iter_indented_subactions(action))
+        if of_verbs:
+            yield from _rows(parser, of_verbs)
+        else:
+            yield formatter._format_action_invocation(action), _help(formatter, action)
+
+
+def _help(formatter: argparse.HelpFormatter, action: argparse.Action) -> str:
+    return formatter._expand_help(action) if action.help else ""
