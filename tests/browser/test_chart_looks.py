@@ -194,3 +194,26 @@ def test_many_metrics_are_filtered_and_folded(notebook: OPEN, lab: Lab) -> None:
     expect(traces).to_have_count(5)
     opened.page.get_by_role("searchbox", name="Filter metrics").fill("val/a")
     expect(traces).to_have_count(1)
+
+
+def test_the_filter_finds_what_is_not_drawn(notebook: OPEN, lab: Lab) -> None:
+    run = stored_run(Store(lab.home))
+    for series in ("", "rank-1"):
+        events = writer._EventFile(run.folder / "tensorboard" / series)
+        for step in range(30):
+            values = {f"metric{number:03}": float(step + number) for number in range(100)}
+            events.write(writer.event(time.time(), step, values))
+    opened = notebook("found", LOAD, f"%distrain attach {run.id}")
+    opened.run_cells(2)
+    opened.wait_for_cell(1, 60)
+    figure = figure_of(opened.page)
+    plot = figure.frame_locator("iframe")
+    expect(plot.locator(".scatterlayer .trace")).to_have_count(2 * 60)
+    search = opened.page.get_by_role("searchbox", name="Filter metrics")
+    search.fill("metric09")
+    expect(figure.locator(".dn-chart:visible b")).to_have_text([f"metric09{n}" for n in range(10)])
+    expect(plot.locator(".scatterlayer .trace")).to_have_count(2 * 10)
+    expect(figure.locator(".dn-chart:visible .dn-newest").last).to_have_text("128")
+    search.fill("")
+    expect(figure.locator(".dn-found")).to_have_count(0)
+    expect(plot.locator(".scatterlayer .trace")).to_have_count(2 * 60)

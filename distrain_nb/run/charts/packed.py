@@ -23,11 +23,12 @@ def points_a_line(keys: Sequence[Key]) -> int:
 
 
 def shape(metrics: Metrics, lines: Mapping[Key, ChartLine]) -> dict[str, object]:
-    """What the page gets besides the sheet and the points."""
+    """What the page gets besides the sheet and the points; `newest` names every metric."""
+    last = metrics.last()
     return {
         "keys": [list(key) for key in lines],
         "traces": figure.traces(tuple(lines)),
-        "newest": {tag: brief(value) for tag, value in metrics.last().items()},
+        "newest": {tag: brief(last[tag]) if tag in last else "" for tag in metrics.tags},
         "dots": figure.DOTS_UP_TO,
         "thinned": any(len(line.x) < line.count for line in lines.values()),
     }

@@ -207,6 +207,142 @@ function whenThemed(place, act) {
   for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
 }
 
+// src/charts/lines.js
+var POINTS_AT_ONCE = 1e5;
+function numbers(view, Kind) {
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
+}
+function unpacked(line) {
+  const seconds = numbers(line.seconds, Float32Array);
+  return {
+    step: line.wide ? numbers(line.step, Float64Array) : numbers(line.step, Float32Array),
+    value: numbers(line.value, Float32Array),
+    wall: Float64Array.from(seconds, (passed) => line.began + passed)
+  };
+}
+function byNumber(lines, keys) {
+  return new Map(lines.map((line) => [
+    keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
+    asLine(line)
+  ]));
+}
+function asLine({ step, value, wall_time }) {
+  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
+}
+function orNaN(value) {
+  return value ?? NaN;
+}
+function smoothed(values, weight) {
+  let average = 0;
+  let share = 1;
+  return values.map((value) => {
+    if (!Number.isFinite(value)) return value;
+    average = average * weight + value * (1 - weight);
+    share *= weight;
+    return average / (1 - share);
+  });
+}
+function refined(coarse, fine) {
+  const from = fine.step[0];
+  const to = fine.step[fine.step.length - 1];
+  const joined = (name) => [
+    ...coarse[name].filter((_, at) => coarse.step[at] < from),
+    ...fine[name],
+    ...coarse[name].filter((_, at) => coarse.step[at] > to)
+  ];
+  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
+}
+function across(line, mode, start) {
+  if (mode === "step") return line.step;
+  if (mode === "relative") return line.wall.map((seconds) => seconds - start);
+  return Array.from(line.wall, localTime);
+}
+function localTime(seconds) {
+  const at = new Date(seconds * 1e3);
+  if (Number.isNaN(at.getTime())) return null;
+  return new Date(at.getTime() - at.getTimezoneOffset() * 6e4).toISOString().slice(0, -1);
+}
+function stepsWithin(lines, mode, start, stretch) {
+  const number = (at) => mode === "wall" ? timeOf(at) : Number(at);
+  let low = Infinity;
+  let high = -Infinity;
+  const [begin, end] = stretch.map(number);
+  for (const line of lines) {
+    const places = Array.from(across(line, mode, start), number);
+    const first = places.findIndex((at) => at >= begin);
+    const next = places.findIndex((at) => at > end);
+    if (first < 0) continue;
+    const last = next < 0 ? places.length - 1 : next;
+    low = Math.min(low, line.step[Math.max(0, first - 1)]);
+    high = Math.max(high, line.step[last]);
+  }
+  return low <= high ? [Math.floor(low), Math.ceil(high)] : null;
+}
+function timeOf(at) {
+  return new Date(at ?? 0).getTime();
+}
+function csv(lines) {
+  const rows = ["run,tag,step,wall_time,value"];
+  for (const line of lines) {
+    const head = `${cell(line.run)},${cell(line.tag)}`;
+    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at] ?? "nan"},${line.value[at] ?? "nan"}`));
+  }
+  return `${rows.join("\n")}
+`;
+}
+function cell(text) {
+  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+async function wholeLines(ask, from, to) {
+  const answer = await ask({ from, to, points: POINTS_AT_ONCE });
+  if (!answer) return null;
+  if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
+  const middle = Math.floor((from + to) / 2);
+  const [low, high] = [await wholeLines(ask, from, middle), await wholeLines(ask, middle + 1, to)];
+  return low && high && [...low, ...high];
+}
+
+// src/charts/found.js
+var MOST = 12;
+var POINTS = 1e3;
+function fits(tag, words) {
+  return words.toLowerCase().split(/\s+/).every((word) => tag.toLowerCase().includes(word));
+}
+var Found = class {
+  /**
+   * @param {(query: Query) => Promise<{lines: CurveAnswer[]} | null>} ask
+   * @param {() => void} changed
+   */
+  constructor(ask, changed) {
+    this.ask = ask;
+    this.changed = changed;
+    this.tags = [];
+    this.keys = [];
+    this.lines = [];
+  }
+  /**
+   * Get the first of these metrics that have all the words; without words, none.
+   * @param {string} words
+   * @param {string[]} tags
+   */
+  async look(words, tags) {
+    const wanted = words.trim() ? tags.filter((tag) => fits(tag, words)).slice(0, MOST) : [];
+    if (!wanted.length && !this.tags.length) return;
+    this.tags = wanted;
+    const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));
+    if (this.tags !== wanted) return;
+    const curves = answers.flatMap((answer) => answer?.lines ?? []);
+    this.keys = curves.map(({ run, tag }) => [run, tag]);
+    this.lines = curves.map(asLine);
+    this.changed();
+  }
+};
+function traceLike({ keys, traces }, series, axis) {
+  const like = traces[keys.findIndex(([other]) => other === series)];
+  const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
+  return { ...own, xaxis: `x${axis}`, yaxis: `y${axis}` };
+}
+
 // src/charts/frame.js
 var FRAME = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Charts</title>
 <style>
@@ -507,89 +643,6 @@ function asPicture([data, layout], boxes, ground) {
   return [lines, { ...layout, annotations, legend, showlegend, paper_bgcolor: ground }];
 }
 
-// src/charts/lines.js
-function numbers(view, Kind) {
-  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
-}
-function unpacked(line) {
-  const seconds = numbers(line.seconds, Float32Array);
-  return {
-    step: line.wide ? numbers(line.step, Float64Array) : numbers(line.step, Float32Array),
-    value: numbers(line.value, Float32Array),
-    wall: Float64Array.from(seconds, (passed) => line.began + passed)
-  };
-}
-function byNumber(lines, keys) {
-  return new Map(lines.map((line) => [
-    keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
-    { step: line.step, value: line.value.map(orNaN), wall: line.wall_time.map(orNaN) }
-  ]));
-}
-function orNaN(value) {
-  return value ?? NaN;
-}
-function smoothed(values, weight) {
-  let average = 0;
-  let share = 1;
-  return values.map((value) => {
-    if (!Number.isFinite(value)) return value;
-    average = average * weight + value * (1 - weight);
-    share *= weight;
-    return average / (1 - share);
-  });
-}
-function refined(coarse, fine) {
-  const from = fine.step[0];
-  const to = fine.step[fine.step.length - 1];
-  const joined = (name) => [
-    ...coarse[name].filter((_, at) => coarse.step[at] < from),
-    ...fine[name],
-    ...coarse[name].filter((_, at) => coarse.step[at] > to)
-  ];
-  return { step: joined("step"), wall: joined("wall"), value: joined("value") };
-}
-function across(line, mode, start) {
-  if (mode === "step") return line.step;
-  if (mode === "relative") return line.wall.map((seconds) => seconds - start);
-  return Array.from(line.wall, localTime);
-}
-function localTime(seconds) {
-  const at = new Date(seconds * 1e3);
-  if (Number.isNaN(at.getTime())) return null;
-  return new Date(at.getTime() - at.getTimezoneOffset() * 6e4).toISOString().slice(0, -1);
-}
-function stepsWithin(lines, mode, start, stretch) {
-  const number = (at) => mode === "wall" ? timeOf(at) : Number(at);
-  let low = Infinity;
-  let high = -Infinity;
-  const [begin, end] = stretch.map(number);
-  for (const line of lines) {
-    const places = Array.from(across(line, mode, start), number);
-    const first = places.findIndex((at) => at >= begin);
-    const next = places.findIndex((at) => at > end);
-    if (first < 0) continue;
-    const last = next < 0 ? places.length - 1 : next;
-    low = Math.min(low, line.step[Math.max(0, first - 1)]);
-    high = Math.max(high, line.step[last]);
-  }
-  return low <= high ? [Math.floor(low), Math.ceil(high)] : null;
-}
-function timeOf(at) {
-  return new Date(at ?? 0).getTime();
-}
-function csv(lines) {
-  const rows = ["run,tag,step,wall_time,value"];
-  for (const line of lines) {
-    const head = `${cell(line.run)},${cell(line.tag)}`;
-    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at] ?? "nan"},${line.value[at] ?? "nan"}`));
-  }
-  return `${rows.join("\n")}
-`;
-}
-function cell(text) {
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 // src/charts/sheet.js
 var Sheet = class {
   /**
@@ -602,6 +655,7 @@ var Sheet = class {
     this.toggled = toggled;
     this.hidden = /* @__PURE__ */ new Set();
     this.folded = /* @__PURE__ */ new Set();
+    this.found = [];
     this.words = "";
     this.markup = "";
     this.charts = [];
@@ -617,15 +671,7 @@ var Sheet = class {
     this.figure.querySelector(":scope > .dn-sheet")?.remove();
     this.figure.prepend(sheet);
     this.charts = [.../** @type {NodeListOf<HTMLElement>} */
-    sheet.querySelectorAll(".dn-chart")].map((node) => ({
-      node,
-      tag: node.dataset.tag ?? "",
-      newest: node.querySelector(".dn-newest"),
-      area: (
-        /** @type {HTMLElement} */
-        node.querySelector(".dn-area")
-      )
-    }));
+    sheet.querySelectorAll(".dn-chart")].map(chartOf);
     for (
       const group of
       /** @type {NodeListOf<HTMLDetailsElement>} */
@@ -636,6 +682,22 @@ var Sheet = class {
       /** @type {NodeListOf<HTMLElement>} */
       sheet.querySelectorAll(".dn-series")
     ) this.answer(name);
+    this.add(this.found);
+  }
+  /**
+   * Have places for these metrics below the others, and for no more than these.
+   * @param {string[]} tags
+   */
+  add(tags) {
+    this.found = tags;
+    this.figure.querySelector(".dn-found")?.remove();
+    this.charts = this.charts.filter(({ node }) => node.isConnected);
+    if (tags.length && this.charts.length) {
+      const made = tags.map((tag) => emptied(this.charts[0].node, tag));
+      const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);
+      [...this.figure.querySelectorAll(".dn-sheet > .dn-group")].at(-1)?.after(element("div", { class: "dn-group dn-found" }, grid));
+      this.charts.push(...made.map(chartOf));
+    }
     this.filter(this.words);
   }
   /** @param {HTMLDetailsElement} group */
@@ -668,8 +730,7 @@ var Sheet = class {
    */
   filter(words) {
     this.words = words;
-    const wanted = words.toLowerCase().split(/\s+/);
-    for (const { node, tag } of this.charts) node.hidden = !wanted.every((word) => tag.toLowerCase().includes(word));
+    for (const { node, tag } of this.charts) node.hidden = !fits(tag, words);
     for (
       const group of
       /** @type {NodeListOf<HTMLElement>} */
@@ -690,11 +751,30 @@ var Sheet = class {
     return boxes;
   }
 };
+function chartOf(node) {
+  const area = (
+    /** @type {HTMLElement} */
+    node.querySelector(".dn-area")
+  );
+  return { node, tag: node.dataset.tag ?? "", area, newest: node.querySelector(".dn-newest") };
+}
+function emptied(chart, tag) {
+  const made = (
+    /** @type {HTMLElement} */
+    chart.cloneNode(true)
+  );
+  made.dataset.tag = tag;
+  made.querySelector(".dn-title")?.setAttribute("title", tag);
+  for (const [place, text] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
+    const node = made.querySelector(place);
+    if (node) node.textContent = text;
+  }
+  return made;
+}
 
 // src/charts/charts.js
 var FINE_POINTS = 1e3;
 var SMOOTH_POINTS = 500;
-var POINTS_AT_ONCE = 1e5;
 var AGAIN_MS = 2e3;
 var SETTLED_MS = 150;
 var FILTERED_FROM = 7;
@@ -716,7 +796,7 @@ var Charts = class {
     this.fine = /* @__PURE__ */ new Map();
     this.smooth = null;
     this.averagedAt = 0;
-    this.lines = [];
+    this.shown = [];
     this.start = 0;
     this.isNewer = false;
     this.note = element("span", { class: "dn-chart-note", role: "status" });
@@ -724,7 +804,13 @@ var Charts = class {
     this.sheet = new Sheet(this.figure, () => this.draw());
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
-    this.search.addEventListener("input", () => this.sheet.filter(this.search.value));
+    this.found = new Found((query) => this.ask(query), () => this.showFound());
+    this.foundAt = 0;
+    const look = debounce(SETTLED_MS, () => this.look());
+    this.search.addEventListener("input", () => {
+      this.sheet.filter(this.search.value);
+      look();
+    });
     const tools = this.tools();
     root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
@@ -791,21 +877,40 @@ var Charts = class {
     const now = Date.now();
     for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
     if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
+    if (this.found.tags.length && now - this.foundAt > AGAIN_MS) this.look();
   }
   draw() {
-    const { traces, keys, newest, dots } = this.shape;
-    const lines = this.model.get("lines").map(unpacked);
-    if (!traces || lines.length !== traces.length || !this.figure.clientWidth) return;
+    const { traces, newest, dots } = this.shape;
+    if (!traces || this.model.get("lines").length !== traces.length || !this.figure.clientWidth) return;
+    const { lines, keys } = this;
     this.sheet.tell(newest);
-    this.search.hidden = this.tags.length < FILTERED_FROM;
+    const count = Object.keys(newest).length;
+    this.search.hidden = count < FILTERED_FROM;
+    this.search.placeholder = count > this.tags.length ? `filter all ${count}` : "filter";
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
-    this.lines = lines.map((line, number) => this.closer(line, number));
+    this.shown = lines.map((line, number) => this.closer(line, number));
     const { boxes } = this.sheet;
-    const data = this.lines.flatMap((line, number) => boxes.has(keys[number][1]) ? this.traces(number, line, dots) : []);
+    const data = this.shown.flatMap((line, number) => boxes.has(keys[number][1]) ? this.traces(number, keys[number], line, dots) : []);
     this.plot.draw(data, layoutFor(this.tags, boxes, this));
   }
+  get keys() {
+    return [...this.shape.keys, ...this.found.keys];
+  }
+  get lines() {
+    return [...this.model.get("lines").map(unpacked), ...this.found.lines];
+  }
   get tags() {
-    return [...new Set(this.shape.keys.map(([, tag]) => tag))];
+    return [...new Set(this.keys.map(([, tag]) => tag))];
+  }
+  /** Of the metrics that are not drawn, get those that the filter fits. */
+  look() {
+    this.foundAt = Date.now();
+    const drawn = new Set(this.shape.keys.map(([, tag]) => tag));
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn.has(tag)));
+  }
+  showFound() {
+    this.sheet.add(this.found.tags);
+    this.draw();
   }
   /**
    * The line with the finer points that there are of it.
@@ -821,15 +926,16 @@ var Charts = class {
   }
   /**
    * @param {number} number
+   * @param {[series: string, tag: string]} key
    * @param {ChartLine} line
    * @param {number} dots up to how many points are marked
    */
-  traces(number, line, dots) {
-    const { traces, keys } = this.shape;
+  traces(number, [series, tag], line, dots) {
+    const trace = this.shape.traces[number] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
-    const visible = !this.sheet.hidden.has(keys[number][0]);
-    const shown = { ...traces[number], visible, uid: `${number}`, x, y: line.value, mode };
+    const visible = !this.sheet.hidden.has(series);
+    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
     if (!this.smoothing) return [shown];
     const smooth = this.averaged(line, number);
     return [
@@ -855,8 +961,8 @@ var Charts = class {
   }
   async average() {
     const weight = this.smoothing;
-    const { keys, thinned } = this.shape;
-    if (!weight || !thinned) return;
+    const { keys, shape: { thinned } } = this;
+    if (!weight || !(thinned || this.found.keys.length)) return;
     this.averagedAt = Date.now();
     const answer = await this.ask({ points: SMOOTH_POINTS, smoothing: weight });
     if (!answer || this.smoothing !== weight) return;
@@ -882,10 +988,10 @@ var Charts = class {
    */
   async refine(place) {
     const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
-    const { tags, shape: { keys } } = this;
+    const { tags, keys } = this;
     if (!seen) return;
-    const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
-    const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
+    const coarse = this.lines.filter((_, number) => keys[number][1] === tags[place]);
+    const steps = stepsWithin(coarse, this.mode, this.start, seen);
     if (!steps) return;
     const weight = this.smoothing;
     const range = { ...this.fine.get(place), weight, at: Date.now() };
@@ -931,26 +1037,12 @@ var Charts = class {
   }
   async saveTable() {
     this.note.textContent = "collecting the points…";
-    const steps = this.lines.flatMap((line) => [...line.step]);
-    const lines = await this.wholeLines(steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b)));
+    const steps = this.shown.flatMap((line) => [...line.step]);
+    const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
+    const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
     if (!lines) return;
     this.note.textContent = "";
     saveAs(`${this.fileName}.csv`, [csv(lines)], "text/csv");
-  }
-  /**
-   * Every point between two steps. A line that is as long as an answer may be has been thinned: then
-   * it is asked for in halves.
-   * @param {number} from
-   * @param {number} to
-   * @returns {Promise<CurveAnswer[] | null>}
-   */
-  async wholeLines(from, to) {
-    const answer = await this.ask({ from, to, points: POINTS_AT_ONCE });
-    if (!answer) return null;
-    if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
-    const middle = Math.floor((from + to) / 2);
-    const [low, high] = [await this.wholeLines(from, middle), await this.wholeLines(middle + 1, to)];
-    return low && high && [...low, ...high];
   }
   close() {
     this.settled.cancel();

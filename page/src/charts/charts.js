@@ -3,9 +3,10 @@
 import { button, choice, debounce, element, OWN_KEYS, saveAs } from "../dom.js";
 import { messageOf } from "../source.js";
 import { themeColours, whenThemed } from "./colours.js";
+import { Found, traceLike } from "./found.js";
 import { PlotFrame } from "./frame.js";
 import { asPicture, axisNumber, layoutFor } from "./layout.js";
-import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked } from "./lines.js";
+import { across, byNumber, csv, refined, smoothed, stepsWithin, unpacked, wholeLines } from "./lines.js";
 import { Sheet } from "./sheet.js";
 
 /** @import { ChartsState, CurveAnswer, Model, Shape } from "../protocol.d.ts" */
@@ -18,7 +19,6 @@ import { Sheet } from "./sheet.js";
 
 const FINE_POINTS = 1000;
 const SMOOTH_POINTS = 500;
-const POINTS_AT_ONCE = 100000;
 const AGAIN_MS = 2000;
 const SETTLED_MS = 150;
 const FILTERED_FROM = 7;  // metrics
@@ -46,8 +46,8 @@ export class Charts {
     /** @type {{weight: number, lines: Map<number, ChartLine>} | null} averaged over all points */
     this.smooth = null;
     this.averagedAt = 0;
-    /** @type {ChartLine[]} */
-    this.lines = [];
+    /** @type {ChartLine[]} as they are drawn */
+    this.shown = [];
     this.start = 0;        // seconds since 1970
     this.isNewer = false;  // whether there is more than was drawn
     this.note = element("span", { class: "dn-chart-note", role: "status" });
@@ -55,7 +55,10 @@ export class Charts {
     this.sheet = new Sheet(this.figure, () => this.draw());
     this.reset = button("Reset zoom", () => this.plot.unzoom(), { disabled: true });
     this.search = element("input", { type: "search", placeholder: "filter", "aria-label": "Filter metrics", hidden: true, ...OWN_KEYS });
-    this.search.addEventListener("input", () => this.sheet.filter(this.search.value));
+    this.found = new Found((query) => this.ask(query), () => this.showFound());
+    this.foundAt = 0;
+    const look = debounce(SETTLED_MS, () => this.look());
+    this.search.addEventListener("input", () => { this.sheet.filter(this.search.value); look(); });
     const tools = this.tools();
     root.append(tools, this.figure);
     this.plot = new PlotFrame(this.figure, `Charts of ${this.subject}`, code, {
@@ -110,24 +113,43 @@ export class Charts {
     const now = Date.now();
     for (const [place, range] of this.fine) if (now - range.at > AGAIN_MS) this.refine(place);
     if (this.smoothing && now - this.averagedAt > AGAIN_MS) this.average();
+    if (this.found.tags.length && now - this.foundAt > AGAIN_MS) this.look();
   }
 
   draw() {
-    const { traces, keys, newest, dots } = this.shape;
-    const lines = this.model.get("lines").map(unpacked);
-    if (!traces || lines.length !== traces.length || !this.figure.clientWidth) return;
+    const { traces, newest, dots } = this.shape;
+    if (!traces || this.model.get("lines").length !== traces.length || !this.figure.clientWidth) return;
+    const { lines, keys } = this;
     this.sheet.tell(newest);
-    this.search.hidden = this.tags.length < FILTERED_FROM;
+    const count = Object.keys(newest).length;
+    this.search.hidden = count < FILTERED_FROM;
+    this.search.placeholder = count > this.tags.length ? `filter all ${count}` : "filter";
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
-    this.lines = lines.map((line, number) => this.closer(line, number));
+    this.shown = lines.map((line, number) => this.closer(line, number));
     const { boxes } = this.sheet;
-    const data = this.lines.flatMap((line, number) => (
-      boxes.has(keys[number][1]) ? this.traces(number, line, dots) : []
+    const data = this.shown.flatMap((line, number) => (
+      boxes.has(keys[number][1]) ? this.traces(number, keys[number], line, dots) : []
     ));
     this.plot.draw(data, layoutFor(this.tags, boxes, this));
   }
 
-  get tags() { return [...new Set(this.shape.keys.map(([, tag]) => tag))]; }
+  get keys() { return [...this.shape.keys, ...this.found.keys]; }
+
+  get lines() { return [...this.model.get("lines").map(unpacked), ...this.found.lines]; }
+
+  get tags() { return [...new Set(this.keys.map(([, tag]) => tag))]; }
+
+  /** Of the metrics that are not drawn, get those that the filter fits. */
+  look() {
+    this.foundAt = Date.now();
+    const drawn = new Set(this.shape.keys.map(([, tag]) => tag));
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn.has(tag)));
+  }
+
+  showFound() {
+    this.sheet.add(this.found.tags);
+    this.draw();
+  }
 
   /**
    * The line with the finer points that there are of it.
@@ -144,15 +166,16 @@ export class Charts {
 
   /**
    * @param {number} number
+   * @param {[series: string, tag: string]} key
    * @param {ChartLine} line
    * @param {number} dots up to how many points are marked
    */
-  traces(number, line, dots) {
-    const { traces, keys } = this.shape;
+  traces(number, [series, tag], line, dots) {
+    const trace = this.shape.traces[number] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
     const x = across(line, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
-    const visible = !this.sheet.hidden.has(keys[number][0]);
-    const shown = { ...traces[number], visible, uid: `${number}`, x, y: line.value, mode };
+    const visible = !this.sheet.hidden.has(series);
+    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
     if (!this.smoothing) return [shown];
     const smooth = this.averaged(line, number);
     return [
@@ -181,8 +204,8 @@ export class Charts {
 
   async average() {
     const weight = this.smoothing;
-    const { keys, thinned } = this.shape;
-    if (!weight || !thinned) return;
+    const { keys, shape: { thinned } } = this;
+    if (!weight || !(thinned || this.found.keys.length)) return;
     this.averagedAt = Date.now();
     const answer = await this.ask({ points: SMOOTH_POINTS, smoothing: weight });
     if (!answer || this.smoothing !== weight) return;
@@ -211,10 +234,10 @@ export class Charts {
    */
   async refine(place) {
     const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
-    const { tags, shape: { keys } } = this;
+    const { tags, keys } = this;
     if (!seen) return;
-    const coarse = this.model.get("lines").filter((_, number) => keys[number][1] === tags[place]);
-    const steps = stepsWithin(coarse.map(unpacked), this.mode, this.start, seen);
+    const coarse = this.lines.filter((_, number) => keys[number][1] === tags[place]);
+    const steps = stepsWithin(coarse, this.mode, this.start, seen);
     if (!steps) return;
     const weight = this.smoothing;
     /** @type {Range} */
@@ -263,27 +286,12 @@ export class Charts {
 
   async saveTable() {
     this.note.textContent = "collecting the points…";
-    const steps = this.lines.flatMap((line) => [...line.step]);
-    const lines = await this.wholeLines(steps.reduce((a, b) => Math.min(a, b)), steps.reduce((a, b) => Math.max(a, b)));
+    const steps = this.shown.flatMap((line) => [...line.step]);
+    const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
+    const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
     if (!lines) return;
     this.note.textContent = "";
     saveAs(`${this.fileName}.csv`, [csv(lines)], "text/csv");
-  }
-
-  /**
-   * Every point between two steps. A line that is as long as an answer may be has been thinned: then
-   * it is asked for in halves.
-   * @param {number} from
-   * @param {number} to
-   * @returns {Promise<CurveAnswer[] | null>}
-   */
-  async wholeLines(from, to) {
-    const answer = await this.ask({ from, to, points: POINTS_AT_ONCE });
-    if (!answer) return null;
-    if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
-    const middle = Math.floor((from + to) / 2);
-    const [low, high] = [await this.wholeLines(from, middle), await this.wholeLines(middle + 1, to)];
-    return low && high && [...low, ...high];
   }
 
   close() {

@@ -2,9 +2,12 @@
 // which go to the frame as they are: plain ones are taken apart and put together number by number.
 
 /** @import { CurveAnswer, PackedLine, Shape } from "../protocol.d.ts" */
+/** @import { Query } from "../source.js" */
 /** @typedef {Float32Array | Float64Array | number[]} Numbers */
 /** @typedef {{step: Numbers, value: Numbers, wall: Numbers}} ChartLine */
 /** @typedef {"step" | "relative" | "wall"} Mode what the x axis is */
+
+const POINTS_AT_ONCE = 100000;
 
 /**
  * @template {Float32Array | Float64Array} Kind
@@ -38,8 +41,16 @@ export function unpacked(line) {
 export function byNumber(lines, keys) {
   return new Map(lines.map((line) => [
     keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
-    { step: line.step, value: line.value.map(orNaN), wall: line.wall_time.map(orNaN) },
+    asLine(line),
   ]));
+}
+
+/**
+ * @param {CurveAnswer} answer
+ * @returns {ChartLine}
+ */
+export function asLine({ step, value, wall_time }) {
+  return { step, value: value.map(orNaN), wall: wall_time.map(orNaN) };
 }
 
 /** @param {number | null} value */
@@ -145,3 +156,20 @@ export function csv(lines) {
 
 /** @param {string} text */
 function cell(text) { return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text; }
+
+/**
+ * Every point between two steps. A line that is as long as an answer may be has been thinned: then
+ * it is asked for in halves.
+ * @param {(query: Query) => Promise<{lines: CurveAnswer[]} | null>} ask
+ * @param {number} from
+ * @param {number} to
+ * @returns {Promise<CurveAnswer[] | null>}
+ */
+export async function wholeLines(ask, from, to) {
+  const answer = await ask({ from, to, points: POINTS_AT_ONCE });
+  if (!answer) return null;
+  if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
+  const middle = Math.floor((from + to) / 2);
+  const [low, high] = [await wholeLines(ask, from, middle), await wholeLines(ask, middle + 1, to)];
+  return low && high && [...low, ...high];
+}

@@ -1,7 +1,8 @@
 // What stands around the lines: legend, groups, titles. The kernel writes it, with drawings of the
 // lines until plotly has drawn them; here it answers to the reader.
 
-import { button, write } from "../dom.js";
+import { button, element, write } from "../dom.js";
+import { fits } from "./found.js";
 
 /** @typedef {{left: number, top: number, width: number, height: number}} Box pixels */
 /** @typedef {{node: HTMLElement, tag: string, area: HTMLElement, newest: Element | null}} Chart */
@@ -19,6 +20,8 @@ export class Sheet {
     this.hidden = new Set();
     /** @type {Set<string>} groups */
     this.folded = new Set();
+    /** @type {string[]} metrics that have a place besides those of the kernel's sheet */
+    this.found = [];
     this.words = "";
     this.markup = "";
     /** @type {Chart[]} */
@@ -35,12 +38,26 @@ export class Sheet {
     if (!sheet) return;
     this.figure.querySelector(":scope > .dn-sheet")?.remove();
     this.figure.prepend(sheet);
-    this.charts = [.../** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-chart"))].map((node) => ({
-      node, tag: node.dataset.tag ?? "", newest: node.querySelector(".dn-newest"),
-      area: /** @type {HTMLElement} */ (node.querySelector(".dn-area")),
-    }));
+    this.charts = [.../** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-chart"))].map(chartOf);
     for (const group of /** @type {NodeListOf<HTMLDetailsElement>} */ (sheet.querySelectorAll("details"))) this.fold(group);
     for (const name of /** @type {NodeListOf<HTMLElement>} */ (sheet.querySelectorAll(".dn-series"))) this.answer(name);
+    this.add(this.found);
+  }
+
+  /**
+   * Have places for these metrics below the others, and for no more than these.
+   * @param {string[]} tags
+   */
+  add(tags) {
+    this.found = tags;
+    this.figure.querySelector(".dn-found")?.remove();
+    this.charts = this.charts.filter(({ node }) => node.isConnected);
+    if (tags.length && this.charts.length) {
+      const made = tags.map((tag) => emptied(this.charts[0].node, tag));
+      const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);
+      [...this.figure.querySelectorAll(".dn-sheet > .dn-group")].at(-1)?.after(element("div", { class: "dn-group dn-found" }, grid));
+      this.charts.push(...made.map(chartOf));
+    }
     this.filter(this.words);
   }
 
@@ -77,8 +94,7 @@ export class Sheet {
    */
   filter(words) {
     this.words = words;
-    const wanted = words.toLowerCase().split(/\s+/);
-    for (const { node, tag } of this.charts) node.hidden = !wanted.every((word) => tag.toLowerCase().includes(word));
+    for (const { node, tag } of this.charts) node.hidden = !fits(tag, words);
     for (const group of /** @type {NodeListOf<HTMLElement>} */ (this.figure.querySelectorAll(".dn-group"))) {
       group.hidden = !group.querySelector(".dn-chart:not([hidden])");
     }
@@ -96,4 +112,29 @@ export class Sheet {
     }
     return boxes;
   }
+}
+
+/**
+ * @param {HTMLElement} node
+ * @returns {Chart}
+ */
+function chartOf(node) {
+  const area = /** @type {HTMLElement} */ (node.querySelector(".dn-area"));
+  return { node, tag: node.dataset.tag ?? "", area, newest: node.querySelector(".dn-newest") };
+}
+
+/**
+ * The place of one metric, made from another's.
+ * @param {HTMLElement} chart
+ * @param {string} tag
+ */
+function emptied(chart, tag) {
+  const made = /** @type {HTMLElement} */ (chart.cloneNode(true));
+  made.dataset.tag = tag;
+  made.querySelector(".dn-title")?.setAttribute("title", tag);
+  for (const [place, text] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
+    const node = made.querySelector(place);
+    if (node) node.textContent = text;
+  }
+  return made;
 }

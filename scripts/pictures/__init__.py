@@ -1,0 +1,1 @@
+"""Pictures of everything that the package shows: `python -m scripts.pictures [NAME…]`."""
