@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -34,6 +35,7 @@ RUN_VERBS = {
 }
 
 
+_NO_VALUE = re.compile(r"argument (?:-\w/)?(--?[\w-]+).*: expected (?:one|at least one) argument")
 # What other launchers call these options.
 RANKS, REPLICAS = "-n N", "--workers N, which counts the replicas besides the primary"
 ELSEWHERE = {
@@ -122,6 +124,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str, meant: tuple[str, ...] = ()) -> NoReturn:
         """`meant` is a word of the line, and those that may be meant instead."""
+        if (lacks := _NO_VALUE.match(message)) and lacks[1] in self._option_string_actions:
+            name, form = lacks[1], self._option_string_actions[lacks[1]].metavar
+            message, meant = f"no value for {name}: expected {name} {form or 'VALUE'}", (name,)
         fixes = tuple(write_option(meant[0], each) for each in meant[1:])
         where = meant[0] if meant else ""
         raise OptionError(f"{message}\nsee {self.prog} --help", where=where, fixes=fixes)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from distrain_nb.magics.values import Completion
 
 _MAGIC = re.compile(r"^\s*(?P<signs>%{1,2})distrain\s+(?P<before>.*?)(?P<word>\S*)$")
+_BREAKS = re.compile(r"([-/|])")
 _FIRST = (
     "-n", "--workers", "--result", "--on", "--layout", "--param", "--name", "--no-wait",
     "--rehearse", "--dry-run",
@@ -51,7 +52,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(found, context.full_text)
     completions = [
-        SimpleCompletion(text=each.text, type=each.about or "value")
+        SimpleCompletion(text=each.text, type=_unbroken(each.about or "value"))
         for each in offered
         if each.text.startswith(fragment)
     ]
@@ -61,6 +62,11 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         "ordered": True,
         "matched_fragment": fragment,
     }
+
+
+def _unbroken(about: str) -> str:
+    """JupyterLab has one line for each, but breaks what it takes for a type at spaces and signs."""
+    return _BREAKS.sub("\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 
 
 def _written(context: CompletionContext) -> str:

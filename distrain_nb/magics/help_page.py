@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 STYLE = (
     "<style>.dn-help table { margin: 0 0 8px; }"
-    ".dn-help :is(td, th) { text-align: left; vertical-align: top; font-weight: normal; }"
-    ".dn-help th { white-space: nowrap; } .dn-help code { background: none; }"
-    "@media (max-width: 600px) { .dn-help th { white-space: normal; } }</style>"
+    ".dn-help table :is(td, th) { text-align: left; vertical-align: top; font-weight: normal; }"
+    ".dn-help table code { background: none; padding: 0; white-space: pre; }"
+    "@media (max-width: 700px) { .dn-help table :is(td, th) { display: block; padding: 2px 0; }"
+    " .dn-help table code { white-space: pre-wrap; } }</style>"
 )
 
 

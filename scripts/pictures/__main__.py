@@ -78,7 +78,7 @@ def is_completed(cell: str) -> bool:
 
 def take(stage: Stage, shot: Shot) -> None:
     shot.act(stage)
-    for file in photograph(stage, FOLDER, shot.name):
+    for file in photograph(stage, FOLDER, shot.name, shot.act if shot.floats else None):
         print(file.relative_to(ROOT), f"{file.stat().st_size // 1000} kB", flush=True)
 
 

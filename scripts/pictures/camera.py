@@ -10,6 +10,7 @@ from playwright.sync_api import TimeoutError as NotYet
 from tests.browser.jupyter import NOTEBOOK
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from playwright.sync_api import FloatRect, Locator, Page
@@ -22,6 +23,7 @@ SHORTEST, TALLEST = 500, 2600  # pixels
 ABOVE_AND_BELOW = 260
 SETTLES_MS = 700
 DRAWN_WITHIN_MS = 15_000
+MOST_TRIES = 5
 TO_CELL = """async (number) => {
     const { content } = {NOTEBOOK};
     content.activeCellIndex = number;
@@ -36,7 +38,8 @@ IS_DRAWN = """(cell) => ![...cell.querySelectorAll(".distrain-charts")].some((ch
 # What floats above the notebook belongs to the picture.
 BOX = """(cell) => {
     const floats = document.querySelectorAll(":popover-open, .jp-Completer:not(.lm-mod-hidden)");
-    const boxes = [cell, ...floats].map((it) => it.getBoundingClientRect());
+    const parts = cell.querySelectorAll(".jp-InputArea, .jp-OutputArea-child");
+    const boxes = [cell, ...parts, ...floats].map((it) => it.getBoundingClientRect());
     const [left, top] = [Math.min(...boxes.map((box) => box.left)), boxes[0].top];
     return {
         x: left, y: Math.max(0, top), width: Math.max(...boxes.map((box) => box.right)) - left,
@@ -65,13 +68,20 @@ class Stage:
         self.page.evaluate(TO_CELL, self.number)
 
 
-def photograph(stage: Stage, folder: Path, name: str) -> list[Path]:
-    """Take its pictures as it stands now: `NAME-WIDTH-THEME.png`."""
+def photograph(
+    stage: Stage, folder: Path, name: str, again: Callable[[Stage], None] | None = None
+) -> list[Path]:
+    """Take its pictures as it stands now: `NAME-WIDTH-THEME.png`.
+
+    `again` brings back what doesn't outlast a change of the window.
+    """
     taken = []
     for theme, called in THEMES.items():
         stage.opened.theme(called)
         for width in WIDTHS:
             _fit(stage, width)
+            if again:
+                again(stage)
             file = folder / f"{name}-{width}-{theme}.png"
             stage.page.screenshot(path=file, clip=_box(stage))
             taken.append(file)
@@ -85,12 +95,13 @@ def _fit(stage: Stage, width: int) -> None:
     side = "collapseLeft" if width < WIDTHS[0] else "expandLeft"
     page.evaluate(f"() => window.jupyterapp.shell.{side}()")
     page.set_viewport_size({"width": width, "height": SHORTEST})
-    for _ in range(2):  # what comes into sight may grow
+    for _ in range(MOST_TRIES):  # what comes into sight may grow
         stage.show()
         page.wait_for_timeout(SETTLES_MS)
-        height = _box(stage)["height"] + ABOVE_AND_BELOW
-        page.set_viewport_size({"width": width, "height": int(min(max(height, SHORTEST), TALLEST))})
-    stage.show()
+        height = int(min(max(_box(stage)["height"] + ABOVE_AND_BELOW, SHORTEST), TALLEST))
+        if (page.viewport_size or {}).get("height") == height:
+            break
+        page.set_viewport_size({"width": width, "height": height})
     try:
         page.wait_for_function(
             IS_DRAWN, arg=stage.cell.element_handle(), timeout=DRAWN_WITHIN_MS, polling=200

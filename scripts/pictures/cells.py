@@ -69,7 +69,7 @@ for step in range(40):
 BAD_OPTION = "%%distrain -n 2 --nmae first\nprint(1)"
 BAD_NAME = "%%distrain -n 2\nvalues = np.zeros(3)\nprint(vlaues.sum())"
 BACKSLASH = "%%distrain -n 2 \\\n    --name first \\\nimport torch\nprint(torch.ones(2))"
-BAD_LAYOUT = """%%distrain --on vertex --primary n1-standard-4+3*V100 --workers -3*n1-standard-4
+BAD_LAYOUT = """%%distrain --on vertex --primary n1-standard-4+3*V100 --workers 0*n1-standard-4
 print(1)"""
 WARNED = "%%distrain -n 1\ndef later():\n    return np.ones(1)\nprint('trained')"
 POOLS = form(

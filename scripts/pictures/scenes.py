@@ -26,6 +26,7 @@ class Shot:
     name: str
     about: str
     act: Act
+    floats: bool = False  # above the page, until that changes its size
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ def in_turn(*acts: Act) -> Act:
     return act
 
 
-def shot(name: str, about: str, *acts: Act) -> Shot:
-    return Shot(name, about, in_turn(*acts or (ended,)))
+def shot(name: str, about: str, *acts: Act, floats: bool = False) -> Shot:
+    return Shot(name, about, in_turn(*acts or (ended,)), floats)
 
 
 RUNS = Scene(
@@ -174,7 +175,13 @@ FORMS = Scene(
         (
             cells.form(on="vertex", primary="n1-standard-8"),
             (
-                shot("form-machines", "Machines by what they have", ended, types_machine("H100")),
+                shot(
+                    "form-machines",
+                    "Machines by what they have",
+                    ended,
+                    types_machine("H100"),
+                    floats=True,
+                ),
                 shot("form-h100", "… left without choosing one", types_machine("h100"), leaves),
             ),
         ),
@@ -195,10 +202,13 @@ TEXTS = Scene(
         (cells.DRY_VERTEX, (shot("dry-run-vertex", "… and on Vertex AI"),)),
         ("%distrain catalog v100 us-central1", (shot("catalog", "The catalog"),)),
         ("%distrain config", (shot("config", "The settings"),)),
-        ("%%distrain -n 2 --", (shot("completion", "Completion of options", completes),)),
+        (
+            "%%distrain -n 2 --",
+            (shot("completion", "Options offered", completes, floats=True),),
+        ),
         (
             "%%distrain --on vertex --primary a2",
-            (shot("completion-machines", "… and of machines", completes),),
+            (shot("completion-machines", "… and of machines", completes, floats=True),),
         ),
     ),
 )

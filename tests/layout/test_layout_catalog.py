@@ -126,6 +126,6 @@ def test_look_up_finds_all_words_and_an_accelerators_regions() -> None:
     assert len(counts) == 17
     assert "Counts on Vertex AI" not in {g.title for g in query("v100", "europe-west1").grids}
     assert "n1-highmem-96" in str(query("v100", "us-central1"))
-    assert "<td>n1-highmem-96</td>" in query("v100")._repr_html_()
+    assert ">n1-highmem-96</td>" in query("v100")._repr_html_()
     assert "Nothing in the catalog" in str(query("no-such-thing"))
     assert "machines" in str(query())

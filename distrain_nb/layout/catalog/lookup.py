@@ -125,7 +125,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _html_row(tag: str, cells: Iterable[str]) -> str:
     """A row; a heading without words is an empty cell, since readers would announce it."""
     tags = ((tag if cell else "td", escape(cell)) for cell in cells)
-    return "<tr>" + "".join(f"<{each}>{text}</{each}>" for each, text in tags) + "</tr>"
+    left = "style='text-align:left'"
+    return "<tr>" + "".join(f"<{each} {left}>{text}</{each}>" for each, text in tags) + "</tr>"
 
 
 def _instance(row: Any) -> Iterator[object]:

@@ -691,7 +691,7 @@ var Sheet = class {
   add(tags) {
     this.found = tags;
     this.figure.querySelector(".dn-found")?.remove();
-    this.charts = this.charts.filter(({ node }) => node.isConnected);
+    this.charts = this.charts.filter(({ node }) => this.figure.contains(node));
     if (tags.length && this.charts.length) {
       const made = tags.map((tag) => emptied(this.charts[0].node, tag));
       const grid = element("div", { class: "dn-grid", "data-most": tags.length > 4 ? 3 : Math.min(2, tags.length) }, ...made);

@@ -620,7 +620,7 @@ var WIDTHS = {
   disk_type: "minmax(0, 1.1fr)",
   disk_gb: "66px"
 };
-var ROLE_WIDTH = "144px";
+var ROLE_WIDTH = "152px";
 var ACTIONS_WIDTH = "72px";
 var Pool = class {
   /**

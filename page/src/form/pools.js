@@ -18,7 +18,7 @@ const WIDTHS = {
   disk_type: "minmax(0, 1.1fr)",
   disk_gb: "66px",
 };
-const ROLE_WIDTH = "144px";
+const ROLE_WIDTH = "152px";
 const ACTIONS_WIDTH = "72px";
 
 class Pool {
