@@ -52,7 +52,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
         return {"completions": [], "suppress": False}
     fragment, offered = _offered(found, context.full_text)
     completions = [
-        SimpleCompletion(text=each.text, type=_unbroken(each.about or "value"))
+        SimpleCompletion(text=each.text, type=unbroken(each.about or "value"))
         for each in offered
         if each.text.startswith(fragment)
     ]
@@ -64,7 +64,7 @@ def match(context: CompletionContext) -> SimpleMatcherResult:
     }
 
 
-def _unbroken(about: str) -> str:
+def unbroken(about: str) -> str:
     """JupyterLab has one line for each, but breaks what it takes for a type at spaces and signs."""
     return _BREAKS.sub("\\1\N{WORD JOINER}", about.replace(" ", "\N{NO-BREAK SPACE}"))
 

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from distrain_nb.magics.completion import unbroken
 from tests.kernels import Kernel, kernel
 
 pytestmark = pytest.mark.slow
 
 LAYOUT = """
 from distrain_nb.layout import Layout
-from distrain_nb.magics import completion
-from distrain_nb.magics import completion
 layout = Layout.of("vertex", primary="n1-standard-8", workers="3*n1-standard-8")
 layout.save("five")
 rate, epochs, helper = 0.1, [1], print
@@ -70,7 +69,7 @@ def test_what_stands_at_the_cursor_is_completed(
     offered = completer.offered(text)
     assert word in offered
     assert " " not in offered[word], "JupyterLab would break it into lines that overlap"
-    assert completion._unbroken(about) in offered[word]
+    assert unbroken(about) in offered[word]
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
         ("%%distrain --on mars\n1", "There are local, sagemaker, vertex"),
         ("%%distrain --launcher bash\n1", "torchrun"),
         ("%%distrain --workers 2*\n1", "[REPLICAS*]MACHINE"),
-        ("%%distrain --workers -3\n1", "no value for --workers: expected --workers [REPLICAS*]"),
+        ("%%distrain --workers\n1", "no value for --workers: expected --workers [REPLICAS*]"),
         ("%%distrain --param lr\n1", "NAME=VALUE"),
         ("%%distrain --rehearse\n1", "on this machine: it is for --on sagemaker and"),
         ('%%distrain --launcher mpi --mpi-options "it\'s"\n1', "No closing quotation"),
