@@ -19,7 +19,7 @@ from PIL import Image
 from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
 from playwright.sync_api import TimeoutError as NotYet
 
-from distrain_nb.ui.figure import COLOURS
+from distrain_nb.run.charts.figure import COLOURS
 from tests.browser.jupyter import Lab, OpenNotebook, new_page
 
 LOAD = "%load_ext distrain_nb"
