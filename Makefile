@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check quick test lint types style page services clean
+.PHONY: demo check quick test lint types style page pictures services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -42,6 +42,10 @@ style: $(INSTALLED)
 # Joins the page's code into the files that the widgets load; they stand in the repository.
 page: $(INSTALLED)
 	$(BIN)/python scripts/page.py build
+
+# Of every state, at two widths in both themes: out/pictures/index.html shows all.
+pictures: $(INSTALLED) services
+	$(BIN)/python -m scripts.pictures
 
 services:
 	sh scripts/services.sh

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -137,7 +137,8 @@ def main() -> None:
     found = {}
     with (
         tempfile.TemporaryDirectory() as folder,
-        chromium() as browser,
+        sync_playwright() as playwright,
+        chromium(playwright) as browser,
         serve_rehearsing(Path(folder)) as lab,
     ):
         for name, path in (("chart", to_a_chart), ("rehearsal", to_a_rehearsal)):

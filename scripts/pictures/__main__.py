@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 from scripts.pictures.camera import Stage, photograph
 from scripts.pictures.scenes import ENDS_WITHIN_S, SCENES
@@ -35,7 +35,8 @@ def main(names: list[str]) -> int:
     wanted = [scene for scene in SCENES if not names or scene.name in names]
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        browser = stack.enter_context(chromium())
+        playwright = stack.enter_context(sync_playwright())
+        browser = stack.enter_context(chromium(playwright))
         for scene in wanted:
             with serve_rehearsing(place / scene.name) as lab:
                 play(browser, lab, scene)

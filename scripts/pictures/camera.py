@@ -99,7 +99,8 @@ def _fit(stage: Stage, width: int) -> None:
         stage.show()
         page.wait_for_timeout(SETTLES_MS)
         height = int(min(max(_box(stage)["height"] + ABOVE_AND_BELOW, SHORTEST), TALLEST))
-        if (page.viewport_size or {}).get("height") == height:
+        size = page.viewport_size
+        if size and size["height"] == height:
             break
         page.set_viewport_size({"width": width, "height": height})
     try:
