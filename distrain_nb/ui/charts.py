@@ -164,12 +164,6 @@ class RunCharts:
         except Exception as error:
             self._failure = HTML(html.escape(f"The charts can't be drawn: {error!r}"))
 
-    def move(self) -> None:
-        """To where a document that the page has now marks their places."""
-        for each in (self._of_metrics, self._media, self._of_resources):
-            if each.widget:
-                each.widget.send({"kind": "marked"})
-
     def still(self) -> dict[str, str]:
         """What stays in a document, by MIME type, with marks of where the live charts may stand."""
         places = (

@@ -185,14 +185,11 @@ class Monitor:
 
     def _leave_live(self, live: LiveView, bundle: outputs.Bundle) -> None:
         charts = self._of_run(live.charts.still())
+        left = [(self._places[0], bundle), (self._places[1], charts)]
         if self._frontend is Frontend.PAGE:
             # The live charts move over while they still stand below the log, and stay as they are.
-            self._places[1].replace(charts)
-            live.charts.move()
-            self._places[0].replace(bundle)
-        else:
-            outputs.replace_all((self._places[0], bundle), (self._places[1], charts))
-            live.charts.move()
+            left.reverse()
+        outputs.replace_all(*left)
 
 
 def _place_of(view: LiveView) -> str:

@@ -3,14 +3,14 @@
 /** @import { Asking, Model, View, Widget } from "./protocol.d.ts" */
 /** @typedef {(model: Model<any>) => View} Open builds the view of a widget */
 
-const FIND_EVERY_MS = 250;
+const LOOK_EVERY_MS = 250;
 const PARKED_MS = 5000;
 /** @type {Map<string, {view: View | null}>} the newest view in an output of its cell, by key */
 const STANDING = new Map();
 /** @type {Map<string, {view: View, timer: ReturnType<typeof setTimeout>}>} without a place for now */
 const PARKED = new Map();
-/** @type {Map<string, {model: Model<any>, find: () => void}>} what finds new places, by key */
-const WIDGETS = new Map();
+/** @type {Map<string, Model<any>>} of the widgets that there are, by key */
+const MODELS = new Map();
 
 /**
  * What is moved in a page loses the focus. Gives what gives it back to whoever had it.
@@ -72,12 +72,6 @@ function park(key, view) {
     view.end();
   }, PARKED_MS);
   PARKED.set(key, { view, timer });
-  const find = () => {
-    if (!PARKED.has(key)) return;
-    WIDGETS.get(key)?.find();
-    requestAnimationFrame(find);
-  };
-  requestAnimationFrame(find);
 }
 
 /** @param {string} key */
@@ -92,7 +86,7 @@ function unpark(key) {
  * What `render` is given hears nothing more once its output is gone; a view may outlive that.
  * @param {Model<Asking>} model
  */
-function lastingModel(model) { return WIDGETS.get(model.get("key"))?.model ?? model; }
+function lastingModel(model) { return MODELS.get(model.get("key")) ?? model; }
 
 /**
  * Says whether frames within it are still loaded, as browsers keep them that can move an element
@@ -128,6 +122,26 @@ function revive(place, model, open) {
 }
 
 /**
+ * Calls `found` with each element that comes into the page, before the page is drawn with it.
+ * @param {string} selector
+ * @param {(element: Element) => void} found
+ */
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
+
+/**
  * A widget's `initialize`, by which views that `open` gives stand wherever they are marked.
  * @param {Open} open
  */
@@ -136,22 +150,21 @@ export function standsWhereMarked(open) {
     const key = model.get("key");
     /** @type {Map<Element, () => void>} */
     const revived = new Map();
-    const find = () => {
+    MODELS.set(key, model);
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+    });
+    const clock = setInterval(() => {  // what is moved is out of the page for less than a moment
       for (const [place, end] of revived) {
-        if (!place.isConnected) { end(); revived.delete(place); }
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
       }
-      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
-        if (!revived.has(place)) revived.set(place, revive(place, model, open));
-      }
-    };
-    const receive = (/** @type {{kind: string}} */ { kind }) => { if (kind === "marked") find(); };
-    WIDGETS.set(key, { model, find });
-    model.on("msg:custom", receive);
-    const clock = setInterval(find, FIND_EVERY_MS);
+    }, LOOK_EVERY_MS);
     return () => {
+      observer.disconnect();
       clearInterval(clock);
-      model.off("msg:custom", receive);
-      WIDGETS.delete(key);
+      MODELS.delete(key);
       unpark(key)?.end();
       for (const end of revived.values()) end();
     };

@@ -51,6 +51,17 @@ HEIGHTS = """() => {
     };
     look();
 }"""
+# How many figures are seen, in each frame that is drawn from now on.
+COUNT_FIGURES = """() => {
+    const seen = window.__figures = new Set();
+    const look = () => {
+        const figures = [...document.querySelectorAll(".distrain-charts > .dn-figure")];
+        seen.add(figures.filter((it) => it.checkVisibility() && it.parentNode.clientHeight).length);
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+FIGURES_SEEN = "() => [...window.__figures]"
 IN_THE_PAGES_INK = """(ink) => {
     const inks = [...document.querySelectorAll("g[class$=tick] > text")]
         .map((tick) => getComputedStyle(tick).fill);
@@ -154,6 +165,27 @@ def test_what_is_saved_looks_as_it_did_live(notebook: OPEN, lab: Lab, width: int
     assert live.shape == saved.shape
     assert live.std() > 0.02, "something is drawn"
     assert np.abs(coarse(live) - coarse(saved)).mean() < 0.01
+
+
+def test_live_charts_take_a_drawings_place_before_it_is_seen(notebook: OPEN, lab: Lab) -> None:
+    run = stored_run(Store(lab.home))
+    report(run, 300, "loss")
+    live = f"""
+        from distrain_nb.run import Store
+        from distrain_nb.ui.charts import RunCharts
+        from distrain_nb.run.charts.lines import Metrics
+        charts = RunCharts(Metrics(Store().get("{run.id}").folder))
+        charts.refresh()
+        display(*charts.widgets)"""
+    opened = notebook("places", live, "display(charts.still(), raw=True)")
+    page = opened.page
+    opened.run_cell(0)
+    assert figure_of(page).is_visible()
+    page.evaluate(COUNT_FIGURES)
+    opened.run_cell(1)
+    moved = page.locator(".jp-Cell").nth(1).locator(".dn-figure[data-drawn] > iframe")
+    expect(moved).to_be_visible()
+    assert page.evaluate(FIGURES_SEEN) == [1]
 
 
 def test_charts_follow_the_theme_at_once(notebook: OPEN, lab: Lab) -> None:

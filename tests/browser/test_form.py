@@ -94,6 +94,8 @@ def build_by_keyboard(page: Page) -> None:
     expect(form(page).get_by_label("SageMaker")).to_be_checked()
     keys.press("ArrowRight")
     expect(form(page).get_by_label("Vertex AI")).to_be_checked()
+    # The kernel has answered: nothing moves any more.
+    expect(form(page).get_by_role("button", name="+ Reduction Server")).to_be_visible()
     tab_to(page, "+ Primary")
     keys.press("Enter")
     expect(field(page, "primary.machine")).to_be_focused()

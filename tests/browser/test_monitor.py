@@ -9,6 +9,7 @@ from collections.abc import Callable
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.jupyter import OpenNotebook
+from tests.browser.test_chart_looks import COUNT_FIGURES, FIGURES_SEEN
 
 TRAIN = """%%distrain -n 2 --name digits
 import math, os, sys, time
@@ -109,6 +110,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     page.locator(".dn-figure").first.scroll_into_view_if_needed()
     charts = page.frame_locator("iframe.dn-plot").first
     expect(charts.locator(".scatterlayer .trace")).to_have_count(4)
+    page.evaluate(COUNT_FIGURES)
     expect(badge(page)).to_contain_text("succeeded")
 
     opened.wait_for_cell(2, 60)
@@ -116,6 +118,7 @@ def test_a_run_is_shown_while_it_runs_and_saved_for_good(notebook: OPEN) -> None
     saved = json.dumps(opened.save())
     assert len(saved) < 300_000
     assert "widget-view" not in saved
+    assert page.evaluate(FIGURES_SEEN) == [1], "the document's is seen instead of the live one"
     opened.shut_down_kernel()
     opened.reload()
     expect(badge(page)).to_contain_text("succeeded")

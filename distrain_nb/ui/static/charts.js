@@ -1054,11 +1054,11 @@ var Charts = class {
 };
 
 // src/standing.js
-var FIND_EVERY_MS = 250;
+var LOOK_EVERY_MS2 = 250;
 var PARKED_MS = 5e3;
 var STANDING = /* @__PURE__ */ new Map();
 var PARKED = /* @__PURE__ */ new Map();
-var WIDGETS = /* @__PURE__ */ new Map();
+var MODELS = /* @__PURE__ */ new Map();
 function stand({ model, el }, open) {
   const key = model.get("key");
   const view = unpark(key) ?? open(lastingModel(model));
@@ -1085,12 +1085,6 @@ function park(key, view) {
     view.end();
   }, PARKED_MS);
   PARKED.set(key, { view, timer });
-  const find = () => {
-    if (!PARKED.has(key)) return;
-    WIDGETS.get(key)?.find();
-    requestAnimationFrame(find);
-  };
-  requestAnimationFrame(find);
 }
 function unpark(key) {
   const parked = PARKED.get(key);
@@ -1099,7 +1093,7 @@ function unpark(key) {
   return parked?.view;
 }
 function lastingModel(model) {
-  return WIDGETS.get(model.get("key"))?.model ?? model;
+  return MODELS.get(model.get("key")) ?? model;
 }
 function moveAfter(place, moved) {
   const parent = (
@@ -1125,31 +1119,39 @@ function revive(place, model, open) {
     view.root.replaceWith(...still);
   };
 }
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
 function standsWhereMarked(open) {
   return ({ model }) => {
     const key = model.get("key");
     const revived = /* @__PURE__ */ new Map();
-    const find = () => {
+    MODELS.set(key, model);
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+    });
+    const clock = setInterval(() => {
       for (const [place, end] of revived) {
-        if (!place.isConnected) {
-          end();
-          revived.delete(place);
-        }
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
       }
-      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
-        if (!revived.has(place)) revived.set(place, revive(place, model, open));
-      }
-    };
-    const receive = ({ kind }) => {
-      if (kind === "marked") find();
-    };
-    WIDGETS.set(key, { model, find });
-    model.on("msg:custom", receive);
-    const clock = setInterval(find, FIND_EVERY_MS);
+    }, LOOK_EVERY_MS2);
     return () => {
+      observer.disconnect();
       clearInterval(clock);
-      model.off("msg:custom", receive);
-      WIDGETS.delete(key);
+      MODELS.delete(key);
       unpark(key)?.end();
       for (const end of revived.values()) end();
     };

@@ -1684,10 +1684,10 @@ function noOutput({ final, phase, state }) {
 }
 
 // src/standing.js
-var FIND_EVERY_MS = 250;
+var LOOK_EVERY_MS = 250;
 var STANDING = /* @__PURE__ */ new Map();
 var PARKED = /* @__PURE__ */ new Map();
-var WIDGETS = /* @__PURE__ */ new Map();
+var MODELS = /* @__PURE__ */ new Map();
 function keepFocus(root) {
   let kept = null;
   root.addEventListener("focusin", ({ target }) => {
@@ -1740,31 +1740,39 @@ function revive(place, model, open) {
     view.root.replaceWith(...still);
   };
 }
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
 function standsWhereMarked(open) {
   return ({ model }) => {
     const key = model.get("key");
     const revived = /* @__PURE__ */ new Map();
-    const find = () => {
+    MODELS.set(key, model);
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+    });
+    const clock = setInterval(() => {
       for (const [place, end] of revived) {
-        if (!place.isConnected) {
-          end();
-          revived.delete(place);
-        }
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
       }
-      for (const place of document.querySelectorAll(`[data-distrain-live="${key}"]`)) {
-        if (!revived.has(place)) revived.set(place, revive(place, model, open));
-      }
-    };
-    const receive = ({ kind }) => {
-      if (kind === "marked") find();
-    };
-    WIDGETS.set(key, { model, find });
-    model.on("msg:custom", receive);
-    const clock = setInterval(find, FIND_EVERY_MS);
+    }, LOOK_EVERY_MS);
     return () => {
+      observer.disconnect();
       clearInterval(clock);
-      model.off("msg:custom", receive);
-      WIDGETS.delete(key);
+      MODELS.delete(key);
       unpark(key)?.end();
       for (const end of revived.values()) end();
     };
@@ -1852,7 +1860,7 @@ function stopButton(root, source) {
 }
 
 // src/run/view.js
-var LOOK_EVERY_MS = 200;
+var LOOK_EVERY_MS2 = 200;
 var SUMMARY_EVERY = 2;
 function receiveBatches(log, source) {
   const { model } = source;
@@ -1890,7 +1898,7 @@ function look(log, source) {
   }
   async function again() {
     const over = await once().catch(() => false);
-    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS);
+    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS2);
   }
   source.probed.then(async () => {
     await log.refresh().catch(() => {
@@ -1932,7 +1940,7 @@ function openRun(model) {
 }
 
 // src/runs/comparison.js
-var LOOK_EVERY_MS2 = 2e3;
+var LOOK_EVERY_MS3 = 2e3;
 var Comparison = class {
   /**
    * @param {HTMLElement} root
@@ -1964,7 +1972,7 @@ var Comparison = class {
     }
     if (this.closed) return;
     this.show();
-    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS2);
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS3);
   }
   /** @param {ComparedRow} row */
   sort(row) {
