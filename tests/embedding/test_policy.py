@@ -61,3 +61,18 @@ def test_charts_are_drawings_where_no_frame_can_be(with_blobs: Lab, page: Page) 
     (notebook.path.parent / "blobs").touch()
     expect(view.locator(".dn-badge")).to_contain_text("succeeded")
     notebook.wait_for_cell(0, 120)
+
+
+def test_the_server_shows_it_live_where_no_widget_can_be(
+    private_python: str, page: Page, new_folder: NEW_FOLDER
+) -> None:
+    with space(new_folder(), private_python, policy=STRICT) as served:
+        notebook = OpenNotebook(page, served, served.write("served", train("served")))
+        notebook.run_cell(0)
+        view = notebook.page.locator("section.distrain")
+        expect(view.locator(".dn-badge")).to_contain_text("running")
+        expect(view.locator(".dn-stop")).to_be_visible()
+        expect(view.locator(".dn-line").nth(5)).to_be_visible()
+        (notebook.path.parent / "served").touch()
+        expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+        notebook.wait_for_cell(0, 120)

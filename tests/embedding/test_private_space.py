@@ -87,7 +87,7 @@ def test_a_run_whose_kernel_is_killed_goes_on_in_the_page(opened: OPEN, private:
     expect(view.locator(".dn-badge")).to_contain_text("cancelled")
 
 
-@pytest.mark.parametrize("number", range(int(os.environ.get("DISTRAIN_FIRST_RUNS", "2"))))
+@pytest.mark.parametrize("number", range(int(os.environ.get("DISTRAIN_FIRST_RUNS", "1"))))
 def test_a_first_run_is_live(opened: OPEN, number: int) -> None:
     """Of a new kernel in a new notebook; DISTRAIN_FIRST_RUNS says how often."""
     name = f"again-{number}"
