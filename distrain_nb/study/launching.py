@@ -90,8 +90,7 @@ def has_begun(record: Record) -> bool:
         return True
     if status.supervisor is None:
         request_cancel(record.folder)
-        return Status.read(record.folder).supervisor is not None
-    return False
+    return Status.read(record.folder) != status  # it may have been taken, or have ended, since
 
 
 def of_trial(launch: Launch, trial: TrialFile, devices: str | None) -> Launch:

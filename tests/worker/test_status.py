@@ -1,0 +1,30 @@
+"""A run's status, read while its supervisor is about to end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.worker.files.status import Owner, State, Status
+
+
+def test_a_run_that_ends_while_its_status_is_read_has_ended_as_its_supervisor_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Status(State.STARTING, supervisor=Owner.of(os.getpid())).enter(State.RUNNING)
+    running.write(tmp_path)
+
+    def ends_now(_: Owner) -> bool:
+        running.enter(State.SUCCEEDED).write(tmp_path)
+        return False
+
+    monkeypatch.setattr(Owner, "alive", property(ends_now))
+    assert Status.current(tmp_path).state is State.SUCCEEDED
+
+
+def test_a_run_whose_supervisor_is_gone_without_a_last_word_has_failed(tmp_path: Path) -> None:
+    Status(State.RUNNING, supervisor=Owner(2**22 + 1, "1")).write(tmp_path)
+    found = Status.current(tmp_path)
+    assert found.state is State.FAILED and found.lost
