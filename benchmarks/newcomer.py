@@ -88,7 +88,7 @@ def seen(page: Page) -> dict[str, Locator]:
     run = page.locator("section.distrain")
     return {
         "line": run.locator(".dn-log .dn-line").first,
-        "chart": page.locator(".distrain-charts .dn-figure :is(path.dn-line, iframe)").first,
+        "chart": page.locator(".distrain-charts iframe.dn-plot").first,
         "end": run.locator(".dn-badge", has_text="succeeded"),
     }
 
