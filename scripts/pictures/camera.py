@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 WIDTHS = (1280, 420)
 SHORTEST, TALLEST = 500, 2600  # pixels
-ABOVE_AND_BELOW = 260
+BELOW = 60
 SETTLES_MS = 700
 DRAWN_WITHIN_MS = 15_000
 MOST_TRIES = 5
@@ -98,7 +98,8 @@ def _fit(stage: Stage, width: int) -> None:
     for _ in range(MOST_TRIES):  # what comes into sight may grow
         stage.show()
         page.wait_for_timeout(SETTLES_MS)
-        height = int(min(max(_box(stage)["height"] + ABOVE_AND_BELOW, SHORTEST), TALLEST))
+        box = _box(stage)
+        height = int(min(max(box["y"] + box["height"] + BELOW, SHORTEST), TALLEST))
         size = page.viewport_size
         if size and size["height"] == height:
             break

@@ -16,8 +16,7 @@ for step in tqdm(range({steps})):
     log_metrics({{"train/loss": loss, "val/accuracy": 1 - loss / 3}}, step=step, every_rank=True)
     if step % 20 == 0:
         tqdm.write(f"step {{step:3}}  loss {{loss:.3f}}")
-    time.sleep({pause_s})
-"""
+    time.sleep({pause_s})"""
 
 
 def form(**options: str) -> str:
