@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from distrain_nb.api.listing import attach, compare, delete, runs
 from distrain_nb.api.preparation import Prepared, check, plan, prepare, program
-from distrain_nb.api.source import Code, Source, call, script
+from distrain_nb.api.source import Code, Source, call, script, source_of
 from distrain_nb.api.submission import start, submit
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "program",
     "runs",
     "script",
+    "source_of",
     "start",
     "submit",
 ]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb import api
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.submission import compared_options
+from distrain_nb.backends.local.buckets import fetch_all
 from distrain_nb.backends.local.machine import gpus_of
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
@@ -124,8 +125,10 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     several = given if isinstance(given, (list, tuple)) else [given] if given else []
     texts = list(map(str, several))
     _refuse_both(texts, values)
-    options["param"] = [*texts, *(f"{name}={value!r}" for name, value in values.items())]
-    prepared = api.prepare(code, **options)  # type: ignore[arg-type]
+    source = api.source_of(code)
+    if source.script is None:  # which reads no names
+        options["param"] = [*texts, *(f"{name}={value!r}" for name, value in values.items())]
+    prepared = api.prepare(source, **options)  # type: ignore[arg-type]
     prepared = replace(
         prepared,
         options=replace(prepared.options, param=tuple(texts)),
@@ -152,6 +155,7 @@ def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
     options = prepared.prepared.options
+    fetch_all(options.data, prepared.prepared.job.config.data_limit)
     number, folder = new_folder()
     prepared.prepared.job.program.write(folder / PROGRAM_FOLDER)
     waiting = Owner.of(os.getpid()) if prepared.waits else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb import study
+from distrain_nb import script, study
 from distrain_nb.cluster import Cluster
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, StudyNotFound
 from distrain_nb.layout import Role
@@ -140,6 +140,20 @@ trial = os.environ["CLOUD_ML_TRIAL_ID"]
     assert found.best.goals == {"accuracy": pytest.approx(3.6)}
     assert [each.steps for each in found.each()] == [3] * 4
     assert [each.results["trial"] for each in found.each()] == ["1", "2", "3", "4"]
+
+
+def test_a_script_gets_its_trials_values_behind_its_own_arguments(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(
+        "import sys\nfrom distrain_nb import log_metrics\n"
+        "said = sys.argv[1:]\nlog_metrics(loss=float(said[-1].partition('=')[2]))\n"
+    )
+    code = script("train.py", "--epochs", 3)
+    found = study.tune(code, tune="lr=0.2|0.1", goal="min:loss", trials=2, result="said").wait(120)
+    assert found.best.params == {"lr": 0.1}
+    assert found.best.results["said"] == ["--epochs", "3", "--lr=0.1"]
 
 
 def test_tf_config_and_cluster_spec_have_the_trial_as_the_source_documents_print_them(

@@ -57,16 +57,16 @@ def in_another_process(
 
 
 @pytest.mark.slow
-def test_many_lines_of_4_replicas_under_trouble() -> None:
-    log = CloudLogging(busy=15)
-    end = fill(log, lines=80_000, replicas=4, seconds=160, chance=random.Random(6))
+def test_200_000_lines_of_4_replicas_under_trouble() -> None:
+    log = CloudLogging(busy=40)
+    end = fill(log, lines=200_000, replicas=4, seconds=400, chance=random.Random(6))
     got: list[LogEntry] = []
     cursor: dict[str, Any] = {}
     with serving(log) as address:
         client = logging_client({"logging": address})
         while log.now < end + 5 * NS:
             log.now += 20 * NS
-            if log.now == START + 80 * NS:
+            if log.now == START + 200 * NS:
                 entries, cursor = in_another_process(address, cursor)
             else:
                 entries, cursor = read(client, "p", "1", cursor, LATENESS, last=False)
@@ -75,7 +75,7 @@ def test_many_lines_of_4_replicas_under_trouble() -> None:
             assert len(cursor["seen"]) <= 500 * 36  # what may still come again, and no more
         entries, _ = read(client, "p", "1", cursor, LATENESS, last=True)
     assert log.refused > 5
-    expected = {n: [f"[rank {n}] line {i}" for i in range(20_000)] for n in range(4)}
+    expected = {n: [f"[rank {n}] line {i}" for i in range(50_000)] for n in range(4)}
     assert by_replica([*got, *entries]) == expected
 
 

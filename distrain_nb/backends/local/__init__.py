@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.base import Backend, named
+from distrain_nb.backends.base import Backend
 from distrain_nb.backends.local import buckets
 from distrain_nb.backends.local.machine import machine
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
@@ -64,9 +64,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         return plan(job)
 
     def submit(self, plan: LocalPlan, folder: Path) -> None:
-        for name, uri in named(plan.job.data):
-            if buckets.is_bucket(uri):
-                buckets.fetch(name, uri, plan.job.config.data_limit)
+        buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
         plan.job.program.write(folder / PROGRAM_FOLDER)
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
         begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)

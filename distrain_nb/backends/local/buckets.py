@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from distrain_nb.backends.base import named
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import OptionError
 from distrain_nb.program.program import readable_size
@@ -57,6 +58,13 @@ def place(uri: str) -> str:
     """Where a run here finds what is at a URI; a pattern of paths becomes one of places."""
     scheme, _, path = uri.partition("://")
     return str(home() / CACHE / scheme / path.rstrip("/"))
+
+
+def fetch_all(data: Iterable[str], limit: float) -> None:
+    """Have what buckets have of the data that a job names, NAME=URI. Raises OptionError."""
+    for name, uri in named(data):
+        if is_bucket(uri):
+            fetch(name, uri, limit)
 
 
 def fetch(name: str, uri: str, limit: float) -> None:
