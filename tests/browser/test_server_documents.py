@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -62,8 +63,12 @@ def opened(documents: Lab, page: Page) -> OPEN:
 
 def displays(notebook: OpenNotebook, cell: int, count: int) -> list[dict[str, Any]]:
     """What the document keeps of a cell's displays, once it has as many: the server writes it."""
+    found: list[dict[str, Any]] = []
     for _ in range(50):
-        outputs = notebook.save()["cells"][cell]["outputs"]
+        try:
+            outputs = notebook.save()["cells"][cell]["outputs"]
+        except json.JSONDecodeError:  # the server is writing it
+            continue
         found = [each["data"] for each in outputs if "data" in each]
         if len(found) >= count:
             break
