@@ -121,8 +121,8 @@ def to_a_rehearsal(page: Page) -> Hand:
         page.wait_for_function("() => document.activeElement.matches('.jp-CodeCell .cm-content')")
     else:
         hand.click(form.get_by_role("button", name="Put in a new cell"))
-        cell = page.locator(".jp-CodeCell", has_text="%%distrain --on")
-        hand.click(cell.locator(".cm-line").first)
+        editors = page.locator(".jp-InputArea-editor", has_text="%%distrain --on")
+        hand.click(editors.last.locator(".cm-line").first)
         hand.press("End")
         hand.type(" --rehearse")
         hand.press("Enter")
