@@ -15,7 +15,7 @@ from playwright.sync_api import FloatRect, Locator, Page, expect
 
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.metrics import writer
-from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook
 from tests.browser.waits import draw
 from tests.server.stored import stored_run
 
@@ -114,10 +114,16 @@ def contrast(pixels: np.ndarray[Any, Any]) -> float:
 
 def settle(figure: Locator) -> None:
     """Until the ticks stand in the frame in the ink that the page has now."""
-    ink = figure.evaluate("(figure) => getComputedStyle(figure).color")
     frame = figure.locator("iframe").element_handle().content_frame()
     assert frame
-    frame.wait_for_function(IN_THE_PAGES_INK, arg=ink, polling=200)
+    end = time.monotonic() + PATIENCE_MS / 1000
+    while not frame.evaluate(IN_THE_PAGES_INK, ink_of(figure)):  # a theme's styles may come late
+        assert time.monotonic() < end, f"ticks are not {ink_of(figure)}"
+        figure.page.wait_for_timeout(100)
+
+
+def ink_of(figure: Locator) -> str:
+    return str(figure.evaluate("(figure) => getComputedStyle(figure).color"))
 
 
 def assert_readable(figure: Locator) -> None:

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.ui.document import RUN_TYPE
+from tests.browser.environments import SAGEMAKER_4_4
 from tests.browser.jupyter import Lab, OpenNotebook, serve
-from tests.browser.server_documents import python
 
 LOAD = "%load_ext distrain_nb"
 # It goes on until the test has seen it run.
@@ -47,7 +47,7 @@ class _Served(OpenNotebook):
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with serve(tmp_path_factory.mktemp("documents"), python=python()) as running:
+    with serve(tmp_path_factory.mktemp("documents"), python=SAGEMAKER_4_4.python()) as running:
         yield running
 
 

@@ -1,4 +1,4 @@
-"""Quickstart, table and form in Firefox."""
+"""Quickstart, table and form, in Firefox and in an older JupyterLab with an older kernel."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 
 import nbformat
 import pytest
-from playwright.sync_api import Page, Playwright, expect
+from playwright.sync_api import Browser, Page, Playwright, expect
 
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
-from tests.browser.jupyter import ROOT, Lab, OpenNotebook, firefox, new_page
+from tests.browser.environments import JUPYTERLAB_4_2
+from tests.browser.jupyter import ROOT, Lab, OpenNotebook, firefox, new_page, serve
 from tests.browser.test_chart_looks import assert_readable, figure_of
 from tests.browser.test_form import build_by_keyboard, form, new_cell
 from tests.browser.test_monitor import badge, view_of
@@ -18,18 +19,31 @@ from tests.browser.test_runs import row
 from tests.server.stored import stored_run
 
 OPEN = Callable[..., OpenNotebook]
+FRONT_ENDS = ("firefox", "jupyterlab-4.2")
 EPOCHS = 3
 
 
-@pytest.fixture(scope="module")
-def firefox_page(playwright: Playwright) -> Iterator[Page]:
-    with firefox(playwright) as browser, new_page(browser) as page:
-        yield page
+@pytest.fixture(scope="module", params=FRONT_ENDS)
+def front_end(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Lab, Page]]:
+    """A server, and a page of a browser."""
+    if request.param == "firefox":
+        lab: Lab = request.getfixturevalue("lab")
+        playwright: Playwright = request.getfixturevalue("playwright")
+        with firefox(playwright) as browser, new_page(browser) as page:
+            yield lab, page
+        return
+    chromium: Browser = request.getfixturevalue("browser")
+    python = JUPYTERLAB_4_2.python(with_frameworks=True)
+    with serve(tmp_path_factory.mktemp("older"), python=python) as lab, new_page(chromium) as page:
+        yield lab, page
 
 
 @pytest.fixture
-def notebook(lab: Lab, firefox_page: Page) -> OPEN:
-    return lambda name, *cells: OpenNotebook(firefox_page, lab, lab.write(name, *cells))
+def notebook(front_end: tuple[Lab, Page]) -> OPEN:
+    lab, page = front_end
+    return lambda name, *cells: OpenNotebook(page, lab, lab.write(name, *cells))
 
 
 def quickstart() -> list[str]:
@@ -64,8 +78,8 @@ def test_the_quickstart(notebook: OPEN) -> None:
     expect(page.locator(".dn-figure path.dn-line").first).to_be_visible()
 
 
-def test_the_table(notebook: OPEN, lab: Lab) -> None:
-    store = Store(lab.home)
+def test_the_table(notebook: OPEN, front_end: tuple[Lab, Page]) -> None:
+    store = Store(front_end[0].home)
     failed, run = stored_run(store, state=State.FAILED), stored_run(store, "a line\n" * 30)
     opened = notebook("table", "%load_ext distrain_nb", "%distrain")
     page = opened.page
