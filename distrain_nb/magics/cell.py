@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.run import Run
-    from distrain_nb.ui import Monitor
+    from distrain_nb.ui.monitor import Monitor
     from distrain_nb.worker.files.status import Progress
 
 REFRESH_EVERY_S = 0.05
@@ -103,7 +103,7 @@ def watch(run: Run, waits: bool) -> None:
 
 
 def _shown(run: Run) -> Monitor:
-    from distrain_nb.ui import Monitor
+    from distrain_nb.ui.monitor import Monitor
 
     monitor = Monitor(run)
     monitor.show()

@@ -43,13 +43,13 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
 
 
 def _runs(_: argparse.Namespace) -> Any:
-    from distrain_nb.ui import runs_table
+    from distrain_nb.ui.table import runs_table
 
     return runs_table(api.runs())
 
 
 def _show(options: argparse.Namespace) -> None:
-    from distrain_nb.ui import Monitor
+    from distrain_nb.ui.monitor import Monitor
 
     run = api.attach(options.run)
     monitor = Monitor(run)

@@ -246,7 +246,7 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
         ("%distrain show nobody", "no run 'nobody'. There are none yet"),
         ("%distrain doctr", "no verb 'doctr'; did you mean doctor?"),
         ("%distrain logs --folow", "no option --folow; did you mean --follow?"),
-        ("%distrain config idel=3", "did you mean idle? There are carry_limit, grace, idle"),
+        ("%distrain config idel=3", "did you mean idle? There are carry_limit, data_limit, grace"),
         ("%distrain image", "no verb 'image'"),
         ("%%distrain --on vertx\n1", "did you mean vertex?"),
         ("%%distrain --launcher torchrn\n1", "did you mean torchrun?"),

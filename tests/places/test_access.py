@@ -118,7 +118,7 @@ def space(described: Describe, aws: Mapping[str, str], monkeypatch: pytest.Monke
     described(
         AppType="JupyterLab", DomainId="d-1", SpaceName="mine",
         ExecutionRoleArn="arn:aws:iam::123456789012:role/of-space",
-        ResourceArn="arn:aws:sagemaker:us-west-2:123456789012:app/d-1/me/jupyterlab/default",
+        ResourceArn="arn:aws:sagemaker:eu-north-1:123456789012:app/d-1/me/jupyterlab/default",
     )  # fmt: skip
     monkeypatch.setenv("AWS_ENDPOINT_URL", aws["sts"])
     monkeypatch.setenv("IMAGE_VERSION", "4.4.1")

@@ -15,7 +15,8 @@ from distrain_nb import api
 from distrain_nb.errors import RunUnreadable, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.server import table
-from distrain_nb.ui import Monitor, runs_table
+from distrain_nb.ui.monitor import Monitor
+from distrain_nb.ui.table import runs_table
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.metrics.writer import event, record
 from tests.server.stored import stored_run

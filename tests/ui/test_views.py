@@ -19,8 +19,9 @@ from distrain_nb.run.charts.lines import Metrics, chart_line
 from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.summary import MOST_STEPS, brief, duration, plural, progress_text, summary_of
-from distrain_nb.ui import ansi, document, runs_table
+from distrain_nb.ui import ansi, document
 from distrain_nb.ui.report import in_a_line, report_html
+from distrain_nb.ui.table import runs_table
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
 from distrain_nb.worker.files.status import LONGEST_TRAIL, Progress, State, Status
 from tests.ui.runs import RunFolder
