@@ -162,7 +162,7 @@ def _cases() -> Iterator[Any]:
         yield pytest.param(place, code, options, id=f"{place}-{code}")
 
 
-@pytest.mark.parametrize(("place", "code", "options"), _cases())
+@pytest.mark.parametrize(("place", "code", "options"), list(_cases()))
 def test_each_rule_sees_its_case(place: str, code: str, options: dict[str, Any]) -> None:
     assert code in {finding.code for finding in check(study(options), place)}
 
