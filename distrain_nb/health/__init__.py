@@ -62,8 +62,9 @@ def _lines(check: Check, width: int) -> Iterator[str]:
 
 def _html(topic: str, checks: tuple[Check, ...]) -> str:
     style = 'style="text-align:left;overflow-wrap:anywhere"'
+    name = 'style="text-align:left;overflow-wrap:break-word"'
     rows = "".join(
-        f"<tr><td>{SIGNS[check.state]}</td><th {style} scope='row'>{escape(check.what)}</th>"
+        f"<tr><td>{SIGNS[check.state]}</td><th {name} scope='row'>{escape(check.what)}</th>"
         f"<td {style}>{escape(check.found)}{_remedy(check)}</td></tr>"
         for check in checks
     )

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
     from distrain_nb.magics.command_line import Parser
 
+# Its class three times: JupyterLab's own rules for tables would win over a plain one.
+_OURS = ".dn-help.dn-help.dn-help table"
 STYLE = (
-    "<style>.dn-help table { margin: 0 0 8px; }"
-    ".dn-help table :is(td, th) { text-align: left; vertical-align: top; font-weight: normal; }"
-    ".dn-help table code { background: none; padding: 0; white-space: pre; }"
-    "@media (max-width: 700px) { .dn-help table :is(td, th) { display: block; padding: 2px 0; }"
-    " .dn-help table code { white-space: pre-wrap; } }</style>"
+    f"<style>{_OURS} {{ margin: 0 0 8px; }}"
+    f"{_OURS} :is(td, th) {{ text-align: left; vertical-align: top; font-weight: normal; }}"
+    f"{_OURS} code {{ background: none; padding: 0; white-space: pre; }}"
+    f"@media (max-width: 700px) {{ {_OURS} :is(td, th) {{ display: block; padding: 2px 0; }}"
+    f" {_OURS} code {{ white-space: pre-wrap; overflow-wrap: anywhere; }} }}</style>"
 )
 
 

@@ -87,3 +87,13 @@ def test_axe_finds_nothing(opened: OpenNotebook, axe: str, theme: str) -> None:
     assert len(frames) >= 2
     for frame in frames:
         assert violations(frame, axe, "html") == []
+
+
+def test_what_a_table_says_stands_left(opened: OpenNotebook) -> None:
+    """JupyterLab puts it right in tables of outputs."""
+    found = opened.page.evaluate(
+        """() => [...document.querySelectorAll(".dn-help :is(td, th), td[style], th[style]")]
+            .map((cell) => getComputedStyle(cell).textAlign)"""
+    )
+    assert len(found) > 40
+    assert set(found) == {"left"}
