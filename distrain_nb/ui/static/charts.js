@@ -200,11 +200,20 @@ function themeColours(place) {
     raised: colour("--jp-layout-color1", "#fff")
   };
 }
+var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
 function whenThemed(place, act) {
+  const later = () => requestAnimationFrame(act);
   const hear = ({ target }) => {
-    if (target === place) requestAnimationFrame(act);
+    if (target === place) later();
   };
   for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
+  const told = new MutationObserver(later);
+  told.observe(document.body, { attributes: true, attributeFilter: THEMED });
+  document.head.addEventListener("load", later, true);
+  return () => {
+    told.disconnect();
+    document.head.removeEventListener("load", later, true);
+  };
 }
 
 // src/charts/lines.js
@@ -828,7 +837,7 @@ var Charts = class {
     model.on("change:sheet", this.surround);
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.figure);
-    whenThemed(this.figure, () => this.draw());
+    this.unthemed = whenThemed(this.figure, () => this.draw());
     this.surround();
     this.draw();
   }
@@ -1049,6 +1058,7 @@ var Charts = class {
     this.model.off("change:lines", this.updating);
     this.model.off("change:sheet", this.surround);
     this.resized.disconnect();
+    this.unthemed();
     this.plot.close();
   }
 };

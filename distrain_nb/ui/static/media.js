@@ -427,11 +427,20 @@ function themeColours(place) {
     raised: colour("--jp-layout-color1", "#fff")
   };
 }
+var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
 function whenThemed(place, act) {
+  const later = () => requestAnimationFrame(act);
   const hear = ({ target }) => {
-    if (target === place) requestAnimationFrame(act);
+    if (target === place) later();
   };
   for (const ended of ["transitionend", "transitioncancel"]) place.addEventListener(ended, hear);
+  const told = new MutationObserver(later);
+  told.observe(document.body, { attributes: true, attributeFilter: THEMED });
+  document.head.addEventListener("load", later, true);
+  return () => {
+    told.disconnect();
+    document.head.removeEventListener("load", later, true);
+  };
 }
 
 // src/charts/ridges.js
@@ -530,7 +539,7 @@ var MediaFold = class {
     });
     this.box.addEventListener("toggle", () => this.show());
     this.histograms = void 0;
-    whenThemed(this.figure, () => {
+    this.unthemed = whenThemed(this.figure, () => {
       if (this.histograms) this.histogram(this.histograms);
     });
   }
@@ -591,6 +600,7 @@ var MediaFold = class {
     this.frame.draw(hills, layout);
   }
   close() {
+    this.unthemed();
     this.settled.cancel();
     this.frame?.close();
   }

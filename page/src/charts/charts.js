@@ -74,7 +74,7 @@ export class Charts {
     model.on("change:sheet", this.surround);
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(this.figure);
-    whenThemed(this.figure, () => this.draw());
+    this.unthemed = whenThemed(this.figure, () => this.draw());
     this.surround();
     this.draw();
   }
@@ -299,6 +299,7 @@ export class Charts {
     this.model.off("change:lines", this.updating);
     this.model.off("change:sheet", this.surround);
     this.resized.disconnect();
+    this.unthemed();
     this.plot.close();
   }
 }

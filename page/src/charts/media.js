@@ -56,7 +56,7 @@ export class MediaFold {
     this.box.addEventListener("toggle", () => this.show());
     /** @type {Histograms | undefined} */
     this.histograms = undefined;
-    whenThemed(this.figure, () => { if (this.histograms) this.histogram(this.histograms); });
+    this.unthemed = whenThemed(this.figure, () => { if (this.histograms) this.histogram(this.histograms); });
   }
 
   /** @param {MediaRow[]} rows of all kinds */
@@ -124,6 +124,7 @@ export class MediaFold {
   }
 
   close() {
+    this.unthemed();
     this.settled.cancel();
     this.frame?.close();
   }
