@@ -5,13 +5,15 @@ from __future__ import annotations
 from distrain_nb import api
 from distrain_nb.magics.cell import submit
 from distrain_nb.magics.command_line import HELP, options_before, script_options, script_parser
+from distrain_nb.magics.help import show
+from distrain_nb.magics.help_page import whole
 
 
 def run_script(words: list[str]) -> None:
     """Raises OptionError, and what `api.start` and, for a run that is waited for, `Run.wait`
     raise."""
     if any(word in HELP for word in options_before(words)):
-        print(script_parser(()).format_help())
+        show(whole(script_parser(())))
         return
     target, is_module, options = script_options(words)
     submit(api.script(target, is_module=is_module), options)

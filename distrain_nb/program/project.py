@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ def tracked(folder: Path) -> list[Path]:
         ).stdout
     except (OSError, subprocess.CalledProcessError):
         return []
-    files = [folder / name.decode() for name in listed.split(b"\0") if name]
+    files = [folder / os.fsdecode(name) for name in listed.split(b"\0") if name]
     return [file for file in files if file.is_file() and file.suffix not in _SKIPPED]
 
 
@@ -60,12 +61,12 @@ def _read(lines: list[tuple[str, str]]) -> tuple[tuple[str, ...], list[Finding]]
 def _lines(file: Path, seen: frozenset[Path] = frozenset()) -> Iterator[tuple[str, str]]:
     """Where each line stands that requires something, and the line; of files too that it names."""
     for number, line in enumerate(file.read_text(encoding="utf-8").split("\n"), 1):
-        text = line.partition(" #")[0].strip()
+        text = line.partition(" #")[0].partition(" --hash")[0].rstrip("\\").strip()
         flag, _, rest = text.replace("=", " ", 1).partition(" ")
         other = file.parent / rest.strip()
         if flag in ("-r", "--requirement") and other.is_file() and other not in seen:
             yield from _lines(other, seen | {file})
-        elif text and not text.startswith("#"):
+        elif text and not text.startswith(("#", "--hash")):
             yield f"{file.name}, line {number}", text
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.notebook.local_modules import follow, included, is_installed
+from distrain_nb.program.notebook.local_modules import follow, included, is_installed, locate
 from distrain_nb.program.program import Program, readable_size
 from distrain_nb.program.project import required_by, tracked
 from distrain_nb.program.python.imports import imports_of
@@ -104,14 +104,19 @@ def capture_script(
     """Make a program of a script. What git tracks in its folder travels, or else what it imports.
 
     `exclude` are patterns of paths that stay here; `limit` is how many bytes of files may travel;
-    the rest is as for a cell. What is wrong is among the program's findings.
+    the rest is as for a cell. What is wrong is among the program's findings. Raises OptionError for
+    a file that is no text.
     """
-    with tokenize.open(given.path) as file:
-        text = file.read()
+    try:
+        with tokenize.open(given.path) as file:
+            text = file.read()
+    except (SyntaxError, UnicodeDecodeError) as wrong:
+        raise OptionError(f"{given.label} can't be read as Python: {wrong}") from None
     tree, broken = _parsed(text, given)
     own = {given.place(path): path for path in _own_files(given)}
     imports = imports_of(tree)
-    local = follow(imports, given.root if given.package is None else given.folder, as_script=True)
+    start = given.root if given.package is None else given.folder
+    local = follow(imports, start, as_script=True)
     moved = {_moved(name, path, given): path for name, path in local.files.items()}
     kept = {name: path for name, path in {**moved, **own}.items() if not _is_left(name, exclude)}
     kept.pop(given.label, None)
@@ -125,7 +130,7 @@ def capture_script(
         values=(),
         sources=(),
         files=files,
-        requirements=requirements_of(_of_others(local.imports, own), given.folder),
+        requirements=requirements_of(_of_others(local.imports, start), given.folder),
         required=tuple(dict.fromkeys((*require, *required))),
         imports=frozenset(each.root for each in local.imports if each.root),
         findings=(*broken, *missing, *unread, *_too_large(files, limit), *unknown),
@@ -146,9 +151,9 @@ def _moved(name: str, path: Path, given: Script) -> str:
     return given.place(inside) if given.root in inside.parents else name
 
 
-def _of_others(imports: Sequence[ImportedModule], own: Mapping[str, Path]) -> list[ImportedModule]:
-    beside = {part.removesuffix(".py") for name in own for part in name.split("/")}
-    return [each for each in imports if each.root not in beside]
+def _of_others(imports: Sequence[ImportedModule], folder: Path) -> list[ImportedModule]:
+    kinds = {root: locate(root, folder, as_script=True).kind for root in {i.root for i in imports}}
+    return [each for each in imports if kinds[each.root] != "local"]
 
 
 def _is_left(name: str, patterns: Sequence[str]) -> bool:
@@ -167,14 +172,15 @@ def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
     if given.package is not None:
         return tree, []
     return tree, [
-        _error(
+        Finding(
             "capture.relative-import",
+            Severity.WARNING,  # some scripts try one, and have another way
             f"{given.label}, line {each.line}",
-            "invalid relative import: a script belongs to no package; run it as a module,"
+            "a relative import fails in a script, which belongs to no package; run it as a module,"
             f" `-m {given.label.removesuffix('.py').replace('/', '.')}`",
         )
         for each in imports_of(tree)
-        if each.relative and each.module != ""
+        if each.relative
     ]
 
 

@@ -24,6 +24,8 @@ from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
 GIB = 1 << 30
+# Names of objects are any text.
+HOSTILE = {"bucket": "pictures", "name": "hostile/../../../../out", "size": "1", "generation": "1"}
 DATA = "train=gs://pictures/train"
 SUM = """
 from pathlib import Path
@@ -55,7 +57,16 @@ def bucket(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
         def do_GET(self) -> None:  # noqa: N802
             if "alt=media" in self.path or "/download/" in self.path:
                 seen.append(self.path)
-            super().do_GET()
+            if "prefix=hostile" in self.path:
+                self.answer({"items": [HOSTILE]})
+            else:
+                super().do_GET()
+
+        def answer(self, said: object) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -147,6 +158,8 @@ def test_what_cannot_be_fetched_is_said_before_anything_starts(bucket: Bucket, h
     ):
         with pytest.raises(OptionError, match=said):
             fetch("train", uri, limit)
+    with pytest.raises(OptionError, match="leads out of the bucket"):
+        fetch("train", "gs://pictures/hostile", GIB)
     with pytest.raises(OptionError, match="nothing is there"):
         api.submit("print(train)", data="train=gs://pictures/none", wait=True)
     assert api.runs() == []

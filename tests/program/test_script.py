@@ -143,18 +143,42 @@ def test_what_git_tracks_travels_and_what_is_imported(folder: Path) -> None:
     assert "data/large.bin (100 B)" in large.message
 
 
+def test_folders_that_are_called_like_packages_are_none(folder: Path) -> None:
+    put(folder, {
+        "numpy/torch/train.py": "import numpy\nimport torch\nimport own\n",
+        "numpy/torch/own/part.py": "",
+        "numpy/torch/torch/run-1.log": "what a package's runs have written",
+    })  # fmt: skip
+    track(folder, "numpy")
+    program = as_script(folder, "numpy/torch/train.py")
+    assert [each.partition("==")[0] for each in program.requirements] == ["numpy", "torch"]
+    assert program.findings == ()
+
+
+def test_an_import_that_is_tried_is_no_reason_to_refuse(folder: Path, place: Place) -> None:
+    put(folder, {
+        "train.py": "try:\n    from .net import x\nexcept ImportError:\n    from net import x\n"
+        "print(x)\n",
+        "net.py": "x = 1\n",
+    })  # fmt: skip
+    program = as_script(folder, "train.py")
+    assert [str(each.severity) for each in program.findings] == ["warning"]
+    assert place.start(program).stdout == "1\n"
+
+
 def test_requirements_of_the_project(folder: Path) -> None:
     put(folder, {
         "train.py": "",
         "requirements.txt": "# what it needs\ntorch>=2  # for speed\n-r more.txt\n-e .\n"
         "pywin32; sys_platform == 'win32'\n",
-        "more.txt": "numpy ; python_version > '3'\n-r requirements.txt\n",
+        "more.txt": "idna==3.1 \\\n    --hash=sha256:00\nnumpy ; python_version > '3'\n"
+        "-r requirements.txt\n",
         "pyproject.toml": "[project]\ndependencies = ['left-out']\n",
     })  # fmt: skip
     program = as_script(folder, "train.py", require=["scipy"])
-    assert program.required == ("scipy", "torch>=2", "numpy")
+    assert program.required == ("scipy", "torch>=2", "idna==3.1", "numpy")
     assert codes(program) == [
-        ("capture.requirement", "more.txt, line 2"),
+        ("capture.requirement", "more.txt, line 4"),
         ("capture.requirement", "requirements.txt, line 4"),
     ]
     (folder / "requirements.txt").unlink()
@@ -165,6 +189,9 @@ def test_what_cannot_run_is_refused_with_its_place(folder: Path) -> None:
     put(folder, {"a.py": "x = (\n", "b.py": "\nfrom .net import net\n", "c.ipynb": "{}"})
     assert codes(as_script(folder, "a.py")) == [("capture.syntax-error", "a.py, line 1")]
     assert ("capture.relative-import", "b.py, line 2") in codes(as_script(folder, "b.py"))
+    (folder / "d.py").write_bytes(b"x = '\xff'\n")
+    with pytest.raises(OptionError, match=r"d\.py can't be read as Python"):
+        as_script(folder, "d.py")
     for read, name, why in (
         (read_script, "c.ipynb", "is a notebook"),
         (read_script, "bb.py", "did you mean b.py"),

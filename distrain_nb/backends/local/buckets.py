@@ -81,6 +81,9 @@ def fetch(name: str, uri: str, limit: float) -> None:
         found = list(_objects(system, path))
     if not found:
         raise OptionError(f"--data {name}={uri}: nothing is there")
+    outside = next((each.path for each in found if ".." in each.path.split("/")), None)
+    if outside:
+        raise OptionError(f"--data {name}={uri}: the name {outside!r} leads out of the bucket")
     with _manifest(root, uri) as manifest:
         known = manifest.versions()
         missing = [each for each in found if not _is_here(root, each, known)]

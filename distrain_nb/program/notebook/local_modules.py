@@ -51,7 +51,10 @@ def locate(root: str, folder: Path, *, as_script: bool = False) -> ModuleLocatio
 
 
 def _beside(root: str, folder: Path) -> ModuleSpec | None:
-    return PathFinder.find_spec(root, [str(folder)])
+    """A module or package there. A folder without `__init__.py`, such as the one that wandb writes,
+    yields to a package that is installed."""
+    found = PathFinder.find_spec(root, [str(folder)])
+    return found if found and found.has_location else None
 
 
 def _spec(root: str, folder: Path) -> ModuleSpec | None:
