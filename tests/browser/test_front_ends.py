@@ -12,7 +12,7 @@ from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
 from tests.browser.environments import JUPYTERLAB_4_2
 from tests.browser.jupyter import ROOT, Lab, OpenNotebook, firefox, new_page, serve
-from tests.browser.test_chart_looks import figure_of, settle
+from tests.browser.test_chart_looks import assert_readable, figure_of
 from tests.browser.test_form import build_by_keyboard, form, new_cell
 from tests.browser.test_monitor import badge, view_of
 from tests.browser.test_runs import row
@@ -68,7 +68,7 @@ def test_the_quickstart(notebook: OPEN) -> None:
     expect(frame.locator(".scatterlayer .trace")).to_have_count(2)
     for theme in ("JupyterLab Dark", "JupyterLab Light"):
         opened.theme(theme)
-        settle(figure)
+        assert_readable(figure)
         expect(frame.locator(".modebar-btn")).to_have_count(0)
 
     opened.save()
