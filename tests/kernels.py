@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty
@@ -13,8 +14,18 @@ from typing import Any
 
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from traitlets.config import Config
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def execute(notebook: NotebookNode, folder: Path, timeout: int = 120) -> None:
+    """Execute all cells in a kernel of their own, as papermill and nbconvert do it."""
+    with _own_sockets() as config:
+        client = NotebookClient(notebook, timeout=timeout, kernel_name="python3", config=config)
+        client.execute(cwd=str(folder))
 
 
 @dataclass
@@ -39,7 +50,9 @@ class Kernel:
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self.folder = folder
         self._environment = environment
-        self.manager = KernelManager(kernel_name="python3")
+        self._sockets = ExitStack()
+        config = self._sockets.enter_context(_own_sockets())
+        self.manager = KernelManager(kernel_name="python3", config=config)
         self.start()
 
     def start(self) -> None:
@@ -60,6 +73,7 @@ class Kernel:
     def stop(self) -> None:
         self._client.stop_channels()
         self.manager.shutdown_kernel(now=True)
+        self._sockets.close()
 
     @property
     def pid(self) -> int:
@@ -104,6 +118,13 @@ class Kernel:
         self._client: BlockingKernelClient = self.manager.blocking_client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=60)
+
+
+@contextmanager
+def _own_sockets() -> Iterator[Config]:
+    """Sockets in a folder: a port that is free now may be another's when the kernel binds it."""
+    with tempfile.TemporaryDirectory(prefix="kernel-") as folder:
+        yield Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"})
 
 
 def _take(message: dict[str, Any], outcome: Outcome) -> bool:

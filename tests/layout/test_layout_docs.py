@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import layout_tables
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from distrain_nb.layout import Layout
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.traffic import traffic
+from tests.kernels import execute
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def test_the_yaml_shown_is_a_sound_layout() -> None:
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path) -> None:
     notebook = nbformat.read(layout_tables.PAGE.parents[1] / "notebooks" / "layouts.ipynb", 4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
+    execute(notebook, tmp_path)
     texts = [
         output.get("text") or output.get("data", {}).get("text/plain", "")
         for cell in notebook.cells

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
+from tests.kernels import execute
 from tests.sagemaker.containers import container
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ def test_parameter_servers_and_horovod(
     (tmp_path / "home").mkdir()
     (tmp_path / "home/config.yaml").write_text(f"base_image: {base}\n", encoding="utf-8")
     notebook = nbformat.read(ROOT / "notebooks" / "sagemaker.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=800, resources={"metadata": {"path": tmp_path}}).execute()
+    execute(notebook, tmp_path, timeout=800)
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     printed = "".join(o.get("text", "") for o in shown)
     page = "".join(o["data"].get("text/html", "") for o in shown if "data" in o)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 
 from distrain_nb.ui.document import RUN_TYPE
+from tests.kernels import execute
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def executed(tmp_path_factory: pytest.TempPathFactory) -> nbformat.NotebookNode:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        NotebookClient(notebook, timeout=120, kernel_name="python3").execute(cwd=str(home))
+        execute(notebook, home)
     return notebook
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+
+from tests.kernels import execute
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +26,7 @@ def test_it_loses_a_machine_and_trains_to_the_end(
         monkeypatch.setenv(name, value)
     (home / "config.yaml").write_text(f"base_image: {pytorch}\n", encoding="utf-8")
     notebook = nbformat.read(ROOT / "notebooks" / "vertex.ipynb", as_version=4)
-    NotebookClient(notebook, timeout=800, resources={"metadata": {"path": tmp_path}}).execute()
+    execute(notebook, tmp_path, timeout=800)
     shown = [o for cell in notebook.cells for o in cell.get("outputs", ())]
     printed = "".join(o.get("text", "") for o in shown)
     page = "".join(o["data"].get("text/html", "") for o in shown if "data" in o)
