@@ -126,7 +126,7 @@ child.wait()
     assert owner is not None
     os.kill(owner.pid, signal.SIGKILL)
     assert eventually(lambda: not child.is_running())
-    assert eventually(lambda: run.status.error == "the run's supervisor was killed by SIGKILL")
+    assert eventually(lambda: run.status.error == "the run's supervisor failed: killed by SIGKILL")
     assert run.state is State.FAILED
 
 

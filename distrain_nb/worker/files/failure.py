@@ -97,8 +97,8 @@ def describe_exit(status: int, killed_for_memory: bool = False) -> str:
     except ValueError:
         name = f"signal {-status}"
     if killed_for_memory:
-        return f"was killed by {name}: the machine, or its container, ran out of memory"
-    return f"was killed by {name}"
+        return f"killed by {name}: the machine, or its container, ran out of memory"
+    return f"killed by {name}"
 
 
 def first(failures: Iterable[Failure]) -> Failure:

@@ -221,7 +221,7 @@ def _see_to_its_end(folder: Path, pid: int, wait_status: int) -> None:
     except Exception:  # deleted, or broken: then there is nothing to say, or more
         pass
     system.kill_session(pid)
-    _give_up(folder, failure.describe_exit(exit_status(wait_status)))
+    _give_up(folder, f"failed: {failure.describe_exit(exit_status(wait_status))}")
 
 
 def _give_up(folder: Path, why: str) -> None:
