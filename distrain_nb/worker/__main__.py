@@ -3,7 +3,8 @@
 Variables: `DISTRAIN_PROGRAM` is the program's folder, `DISTRAIN_PACKAGES` a folder of
 packages that the image brings besides its own, `DISTRAIN_RANKS` how many ranks a training replica
 has (one), and `DISTRAIN_PRELOAD` modules, separated by commas, to import before they are forked.
-Its arguments go to the program, behind the program's own, as those of a trial do: `--lr=0.01`.
+Its arguments go to the program, behind the program's own, as those of a trial do: `--lr=0.01`. In
+a tuning job of SageMaker `DISTRAIN_TUNED` names the hyperparameters that do.
 `DISTRAIN_LAUNCHER` is one of these; without it, as with `torchrun` and `python`, ranks are forked.
 
 - `mpi`: `mpirun` starts them, from the primary also those of the other replicas, with the further
@@ -35,8 +36,9 @@ from distrain_nb.worker.supervisor import parameter_server
 
 def main() -> int:
     """Run this replica to its end and give the container's exit status."""
-    if sys.argv[1:]:
-        os.environ[ARGUMENTS_VARIABLE] = json.dumps(sys.argv[1:])
+    given = sys.argv[1:]
+    if given and not (given == sagemaker.COMMAND and sagemaker.is_training_job()):
+        os.environ[ARGUMENTS_VARIABLE] = json.dumps(given)
     container.prepare()
     if _launcher() == "mpi" and shutil.which("mpirun") is None:
         container.report(

@@ -19,6 +19,8 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from distrain_nb.worker.metrics.crc32c import crc32c, masked
 
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
+# The metric that is printed besides, for a service that finds a study's goal in the log.
+GOAL_VARIABLE = "DISTRAIN_GOAL"
 FILE_VERSION = b"brain.Event:2"
 
 _numbers = itertools.count()
@@ -36,7 +38,8 @@ def log_metrics(
     Names that are no identifiers go into a mapping: `log_metrics({"loss/train": 0.25}, step=3)`.
     A value is a number, a NumPy scalar or a tensor with one element and no dimensions. Without
     `step`, each name counts its own calls from 0. Only rank 0 reports, unless `every_rank` is
-    true: then each rank is a series of its own. Outside a run the metrics are printed instead.
+    true: then each rank is a series of its own. Outside a run the metrics are printed instead; in a
+    trial on SageMaker, which reads its log, the goal of the study is printed too.
 
     Raises TypeError for anything else, naming the metric.
     """
@@ -162,9 +165,17 @@ def _report(
         for at, group in _reports.steps(series, step, numbers).items():
             if folder:
                 _reports.write(Path(folder, series), at, group)
+                _print_goal(series, at, group)
             else:
                 line = "  ".join(f"{name} {value:.6g}" for name, value in group.items())
                 print(f"step {at}  {line}")
+
+
+def _print_goal(series: str, step: int, numbers: Mapping[str, float]) -> None:
+    """In a line of its own, with as many digits as an event file keeps."""
+    goal = os.environ.get(GOAL_VARIABLE, "")
+    if goal in numbers and series in ("", "rank-0"):
+        print(f"step {step}  {goal} {numbers[goal]:.9g}", flush=True)
 
 
 class _EventFile:

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import List, TextIO
+from typing import Dict, List, TextIO
 
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
@@ -36,7 +36,7 @@ def prepare() -> None:
     """Have everything in its place that the program may ask for; without it the process ends."""
     rank.add_packages()
     if sagemaker.is_training_job():
-        for name, value in {**sagemaker.folders(), **sagemaker.variables()}.items():
+        for name, value in _told().items():
             os.environ.setdefault(name, value)
     _mount_folders()
     try:
@@ -46,6 +46,11 @@ def prepare() -> None:
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
         importlib.import_module(name)
+
+
+def _told() -> Dict[str, str]:
+    """What SageMaker tells a training job."""
+    return {**sagemaker.folders(), **sagemaker.variables(), **sagemaker.trial()}
 
 
 def grace() -> float:

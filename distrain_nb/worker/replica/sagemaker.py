@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
-from typing import Any, Dict, Mapping
+from typing import Any, Dict, List, Mapping
+
+from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 ROOT = Path("/opt/ml")
 
@@ -19,6 +22,12 @@ FAILURE = ROOT / "output/failure"
 
 # Hyperparameters that are the containers' own and no program's; in all but one by their prefix.
 _CONTAINERS_OWN = ("sagemaker_", "_tuning_objective_metric", "default_user_module_name")
+# The hyperparameters that a tuning job gives each trial values of its own, separated by commas.
+TUNED_VARIABLE = "DISTRAIN_TUNED"
+# With which the service starts an image that has a command of its own.
+COMMAND = ["train"]
+_TRIAL = re.compile(r"-(\d+)-[^-]+$")  # of a training job's name: its number in the tuning job
+
 _ONE_GROUP = "homogeneousCluster"
 _INFO = 20
 
@@ -36,12 +45,31 @@ def interface(root: Path = ROOT) -> str:
 
 def folders(root: Path = ROOT) -> Dict[str, str]:
     """Where a program keeps what outlives it, by the names that it has elsewhere too."""
+    checkpoints = root / "checkpoints"
     tensorboard = os.environ.get("DISTRAIN_TENSORBOARD", str(root / "output/tensorboard"))
+    if TUNED_VARIABLE in os.environ:
+        # A tuning job brings nothing else to the bucket before its trials end, and its trials may
+        # find there what others of them have left.
+        own = checkpoints / os.environ["TRAINING_JOB_NAME"]
+        checkpoints, tensorboard = own / "checkpoints", str(own / "tensorboard")
     return {
         "AIP_MODEL_DIR": str(root / "model"),
-        "AIP_CHECKPOINT_DIR": str(root / "checkpoints"),
+        "AIP_CHECKPOINT_DIR": str(checkpoints),
         "AIP_TENSORBOARD_LOG_DIR": tensorboard,
     }
+
+
+def trial(root: Path = ROOT) -> Dict[str, str]:
+    """What a trial of a tuning job knows of itself: its values, as arguments of the program, and
+    its number. Empty for any other job."""
+    tuned = [name for name in os.environ.get(TUNED_VARIABLE, "").split(",") if name]
+    given = _read(root, "hyperparameters")
+    values = [f"--{name}={given[name]}" for name in tuned if name in given]
+    number = _TRIAL.search(os.environ.get("TRAINING_JOB_NAME", ""))
+    if not values:
+        return {}
+    found = {ARGUMENTS_VARIABLE: json.dumps(values)}
+    return {**found, "CLOUD_ML_TRIAL_ID": str(int(number[1]))} if number else found
 
 
 def variables(root: Path = ROOT) -> Dict[str, str]:
@@ -106,7 +134,7 @@ def _decoded(value: Any) -> Any:
         return value
 
 
-def _argument(name: str, value: Any) -> list[str]:
+def _argument(name: str, value: Any) -> List[str]:
     """A hyperparameter as scripts get it on their command line."""
     if isinstance(value, dict):
         value = ",".join(f"{key}={each}" for key, each in sorted(value.items()))
@@ -124,7 +152,7 @@ def _neuron_cores() -> int:
     return sum(device.get("nc_count", 0) for device in json.loads(devices or "[]"))
 
 
-def _listed(*command: str) -> list[str]:
+def _listed(*command: str) -> List[str]:
     """The lines that a command prints; none where it is not installed or finds nothing."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
