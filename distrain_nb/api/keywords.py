@@ -94,8 +94,34 @@ class Options(TypedDict, total=False):
     attempts: str | int | None
 
 
+class StudyOptions(Options, total=False):
+    """Options of a study besides those of its trials: see `docs/tuning.md`."""
+
+    tune: Texts | None
+    goal: Texts | None
+    trials: int | str | None
+    parallel: int | str | None
+    search: str | None
+    stop: str | None
+    max_failed: int | str | None
+    initial: Texts | None
+    measurement: str | None
+    noise: str | None
+    end: str | None
+    study: str | None
+
+
 def with_options(function: F) -> F:
     """The same function, whose signature names the options, as notebooks complete them."""
+    return _naming(function, Options)
+
+
+def with_study_options(function: F) -> F:
+    """The same with the options of a study too."""
+    return _naming(function, StudyOptions)
+
+
+def _naming(function: F, options: type) -> F:
     signature = inspect.signature(function)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     named = [
@@ -105,7 +131,7 @@ def with_options(function: F) -> F:
             default=None,
             annotation=getattr(kind, "__forward_arg__", kind),
         )
-        for name, kind in Options.__annotations__.items()
+        for name, kind in options.__annotations__.items()
     ]
     parameters = [*own, *named]
     function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from distrain_nb.run.pages.listing import RunList
 
 
-def runs() -> RunList:
-    """All runs, the newest first: a list, whose `frame` is a DataFrame."""
+def runs(experiment: str = "") -> RunList:
+    """All runs, or those filed under an experiment, trials of studies among them; the newest first:
+    a list, whose `frame` is a DataFrame."""
     from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
 
-    return RunList(Run(record) for record in Store().all())
+    return RunList(Run(record) for record in Store().all(experiment))
 
 
 def compare(*runs: Run | str | int) -> Comparison:

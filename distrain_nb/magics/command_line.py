@@ -301,7 +301,9 @@ def line_parser() -> Parser:
     def verb(name: str, what: str) -> argparse.ArgumentParser:
         return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
 
-    verb("runs", "list the runs")
+    runs = verb("runs", "list the runs")
+    filed = "only those filed under it, with their parameters and metrics"
+    runs.add_argument("--experiment", metavar="NAME", help=filed)
     verb("run", "run a script with its arguments, and with a cell's options")
     for name, what in RUN_VERBS.items():
         verb(name, what).add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)

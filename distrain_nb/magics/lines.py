@@ -9,7 +9,7 @@ from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked, line_options
 from distrain_nb.magics.help import show, show_help
@@ -42,10 +42,25 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
     return _VERBS[options.verb or "runs"](options)
 
 
-def _runs(_: argparse.Namespace) -> Any:
+def _runs(options: argparse.Namespace) -> Any:
+    experiment = getattr(options, "experiment", None)
+    if experiment is not None:
+        return _of_experiment(experiment)
     from distrain_nb.ui.table import runs_table
 
     return runs_table(api.runs())
+
+
+def _of_experiment(experiment: str) -> Any:
+    from distrain_nb.ui.experiment_table import experiment_table
+
+    found = api.runs(experiment) if experiment else []
+    if found:
+        return experiment_table(found)
+    there = dict.fromkeys(run.experiment for run in api.runs() if run.experiment)
+    hint = did_you_mean(experiment, there, ".")
+    listed = f"There are {', '.join(there)}" if there else "There are none yet"
+    raise OptionError(f"no run has --experiment {experiment!r}{hint} {listed}")
 
 
 def _show(options: argparse.Namespace) -> None:

@@ -123,8 +123,10 @@ class Store:
             raise RunNotFound(f"no run {run!r}{hint} There {self._present()}")
         return found[0]
 
-    def all(self) -> list[Record]:
-        """The newest first."""
+    def all(self, experiment: str = "") -> list[Record]:
+        """The newest first; those filed under an experiment, if one is given."""
+        if experiment:
+            return self._rows("WHERE experiment = ? ORDER BY id DESC", (experiment,))
         return self._rows("ORDER BY id DESC")
 
     def delete(self, run: Record) -> None:

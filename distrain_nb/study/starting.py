@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb import api
-from distrain_nb.api.keywords import with_options
+from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options
 from distrain_nb.backends.local.buckets import fetch_all
 from distrain_nb.backends.local.machine import gpus_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from distrain_nb.api import Code, Prepared
-    from distrain_nb.api.keywords import Options, Texts
+    from distrain_nb.api.keywords import StudyOptions
     from distrain_nb.backends.local.plan import LocalPlan
     from distrain_nb.findings import Finding
     from distrain_nb.program import Program
@@ -69,22 +69,8 @@ class PreparedStudy:
         return "\n".join([*map(str, self.findings), options, str(self.prepared)])
 
 
-@with_options
-def tune(
-    code: Code,
-    spec: StudySpec | None = None,
-    *,
-    tune: Texts | None = None,
-    goal: Texts | None = None,
-    trials: int | str | None = None,
-    parallel: int | str | None = None,
-    search: str | None = None,
-    stop: str | None = None,
-    max_failed: int | str | None = None,
-    initial: Texts | None = None,
-    measurement: str | None = None,
-    **options: Unpack[Options],
-) -> Study:
+@with_study_options
+def tune(code: Code, spec: StudySpec | None = None, **options: Unpack[StudyOptions]) -> Study:
     """Start a study: runs of the same code with other values of its parameters.
 
         study = distrain_nb.tune(train, tune=["lr=1e-5..1e-1:log", "width=16|32|64"],
@@ -93,20 +79,17 @@ def tune(
 
     `code` is as in `submit`. The study's options are those of `%%distrain`: `tune` (a text or
     several), `goal`, `trials`, `parallel`, `search`, `stop`, `max_failed`, `initial`,
-    `measurement`; they change `study`, a file, or a whole `spec`. All others are those of a job, as
-    in `submit`. Parameters are names that the code reads, or arguments that it parses.
+    `measurement`, `noise`, `end`; they change `study`, a file, or a whole `spec`. All others are
+    those of a job, as in `submit`. Parameters are names that the code reads, or arguments that
+    it parses.
 
     Gives the study at once, or with `wait=True` when it has ended. Raises OptionError, CaptureError
     or CheckFailed before anything is started, DistrainError where Optuna is missing, StoreError.
     """
-    own = {
-        "tune": tune, "goal": goal, "trials": trials, "parallel": parallel, "search": search,
-        "stop": stop, "max_failed": max_failed, "initial": initial, "measurement": measurement,
-    }  # fmt: skip
     if options.get("dry_run"):
         raise OptionError("dry_run: `print(distrain_nb.study.prepare(...))` shows a study")
     options["wait"] = bool(options.get("wait"))
-    study = start(prepare(code, spec, **own, **options))
+    study = start(prepare(code, spec, **options))
     return study.wait() if options["wait"] else study
 
 

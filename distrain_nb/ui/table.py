@@ -11,7 +11,7 @@ from distrain_nb.run.pages.listing import Listing, RunRow, frame
 from distrain_nb.run.summary import brief, duration, plural, progress_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import pandas as pd
 
@@ -63,46 +63,62 @@ class RunsTable:
     @property
     def more(self) -> str:
         """What is said of the runs that have no row; empty where all have one."""
-        count = len(self.summaries) - MOST_ROWS
-        have = "has" if count == 1 else "have"
-        words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
-        return words if count > 0 else ""
+        return older(self.summaries)
 
     @property
     def _filed(self) -> bool:
         return any(each.experiment for each in self.summaries[:MOST_ROWS])
 
     def __repr__(self) -> str:
-        if not self.rows:
-            return NONE_YET
-        widths = [max(map(len, column)) for column in zip(self.headings, *self.rows, strict=True)]
-        lines = (
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in (self.headings, *self.rows)
-        )
-        return "\n".join(filter(None, (*lines, self.more)))
+        return as_text(self.headings, self.rows, self.more) if self.rows else NONE_YET
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f"{_live_mark()}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
         """The table in HTML that needs neither kernel nor scripts."""
-        from distrain_nb.ui.document import style
-
         if not self.rows:
             return f"<p>{html.escape(NONE_YET)}</p>"
-        head = "".join(f'<th scope="col">{heading}</th>' for heading in self.headings)
-        body = "".join(map(_row_html, self.rows, self.summaries))
-        more = f"<p>{self.more}</p>" if self.more else ""
-        return (
-            f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
-            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
-        )
+        return table_html(self.headings, self.rows, self.summaries)
 
 
 def runs_table(runs: Iterable[ListedRun]) -> RunsTable:
     """The runs with their state, place, layout, best metric and times, in the order given."""
     return RunsTable(Listing().read(runs), time.time())
+
+
+def older(summaries: Sequence[RunRow]) -> str:
+    """What is said of the runs that have no row; empty where all have one."""
+    count = len(summaries) - MOST_ROWS
+    have = "has" if count == 1 else "have"
+    words = f"{plural(count, 'older run')} {have} no row here: see distrain_nb.runs().frame"
+    return words if count > 0 else ""
+
+
+def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -> str:
+    """Rows below their headings, in columns, and `more` below them."""
+    listed = [headings, *rows]
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in listed
+    )
+    return "\n".join(filter(None, (*lines, more)))
+
+
+def table_html(
+    headings: Iterable[str], rows: Iterable[Sequence[str]], summaries: Sequence[RunRow]
+) -> str:
+    """A table with a row of cells for each of the first runs, the state in the third."""
+    from distrain_nb.ui.document import style
+
+    head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in headings)
+    body = "".join(map(_row_html, rows, summaries))
+    more = f"<p>{older(summaries)}</p>" if older(summaries) else ""
+    return (
+        f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
+    )
 
 
 def _live_mark() -> str:
@@ -136,7 +152,7 @@ def _shortened(cause: str) -> str:
     return f": {cause}" if len(cause) <= LONGEST_CAUSE else f": {cause[:LONGEST_CAUSE]}…"
 
 
-def _row_html(row: tuple[str, ...], each: RunRow) -> str:
+def _row_html(row: Sequence[str], each: RunRow) -> str:
     cells = [f"<td>{html.escape(cell)}</td>" for cell in row]
     why = f' title="{html.escape(each.cause)}"' if each.cause else ""
     cells[2] = f'<td class="dn-state"{why}>{html.escape(row[2])}</td>'

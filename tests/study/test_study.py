@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb import script, study
+from distrain_nb import api, script, study
 from distrain_nb.cluster import Cluster
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, StudyNotFound
 from distrain_nb.layout import Role
@@ -45,6 +45,17 @@ def test_each_trial_is_a_run_whose_values_reached_the_names_of_the_cell(bowl_hom
     assert best.run.name == f"bowl-{best.number}" and best.run.experiment == "bowl"
     assert list(best.run.metrics()["step"]) == [0, 1, 2, 3]
     assert best.run.options["param"] == [f"{n}={v}" for n, v in best.params.items()]
+
+
+def test_its_trials_are_the_runs_of_an_experiment(bowl_home: Study) -> None:
+    """A study without `--experiment` is one of its own name."""
+    frame = api.runs("bowl").frame.sort_index()
+    trials = bowl_home.trials.set_index("run")
+    for name in ("x", "width", "optimizer"):
+        assert list(frame[f"param.{name}"]) == list(trials[name])
+    assert list(frame["metric.val/loss"]) == list(trials["val/loss"])
+    assert list(frame["time_series_metric.val/loss"]) == list(trials["val/loss"])
+    assert api.runs("wobble") == []
 
 
 def test_optuna_has_the_same_trials_in_a_file_of_its_own(bowl: Study) -> None:

@@ -24,6 +24,7 @@ class RunFolder:
     created: float = field(default_factory=time.time)
     experiment: str = ""
     line: str = "--on local --ranks-per-replica 2"
+    options: dict[str, list[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True)

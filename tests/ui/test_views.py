@@ -20,6 +20,7 @@ from distrain_nb.run.log.reader import LogReader
 from distrain_nb.run.metrics.records import POINT
 from distrain_nb.run.summary import MOST_STEPS, brief, duration, plural, progress_text, summary_of
 from distrain_nb.ui import ansi, document
+from distrain_nb.ui.experiment_table import experiment_table
 from distrain_nb.ui.report import in_a_line, report_html
 from distrain_nb.ui.table import runs_table
 from distrain_nb.ui.tail import KEPT, LONGEST_SHOWN, Tail
@@ -349,10 +350,29 @@ def test_the_table_of_runs(run: RunFolder, tmp_path: Path) -> None:
     assert "✓ succeeded" in lines[2]
     assert "this machine, 2 ranks  loss 1 " in lines[2]
     assert lines[1].endswith("nights")
-    assert table.frame.loc[7, "lr"] == pytest.approx(1.111, abs=1e-3)
+    assert table.frame.loc[7, "time_series_metric.lr"] == pytest.approx(1.111, abs=1e-3)
     assert "&lt;night&gt;" in table.still()
     assert "no runs yet" in repr(runs_table([]))
     assert "no runs yet" in runs_table([]).still()
+
+
+def test_an_experiment_is_a_table_of_parameters_and_metrics(tmp_path: Path) -> None:
+    """Its columns are called as google-cloud-aiplatform's `get_experiment_df` calls them."""
+    one = RunFolder(tmp_path / "1", id=1, options={"param": ["lr=0.5", "optimizer=<adam>"]})
+    one.report(12, **{"loss": 1.0, "val/acc": 0.5})
+    one.enter(State.SUCCEEDED)
+    other = RunFolder(tmp_path / "2", id=2, options={"param": ["lr=1e-3", "width=16"]})
+    table = experiment_table([other, one])
+    named = ["param.lr", "param.width", "param.optimizer", "metric.loss", "metric.val/acc"]
+    last = ["time_series_metric.loss", "time_series_metric.val/acc"]
+    assert list(table.headings[4:]) == [*named, *last] == list(table.frame.columns[9:])
+    row = table.frame.loc[1]
+    assert (row["param.lr"], row["param.optimizer"]) == (0.5, "<adam>")
+    assert row["metric.loss"] == 1.0 < row["time_series_metric.loss"]  # it has risen since
+    assert row["metric.val/acc"] == row["time_series_metric.val/acc"] == row["best_value"]
+    assert table.frame.loc[2, "param.width"] == 16
+    assert repr(table).splitlines()[2].split()[:3] == ["1", "digits", "✓"]
+    assert "&lt;adam&gt;" in table._repr_html_()
 
 
 def test_of_thousands_of_runs_the_document_keeps_what_one_reads(run: RunFolder) -> None:

@@ -41,10 +41,14 @@ class BestMetric:
 
 @dataclass(frozen=True)
 class MetricValues:
-    """The newest value of each metric, by tag, and the best one."""
+    """The newest value of each metric and the best of each, by tag, and the metric that counts.
+
+    `bests` has no metric without a finite value; it is None where an earlier version has kept this.
+    """
 
     last: dict[str, float]
     best: BestMetric | None
+    bests: dict[str, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,9 @@ def metric_values(events: EventFolder) -> MetricValues:
     """From what has been read so far."""
     values = _values(events)
     last = {tag: float(points[-1]) for tag, points in values.items()}
-    return MetricValues(last, best_metric(values))
+    best = {tag: _best(tag, points) for tag, points in values.items()}
+    finite = {tag: each.value for tag, each in best.items() if each is not None}
+    return MetricValues(last, best_metric(values), finite)
 
 
 def final_metric_values(folder: Path) -> MetricValues:
@@ -80,13 +86,18 @@ def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
     A metric of held-out data comes before one of training data; NaN counts for nothing.
     """
     candidates = [tag for tag in values if kind_of(tag) != "last"] or list(values)
-    for tag in sorted(candidates, key=lambda tag: not _has(tag, HELD_OUT)):
-        finite = values[tag][np.isfinite(values[tag])]
-        if len(finite):
-            kind = kind_of(tag)
-            chosen = {"min": finite.min(), "max": finite.max(), "last": finite[-1]}
-            return BestMetric(tag, kind, float(chosen[kind]))
-    return None
+    by_worth = sorted(candidates, key=lambda tag: not _has(tag, HELD_OUT))
+    return next(filter(None, (_best(tag, values[tag]) for tag in by_worth)), None)
+
+
+def _best(tag: str, values: NDArray[np.float64]) -> BestMetric | None:
+    """None where no value is a finite number."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return None
+    kind = kind_of(tag)
+    chosen = {"min": finite.min(), "max": finite.max(), "last": finite[-1]}
+    return BestMetric(tag, kind, float(chosen[kind]))
 
 
 def _kept(folder: Path, size: int) -> MetricValues | None:
@@ -94,7 +105,8 @@ def _kept(folder: Path, size: int) -> MetricValues | None:
         kept = fields.read(_Kept, folder / METRICS_FILE)
     except (OSError, fields.Damaged):  # none yet, or of another version
         return None
-    return kept.values if kept.size == size else None
+    current = kept.size == size and kept.values.bests is not None
+    return kept.values if current else None
 
 
 def _keep(folder: Path, size: int, values: MetricValues) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,13 +18,17 @@ from distrain_nb.run.summary import UNREADABLE, MonitoredRun, RunSummary, summar
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
 from distrain_nb.worker.files.status import State
 
+# The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
+PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
+
 _SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
+    from distrain_nb.run.pages.best_metric import MetricValues
     from distrain_nb.types import Json
 
 
@@ -34,17 +39,22 @@ class ListedRun(MonitoredRun, Protocol):
     def experiment(self) -> str: ...
     @property
     def line(self) -> str: ...
+    @property
+    def options(self) -> dict[str, list[str]]: ...
 
 
 @dataclass(frozen=True)
 class RunRow:
-    """One run of a list. `last` has the newest value of each metric, by tag."""
+    """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
+    `params` are the values that it was given, by name."""
 
     summary: RunSummary
     layout: str
     experiment: str
     last: dict[str, float]
     best: BestMetric | None
+    bests: Mapping[str, float] = field(default_factory=dict)
+    params: Mapping[str, float | str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Json]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
@@ -110,14 +120,32 @@ class Listing:
         now = summary_of(run)
         if now.final:
             self._events.pop(_key(run), None)
-            found = final_metric_values(run.folder)
-            summary = RunRow(now, run.line, run.experiment, found.last, found.best)
+            summary = _row_of(run, now, final_metric_values(run.folder))
             self._ended[_key(run)] = summary
             return summary
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
-        found = metric_values(events)
-        return RunRow(now, run.line, run.experiment, found.last, found.best)
+        return _row_of(run, now, metric_values(events))
+
+
+def _row_of(run: ListedRun, now: RunSummary, found: MetricValues) -> RunRow:
+    params = dict(parameters(run.options))
+    bests = found.bests or {}
+    return RunRow(now, run.line, run.experiment, found.last, found.best, bests, params)
+
+
+def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:
+    """The names and values that a run's `--param` gave it; what reads as a number is one."""
+    for text in options.get("param", ()):
+        name, _, value = text.partition("=")
+        yield name, _number(value)
+
+
+def _number(text: str) -> float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _key(run: ListedRun) -> tuple[int, float]:
@@ -137,8 +165,9 @@ class RunList(list[Run]):
 def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     """A row for each run, by its number.
 
-    `submitted` is in UTC, `duration` in seconds; each metric's newest value is a column of the
-    metric's own name.
+    `submitted` is in UTC, `duration` in seconds. Columns are called as `get_experiment_df` of
+    google-cloud-aiplatform calls them: `param.lr` for each parameter, `metric.loss` for the best
+    value of each metric, and `time_series_metric.loss` for its newest.
     """
     import pandas as pd
 
@@ -148,7 +177,8 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     rows = [{"run": each.summary.id, **_row(each, now)} for each in summaries]
     made: pd.DataFrame = pd.DataFrame(rows, columns=None if rows else ["run", *columns])
     by_number: pd.DataFrame = made.set_index("run")
-    return by_number
+    placed: pd.DataFrame = by_number.reindex(columns=sorted(by_number.columns.map(str), key=_place))
+    return placed
 
 
 def _row(each: RunRow, now: float) -> dict[str, object]:
@@ -164,5 +194,24 @@ def _row(each: RunRow, now: float) -> dict[str, object]:
         "duration": each.summary.elapsed(now),
         "best_metric": each.best.tag if each.best else "",
         "best_value": each.best.value if each.best else float("nan"),
-        **each.last,
+        **values_of(each),
     }
+
+
+def values_of(each: RunRow) -> dict[str, float | str]:
+    """A run's parameters and metrics, by the names of their columns."""
+    return {
+        **{f"{PARAM}{name}": value for name, value in each.params.items()},
+        **{f"{BEST}{tag}": value for tag, value in each.bests.items()},
+        **{f"{LAST}{tag}": value for tag, value in each.last.items()},
+    }
+
+
+def columns_of(rows: Iterable[RunRow]) -> list[str]:
+    """The columns of all their parameters and metrics, parameters first."""
+    return sorted(dict.fromkeys(name for each in rows for name in values_of(each)), key=_place)
+
+
+def _place(column: str) -> int:
+    """Parameters come after what any run has, then metrics."""
+    return next((n for n, each in enumerate(PREFIXES, 1) if column.startswith(each)), 0)
