@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from distrain_nb.backends.remote.lock import alone
-from distrain_nb.study.files import read_trials
+from distrain_nb.study.files import StudyFile, read_trials
 from distrain_nb.study.launching import run_of
 from distrain_nb.worker.files.status import State, Status
 
@@ -31,15 +31,23 @@ def main(folder: Path) -> None:
 
 def _own(folder: Path) -> None:
     try:
-        from distrain_nb.study.process import StudyProcess
-
-        StudyProcess(folder).run()
+        _carry(folder)
     except Exception as wrong:
         traceback.print_exc()
         with suppress(Exception):
             _stop_trials(folder)
         said = f"{type(wrong).__name__}: {wrong}"
         Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
+
+
+def _carry(folder: Path) -> None:
+    if StudyFile.read(folder).backend != "local":
+        from distrain_nb.study.service import carry
+
+        return carry(folder)
+    from distrain_nb.study.process import StudyProcess
+
+    return StudyProcess(folder).run()
 
 
 def _stop_trials(folder: Path) -> None:

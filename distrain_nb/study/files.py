@@ -14,6 +14,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.tuning import options
+from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner  # noqa: TC001 - fields are read by their types
@@ -48,7 +49,8 @@ class StudyFile:
     `key` tells it from any other study; `spec` has the options of a study as texts, `line` those of
     the layout, `options` those of its runs that took lists. `devices` are the GPUs of each of the
     trials that run at once, as `CUDA_VISIBLE_DEVICES` has them. `kernel` is the process that waits
-    for it and that it must not outlive. Times are in seconds, `created` since the epoch.
+    for it and that it must not outlive. `backend` is where its trials run, and `handle` what the
+    list of runs has of each. Times are in seconds, `created` since the epoch.
     """
 
     id: int
@@ -62,6 +64,8 @@ class StudyFile:
     devices: tuple[str, ...] = ()
     idle: float = 600.0
     kernel: Owner | None = None
+    backend: str = "local"
+    handle: dict[str, Json] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         replace_file(folder / STUDY_FILE, fields.encode(self, indent=1))

@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 LINKED_FROM_BYTES = 1 << 20
 
 
-class TrialLauncher:
-    """Starts the runs of a study's trials, each once."""
+class TrialRuns:
+    """The runs of a study's trials on the list of runs."""
 
-    def __init__(self, study: StudyFile, folder: Path) -> None:
+    def __init__(self, study: StudyFile) -> None:
         self._study = study
-        self._folder = folder
-        self._launch = Launch.read(folder)
         self._store = Store()
 
     def added(self, trial: TrialFile) -> Record:
         """A run on the list for a trial's attempt, which is known by its handle."""
-        options = {**self._study.options, "param": [f"{n}={v}" for n, v in _texts(trial).items()]}
+        study = self._study
+        options = {**study.options, "param": [f"{n}={v}" for n, v in _texts(trial).items()]}
         handle: dict[str, Json] = {
-            "study": self._study.key,
+            **study.handle,
+            "study": study.key,
             "trial": trial.number,
             "attempt": trial.attempt,
         }
-        name = f"{self._study.name}-{trial.number}"
-        experiment = self._study.experiment or self._study.name
-        return self._store.add(name, "local", experiment, self._study.line, options, handle)
+        name = f"{study.name}-{trial.number}"
+        experiment = study.experiment or study.name
+        return self._store.add(name, study.backend, experiment, study.line, options, handle)
 
     def find(self, trial: TrialFile) -> Record | None:
         """The run that was added for a trial's attempt; None if there is none."""
@@ -64,6 +64,15 @@ class TrialLauncher:
             return self._store.get(str(trial.run)) if trial.run else None
         except RunNotFound:
             return None
+
+
+class TrialLauncher(TrialRuns):
+    """Starts the runs of a study's trials, each once."""
+
+    def __init__(self, study: StudyFile, folder: Path) -> None:
+        super().__init__(study)
+        self._folder = folder
+        self._launch = Launch.read(folder)
 
     def begin(self, trial: TrialFile, record: Record) -> None:
         """Start a run that was added. Raises DistrainError or OSError where it can't be."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from distrain_nb.options import read
 from distrain_nb.study.files import TRIAL, StudyFile
 from distrain_nb.study.launching import shares
 from distrain_nb.study.listing import new_folder, new_key
+from distrain_nb.study.service import tuning_service
 from distrain_nb.study.study import Study, start_process
 from distrain_nb.study.wanted import checked, take_spec
 from distrain_nb.tuning import options as study_options
@@ -29,15 +31,18 @@ from distrain_nb.worker.files.status import Owner, State, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from typing_extensions import Unpack
 
     from distrain_nb.api import Code, Prepared
     from distrain_nb.api.keywords import StudyOptions
     from distrain_nb.backends.local.plan import LocalPlan
+    from distrain_nb.backends.tuning import StudyPlan
     from distrain_nb.findings import Finding
     from distrain_nb.program import Program
     from distrain_nb.tuning.spec import Parameter, Value
+    from distrain_nb.worker.files.launch import Launch
 
 # Of these, one that is imported says that the program reads its arguments.
 _READERS = frozenset(
@@ -48,13 +53,18 @@ _READERS = frozenset(
 
 @dataclass(frozen=True)
 class PreparedStudy:
-    """A study that has been checked, and the job that each of its trials varies."""
+    """A study that has been checked, and the job that each of its trials varies.
+
+    `plan` is what a service is to be sent; `launch` and `devices`, the GPUs of each of the trials
+    that run at once, are those of a study on this machine.
+    """
 
     spec: StudySpec
     prepared: Prepared
-    plan: LocalPlan
-    devices: tuple[str, ...]
     findings: tuple[Finding, ...]
+    plan: StudyPlan | None = None
+    launch: Launch | None = None
+    devices: tuple[str, ...] = ()
 
     @property
     def waits(self) -> bool:
@@ -65,8 +75,10 @@ class PreparedStudy:
         self.prepared.refuse()
 
     def __str__(self) -> str:
-        options = "\n".join(study_options.printed(self.spec))
-        return "\n".join([*map(str, self.findings), options, str(self.prepared)])
+        shown = [*map(str, self.findings), *study_options.printed(self.spec)]
+        if self.plan is None:
+            return "\n".join([*shown, str(self.prepared)])
+        return "\n".join([*shown, self.prepared.job.program.describe(), str(self.plan)])
 
 
 @with_study_options
@@ -100,9 +112,10 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
     spec, written = take_spec(spec, options)
     place = read(options).layout.on
     if place != "local":
-        raise OptionError(f"--tune is for this machine so far: leave out --on {place}")
+        tuning_service(place)
     findings = checked(spec, place, file, written=written)
-    _check_here(spec)
+    if place == "local":
+        _check_here(spec)
     values = _placeholders(spec)
     given = options.get("param")
     several = given if isinstance(given, (list, tuple)) else [given] if given else []
@@ -117,48 +130,81 @@ def prepare(code: Code, spec: StudySpec | None = None, **options: object) -> Pre
         options=replace(prepared.options, param=tuple(texts)),
         findings=tuple(f for f in prepared.findings if not _is_about(f, values)),
     )
-    return _of_trials(prepared, spec, values, findings)
+    program = _tuned(prepared.job.program, spec, values)
+    job = replace(prepared.job, program=program)
+    if place == "local":
+        return _of_trials(replace(prepared, job=job), spec, findings)
+    return _of_service(replace(prepared, job=job, plan=prepared.backend.plan(job)), spec, findings)
 
 
-def _of_trials(
-    prepared: Prepared, spec: StudySpec, values: Mapping[str, object], findings: tuple[Finding, ...]
+def _of_service(
+    prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
+    plan = tuning_service(prepared.backend.name).plan_study(prepared.plan, spec)
+    return PreparedStudy(spec, prepared, (*findings, *plan.findings), plan)
+
+
+def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]) -> PreparedStudy:
     """The job of any trial: it knows its number, and has its share of this machine."""
     machine = {**prepared.job.machine, "jobs": str(spec.parallel)}
     devices = shares(gpus_of(prepared.job.environ), spec.parallel)
     if devices:
         machine["gpus"] = str(len(devices[0].split(",")))
-    program = _tuned(prepared.job.program, spec, values)
-    job = replace(prepared.job, program=program, trial=TRIAL, machine=machine)
-    plan = prepared.backend.plan(job)
-    return PreparedStudy(spec, replace(prepared, job=job, plan=plan), plan, devices, findings)
+    job = replace(prepared.job, trial=TRIAL, machine=machine)
+    plan: LocalPlan = prepared.backend.plan(job)
+    varied = replace(prepared, job=job, plan=plan)
+    return PreparedStudy(spec, varied, findings, launch=plan.launch, devices=devices)
 
 
 def start(prepared: PreparedStudy) -> Study:
     """Start what has been prepared. Raises CaptureError or CheckFailed if it can't run."""
     prepared.refuse()
-    options = prepared.prepared.options
-    fetch_all(options.data, prepared.prepared.job.config.data_limit)
+    if prepared.plan is None:
+        options = prepared.prepared.options
+        fetch_all(options.data, prepared.prepared.job.config.data_limit)
     number, folder = new_folder()
-    prepared.prepared.job.program.write(folder / PROGRAM_FOLDER)
+    try:
+        waiting = _lay_down(prepared, folder)
+        _study_file(prepared, number, waiting).write(folder)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    start_process(folder)
+    return Study(folder)
+
+
+def _lay_down(prepared: PreparedStudy, folder: Path) -> Owner | None:
+    """Write what the study's process needs besides `StudyFile`; gives the process that waits."""
+    job = prepared.prepared.job
     waiting = Owner.of(os.getpid()) if prepared.waits else None
-    replace(prepared.plan.launch, kernel=waiting).write(folder)
+    if prepared.plan is not None:
+        tuning_service(prepared.prepared.backend.name).submit_study(prepared.plan, folder)
+        return waiting
+    assert prepared.launch is not None
+    job.program.write(folder / PROGRAM_FOLDER)
+    replace(prepared.launch, kernel=waiting).write(folder)
     Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-    StudyFile(
+    return waiting
+
+
+def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> StudyFile:
+    whole = prepared.prepared
+    options, backend = whole.options, whole.backend
+    return StudyFile(
         id=number,
         name=options.name or f"study-{number}",
         key=new_key(),
         created=time.time(),
         spec=dict(study_options.texts(prepared.spec)),
-        line=str(prepared.prepared.job.layout),
+        line=str(whole.job.layout),
         experiment=options.experiment,
         options={name: list(texts) for name, texts in compared_options(options).items()},
         devices=prepared.devices,
-        idle=prepared.prepared.job.config.idle,
+        idle=whole.job.config.idle,
         kernel=waiting,
-    ).write(folder)
-    start_process(folder)
-    return Study(folder)
+        backend=backend.name,
+        handle=dict(backend.handle(whole.plan)),
+    )
 
 
 def _check_here(spec: StudySpec) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,10 @@ from distrain_nb.study.files import (
     read_trials,
     wanted,
 )
+from distrain_nb.study.service import tuning_service
 from distrain_nb.study.trial import StudyTrial
-from distrain_nb.tuning.engine import open_storage, require
+from distrain_nb.tuning.engine import SearchEngine, open_storage, require
+from distrain_nb.tuning.spec import Search
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import CANCEL_FILE
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from typing_extensions import Self
 
+    from distrain_nb.backends.tuning import Tunes
     from distrain_nb.tuning.spec import StudySpec
 
 LOOK_EVERY_S = 0.1
@@ -159,6 +163,8 @@ class Study:
         require("optuna", "study.optuna")
         import optuna
 
+        if self.file.backend != "local":
+            return _as_optuna(self)
         path = self.folder / STORAGE_FILE
         if not path.exists():
             raise RunNotReady(f"study {self.id} has no trial yet")
@@ -195,13 +201,23 @@ class Study:
         """Ask for one trial to be stopped; its value so far counts. Raises KeyError, OptionError
         for one that has ended."""
         trial = self[number]
+        service = self._service
+        if service is not None and not service.stops_trials:
+            raise OptionError(f"{service.title} stops no single trial, only the whole study")
         if trial.state.final:
             raise OptionError(f"trial {number} of study {self.id} has ended already: {trial.state}")
-        (self.folder / STOP_FILE.format(number)).touch()
+        if service is not None:
+            trial.run.cancel()
+        else:
+            (self.folder / STOP_FILE.format(number)).touch()
         self.status  # noqa: B018 - sees to it that somebody hears
 
     def more(self, trials: int) -> None:
         """Ask for that many trials more, also of a study that has ended. Raises OptionError."""
+        if self._service is not None:
+            raise OptionError(
+                f"{self._service.title} adds no trials to a study: start another with --tune"
+            )
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
         over = self.state.final
@@ -213,6 +229,11 @@ class Study:
                 State.STARTING, "starting", supervisor=None, error=""
             ).write(self.folder)
             start_process(self.folder)
+
+    @cached_property
+    def _service(self) -> Tunes | None:
+        """What its trials are suggested and run by; None on this machine. Raises OptionError."""
+        return None if self.file.backend == "local" else tuning_service(self.file.backend)
 
     def _start_again(self) -> None:
         if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
@@ -228,6 +249,14 @@ class Study:
 
 def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+
+def _as_optuna(study: Study) -> optuna.Study:
+    """Made of what a service says of the trials."""
+    spec = replace(study.spec, search=Search("random"))
+    goals = [goal.metric for goal in spec.goals]
+    known = [(trial.params, trial.outcome(goals)) for trial in study.each()]
+    return SearchEngine(spec, known, name=study.name).study
 
 
 def start_process(folder: Path) -> None:

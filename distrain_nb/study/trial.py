@@ -7,14 +7,16 @@ import time
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunNotReady
+from distrain_nb.study.files import TrialState
 from distrain_nb.study.launching import run_of
+from distrain_nb.tuning.engine import Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from distrain_nb.run import Run
     from distrain_nb.run.results import Results
-    from distrain_nb.study.files import TrialFile, TrialState
+    from distrain_nb.study.files import TrialFile
     from distrain_nb.tuning.spec import StudySpec, Value
 
 
@@ -80,6 +82,18 @@ class StudyTrial:
         signs = (1 if goal.direction == "max" else -1 for goal in spec.goals)
         values = (self.goals.get(goal.metric, math.nan) for goal in spec.goals)
         return tuple(sign * value for sign, value in zip(signs, values, strict=True))
+
+    def outcome(self, goals: Sequence[str]) -> Outcome:
+        """How it has gone, for those who know no more than its values."""
+        if not self.state.final:
+            return Outcome("running")
+        values = tuple(self.goals[goal] for goal in goals if goal in self.goals)
+        complete = len(values) == len(goals)
+        if complete and self.state is TrialState.SUCCEEDED:
+            return Outcome("succeeded", values)
+        stopped = complete and self.state is TrialState.STOPPED
+        curve = ((self.steps, values[0]),) if stopped else ()
+        return Outcome("stopped" if stopped else "failed", values, curve)
 
     def row(self, names: Iterable[str], goals: Iterable[str]) -> dict[str, object]:
         """The trial as a row of a table, with these parameters and goals."""

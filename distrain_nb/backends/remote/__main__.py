@@ -5,30 +5,14 @@ To its service, or where the submission says so to a stand-in on this machine, s
 
 from __future__ import annotations
 
-import logging
-import re
-import signal
 import sys
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote import carrier_log
-from distrain_nb.backends.remote.carried import Carried, Pace
-from distrain_nb.backends.remote.carrier import carry, give_up
-from distrain_nb.backends.remote.doing import Doing
+from distrain_nb.backends.remote.carrier import carry
+from distrain_nb.backends.remote.rehearsed import rehearse
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.program.progress import report, report_to
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
-
-    from distrain_nb.types import Json, JsonObject
-
-_log = logging.getLogger("distrain_nb.backends.remote")
-_BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
 
 
 def main(folder: Path) -> None:
@@ -36,50 +20,9 @@ def main(folder: Path) -> None:
         submission = Submission.read(folder)
     except Exception:
         return carry(folder)  # which reads it too, and says in the run what is wrong
-    return carry(folder) if submission.rehearse is None else _rehearse(folder, submission)
-
-
-def _rehearse(folder: Path, submission: Submission) -> None:
-    """Start the services that the submission is for, carry its run, stop them."""
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, _end)
-    doing = Doing(folder)
-    with ExitStack() as stack:
-        stack.enter_context(report_to(doing.hear))
-        report("loading the rehearsal")
-        try:
-            stand_in = rehearsal_of(submission.backend)
-            services = stand_in(submission.rehearse or "", _buckets(submission.spec))
-            endpoints = stack.enter_context(services)
-        except Exception as wrong:
-            give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
-            return
-        _log.info("the services of the rehearsal: %s", endpoints)
-        doing.hand_over()
-        carry(folder, endpoints, doing)
-
-
-def _buckets(request: JsonObject) -> set[str]:
-    """The buckets that a submission names."""
-    named = {str(request["bucket"])} if request.get("bucket") else set()
-    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
-    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
-
-
-def _texts(value: Json) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from _texts(one)
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _texts(one)
-
-
-def _end(number: int, _: FrameType | None) -> None:
-    _log.warning("ended by %s", signal.Signals(number).name)
-    sys.exit(128 + number)
+    if submission.rehearse is None:
+        return carry(folder)
+    return rehearse(folder, submission, partial(carry, folder))
 
 
 if __name__ == "__main__":

@@ -72,6 +72,11 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
     def submit(self, plan: RemotePlanT, folder: Path) -> None:
         """Raises CheckFailed, before anything leaves this machine, for what looks like a secret,
         and OptionError where nothing stands in for the service that is to be rehearsed."""
+        self._write(plan, plan.spec(), folder)
+        start_carrier(folder)
+
+    def _write(self, plan: RemotePlanT, what: Spec, folder: Path) -> None:
+        """Have in a folder all that is needed to carry that. Raises as `submit` does."""
         job = plan.job
         if job.options.rehearsed:
             rehearsal_of(self.name)
@@ -80,12 +85,10 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        spec = asdict(plan.spec())
-        Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
+        Submission(self.name, asdict(what), processes, kernel, job.options.rehearse).write(folder)
         phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())
         Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
-        start_carrier(folder)
 
     def status(self, handle: Handle, folder: Path) -> Status:
         """As it is in the folder; a carrier that is gone is started again."""

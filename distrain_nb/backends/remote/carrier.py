@@ -27,12 +27,15 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
     from distrain_nb.backends.remote.doing import Doing
     from distrain_nb.backends.remote.service import Service
+
+    # What is done, in words, and how.
+    Step = tuple[str, Callable[[], object]]
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +112,10 @@ class Carrier:
         send(run, self._service)
         forget(run.folder)
         with closing(Collector(run, self._service)) as collector:
-            observed = self._follow(collector)
+            observed = self._follow(
+                ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
+                ("fetch event files", lambda: collector.allowed(collector.events)),
+            )
             succeeded = observed.state is State.SUCCEEDED
             missing = collector.all_of(kinds(results=succeeded), run.pace.fetch)
         run.keep(replace(run.journal, missing=missing))
@@ -139,9 +145,9 @@ class Carrier:
         out = lost if self._submission.rehearse is not None else again
         return f"some of what the job left could not be fetched; {out}. Missing are {why}"
 
-    def _follow(self, collector: Collector) -> Observed:
-        """Until the service says that the job has ended; a service that can't be reached is asked
-        again, more and more seldom."""
+    def _follow(self, *steps: Step) -> Observed:
+        """Until the service says that the job has ended, with these steps at each look; a service
+        that can't be reached is asked again, more and more seldom."""
         run, pause = self._run, self._run.pace.look
         while True:
             try:
@@ -152,7 +158,7 @@ class Carrier:
             else:
                 if observed.state.final:
                     return observed
-                trouble = self._do_what_can_be_done(collector)
+                trouble = self._do_what_can_be_done(steps)
                 self._see(observed)
             pause = min(2 * pause, LONGEST_PAUSE_S) if trouble else run.pace.look
             time.sleep(pause)
@@ -166,14 +172,13 @@ class Carrier:
             stopped = self._asked or self._run.stop_wanted()
             return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
 
-    def _do_what_can_be_done(self, collector: Collector) -> str:
+    def _do_what_can_be_done(self, steps: Sequence[Step]) -> str:
         """Each step by itself; notes what went wrong in the first that did."""
         trouble, behind = "", None
         for doing, step in (
             ("stop the job", self._stop_if_wanted),
             ("say where the job is", self._link),
-            ("fetch the job's lines", lambda: collector.allowed(collector.lines)),
-            ("fetch event files", lambda: collector.allowed(collector.events)),
+            *steps,
         ):
             try:
                 step()

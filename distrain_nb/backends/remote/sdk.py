@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,9 +13,8 @@ from distrain_nb.backends.remote.backend import (
     start_carrier,
 )
 from distrain_nb.backends.remote.options import RemoteOptionsT
-from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.backends.remote.submission import Journal, Submission, follow
 from distrain_nb.errors import DistrainError, RunNotReady
-from distrain_nb.worker.files.status import State, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,13 +72,8 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
         foreign = self.foreign(job)
         if foreign is None:
             raise DistrainError(f"{job!r} is not a job of {self.name}")
-        self._write(foreign, folder)
+        follow(Submission(self.name, asdict(foreign), ()), folder)
         start_carrier(folder)
-
-    def _write(self, foreign: Spec, folder: Path) -> None:
-        Submission(self.name, asdict(foreign), ()).write(folder)
-        Journal(request={}, sent=time.time(), job=foreign.job).write(folder)
-        Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)
 
 
 @contextmanager

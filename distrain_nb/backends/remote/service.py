@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from distrain_nb.backends.remote.submission import Spec
+    from distrain_nb.backends.tuning import ServiceTrial
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
     from distrain_nb.worker.files.status import State
@@ -110,3 +112,13 @@ class Service(Protocol):
 
     def links(self, job: str) -> Mapping[str, str]:
         """Where a person finds the job and its folders, by what they are called."""
+
+
+class TuningService(Service, Protocol):
+    """A study on a service: the job is the one that tunes."""
+
+    def trials(self, job: str) -> Sequence[ServiceTrial]:
+        """All trials so far."""
+
+    def trial_spec(self, trial: ServiceTrial) -> Spec:
+        """What the run of a trial that has a job is carried by."""

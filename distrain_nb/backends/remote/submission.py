@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -13,7 +14,7 @@ from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import JOURNAL_FILE, LINKS_FILE, SUBMISSION_FILE
-from distrain_nb.worker.files.status import Owner, Process  # noqa: TC001  (`fields` reads them)
+from distrain_nb.worker.files.status import Owner, Process, State, Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,11 +38,13 @@ class Spec:
     `required` what was asked for. A backend adds what its service needs besides.
 
     `job` is the name of a job that was there before its run, which is only followed; all else that
-    is known then is where it is.
+    is known then is where it is, and of a study's trial `run`, by which its output is found.
+    `study` says that the request is for a study.
     """
 
     region: str
     job: str = ""
+    study: bool = False
     run: str = ""
     bucket: str = ""
     repository: str = ""
@@ -137,6 +140,15 @@ class Journal:
 
     def write(self, folder: Path) -> None:
         replace_file(folder / JOURNAL_FILE, fields.encode(self))
+
+
+def follow(submission: Submission, folder: Path) -> None:
+    """Have a run's folder as if its job, which was there before it, had been sent from here. The
+    submission comes last: without it nobody carries the run."""
+    job = str(submission.spec["job"])
+    Journal(request={}, sent=time.time(), job=job).write(folder)
+    Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)
+    submission.write(folder)
 
 
 def write_links(links: Mapping[str, str], folder: Path) -> None:

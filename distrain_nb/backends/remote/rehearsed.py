@@ -1,0 +1,73 @@
+"""A stand-in for a service on this machine, for as long as something is carried to it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import signal
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.plugins import rehearsal_of
+from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carrier import give_up
+from distrain_nb.backends.remote.doing import Doing
+from distrain_nb.program.progress import report, report_to
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+    from types import FrameType
+
+    from distrain_nb.backends.remote.submission import Submission
+    from distrain_nb.types import Json, JsonObject
+
+_log = logging.getLogger("distrain_nb.backends.remote")
+_BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
+
+
+def rehearse(
+    folder: Path, submission: Submission, carry: Callable[[Mapping[str, str], Doing], None]
+) -> None:
+    """Start the services that the submission of a folder is for, carry it to their addresses, stop
+    them. Where they don't start, the folder says why."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, _end)
+    doing = Doing(folder)
+    with ExitStack() as stack:
+        stack.enter_context(report_to(doing.hear))
+        report("loading the rehearsal")
+        try:
+            stand_in = rehearsal_of(submission.backend)
+            services = stand_in(submission.rehearse or "", _buckets(submission.spec))
+            endpoints = stack.enter_context(services)
+        except Exception as wrong:
+            give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
+            return
+        _log.info("the services of the rehearsal: %s", endpoints)
+        doing.hand_over()
+        carry(endpoints, doing)
+
+
+def _buckets(request: JsonObject) -> set[str]:
+    """The buckets that a submission names."""
+    named = {str(request["bucket"])} if request.get("bucket") else set()
+    found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
+    return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
+
+
+def _end(number: int, _: FrameType | None) -> None:
+    _log.warning("ended by %s", signal.Signals(number).name)
+    sys.exit(128 + number)

@@ -1,0 +1,195 @@
+"""Studies that a service tunes: the study's process carries its folder as a carrier does a run's.
+
+Each trial that the service lists is a run, whose job a thread of that process follows, as a carrier
+of the run's own does where the process is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from abc import abstractmethod
+from collections import Counter
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
+
+from distrain_nb.backends.plugins import find
+from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan, RemotePlanT
+from distrain_nb.backends.remote.carried import Carried, Pace, brief
+from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
+from distrain_nb.backends.remote.options import RemoteOptionsT
+from distrain_nb.backends.remote.rehearsed import rehearse
+from distrain_nb.backends.remote.sending import Cancelled, send
+from distrain_nb.backends.remote.submission import Submission, follow
+from distrain_nb.backends.remote.variables import forget
+from distrain_nb.backends.tuning import StudyPlan
+from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.folder import SUBMISSION_FILE
+from distrain_nb.worker.files.status import Progress, State, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from distrain_nb.backends.remote.backend import AnyRemoteBackend
+    from distrain_nb.backends.remote.doing import Doing
+    from distrain_nb.backends.remote.service import TuningService
+    from distrain_nb.backends.remote.submission import Spec
+    from distrain_nb.backends.tuning import ServiceTrial, TrialKeeper
+    from distrain_nb.tuning.spec import StudySpec
+
+REHEARSAL_GONE = "its rehearsal has ended with the process that ran it"
+UNHEARD = "the study has ended without a word of it"
+AGAIN_AFTER_S = 10.0  # a trial that nobody follows any more is followed again
+MOST_ATTEMPTS = 3  # to follow a trial of a study that has ended
+
+_log = logging.getLogger(__name__)
+
+
+class RemoteStudyPlan(StudyPlan, Protocol):
+    """The plan of a study on a service."""
+
+    @property
+    def trial(self) -> RemotePlan: ...
+
+    def spec(self) -> Spec:
+        """What `service` needs to know of the tuning job."""
+
+
+class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
+    """A remote backend whose service tunes, see `backends.tuning.Tunes`. Of a spec that says
+    `study`, its `service` is a `TuningService`."""
+
+    stops_trials: ClassVar[bool] = False
+
+    @abstractmethod
+    def plan_study(self, plan: RemotePlanT, spec: StudySpec) -> RemoteStudyPlan: ...
+
+    def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
+        """Raises CheckFailed, OptionError as `submit` does."""
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder)
+
+    def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
+        """Returns when the study has ended, or can't go on."""
+        submission = Submission.read(folder)
+        if submission.rehearse is None:
+            return carry_study(folder, keeper)
+        status = Status.read(folder)
+        if status.supervisor is not None:  # of a process before this one
+            keeper.give_up(REHEARSAL_GONE)
+            return status.enter(State.FAILED, str(State.FAILED), error=REHEARSAL_GONE).write(folder)
+        return rehearse(folder, submission, partial(carry_study, folder, keeper))
+
+
+def carry_study(
+    folder: Path,
+    keeper: TrialKeeper,
+    endpoints: Mapping[str, str] | None = None,
+    doing: Doing | None = None,
+) -> None:
+    """Carry the study of that folder to its end; `endpoints` and `doing` are as in `carry`."""
+    run = Carried(folder, Pace.of(endpoints or {}))
+    submission = Submission.read(folder)
+    try:
+        backend = cast("AnyRemoteBackend", find(submission.backend))
+        service = cast("TuningService", backend.service(submission.spec, endpoints or {}))
+        StudyCarrier(run, submission, service, doing, keeper, endpoints or {}).run()
+    except Cancelled:
+        run.end(State.CANCELLED)
+    except Exception as wrong:
+        give_up(run, wrong, submission.rehearse is not None)
+    if run.over:
+        keeper.give_up(UNHEARD)
+
+
+class StudyCarrier(Carrier):
+    """One study on its way, and the runs of its trials."""
+
+    _service: TuningService
+
+    def __init__(
+        self,
+        run: Carried,
+        submission: Submission,
+        service: TuningService,
+        doing: Doing | None,
+        keeper: TrialKeeper,
+        endpoints: Mapping[str, str],
+    ) -> None:
+        super().__init__(run, submission, service, doing)
+        self._keeper = keeper
+        self._endpoints = endpoints
+        self._folders: Mapping[int, Path] = {}
+        self._followers: dict[int, threading.Thread] = {}
+        self._begun_at: dict[int, float] = {}
+        self._attempts: Counter[int] = Counter()
+
+    def run(self) -> None:
+        """Whatever is not yet done: stage, create, follow, see all trials to their end."""
+        run = self._run
+        run.kernel = self._submission.kernel
+        run.take(())
+        send(run, self._service)
+        forget(run.folder)
+        observed = self._follow(("ask for the trials", self._look_at_trials))
+        missing = self._last_look()
+        run.end(observed.state, observed.error, missing)
+
+    def _look_at_trials(self) -> None:
+        trials = self._service.trials(self._run.journal.job)
+        self._folders = self._keeper.keep(trials)
+        for trial in trials:
+            if trial.number in self._folders:
+                self._see_to(trial, self._folders[trial.number])
+
+    def _see_to(self, trial: ServiceTrial, folder: Path) -> None:
+        """Have a trial's run followed, if nobody does."""
+        if not (folder / SUBMISSION_FILE).exists():
+            spec = replace(self._service.trial_spec(trial), job=trial.job)
+            follow(replace(self._submission, spec=asdict(spec), kernel=None), folder)
+        number, now = trial.number, time.monotonic()
+        if self._is_followed(number) or _is_over(folder):
+            return
+        if now < self._begun_at.get(number, -AGAIN_AFTER_S) + AGAIN_AFTER_S:
+            return
+        self._begun_at[number] = now
+        self._attempts[number] += 1
+        follower = threading.Thread(target=carry, args=(folder, self._endpoints), daemon=True)
+        self._followers[number] = follower
+        follower.start()
+
+    def _last_look(self) -> str:
+        """Until each trial's run has ended too; what is missing then, in words."""
+        run, until = self._run, time.monotonic() + self._run.pace.fetch
+        self._attempts.clear()
+        run.show(Progress("waiting for the last trials"))
+        while True:
+            trouble = ""
+            try:
+                self._look_at_trials()
+            except Exception as wrong:
+                trouble = f"can't ask for the trials: {brief(wrong)}"
+                _log.warning("%s", trouble, exc_info=wrong)
+            late = time.monotonic() > until
+            if not any(map(self._is_pending, self._folders)) and (late or not trouble):
+                return trouble
+            time.sleep(run.pace.look)
+
+    def _is_pending(self, number: int) -> bool:
+        """Whether a trial's run is followed, or worth another attempt."""
+        if self._is_followed(number):
+            return True
+        return not _is_over(self._folders[number]) and self._attempts[number] < MOST_ATTEMPTS
+
+    def _is_followed(self, number: int) -> bool:
+        return number in self._followers and self._followers[number].is_alive()
+
+
+def _is_over(folder: Path) -> bool:
+    """Whether the run of a folder has ended, or is not there any more."""
+    try:
+        return Status.read(folder).state.final
+    except (OSError, Damaged):
+        return True

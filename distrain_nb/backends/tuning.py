@@ -1,0 +1,88 @@
+"""What a backend brings whose service tunes: it suggests the trials of a study and runs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Plan
+    from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import StudySpec, Value
+    from distrain_nb.types import Unknown
+
+# Where a trial is in its life; the last four are final.
+TrialWord: TypeAlias = Literal[
+    "requested", "running", "stopping", "succeeded", "stopped", "failed", "cancelled"
+]
+
+
+@dataclass(frozen=True)
+class ServiceTrial:
+    """What a service says of a trial.
+
+    Its number counts from 1. `job` is the name of the job that runs it, empty before there is one;
+    `goals` are its values by metric, so far or at last, at step `steps`; `why` says why it failed
+    or was stopped. `begin` and `end` are in seconds since the epoch, 0 where there was none.
+    """
+
+    number: int
+    parameters: Mapping[str, Value]
+    state: TrialWord
+    job: str = ""
+    goals: Mapping[str, float] = field(default_factory=dict)
+    steps: int = 0
+    why: str = ""
+    begin: float = 0.0
+    end: float = 0.0
+
+
+class StudyPlan(Protocol):
+    """What would be sent for a study, whole: `str` of it is what `--dry-run` shows."""
+
+    @property
+    def trial(self) -> Plan:
+        """The job of any trial."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What is known of the study there, besides those of a trial's job."""
+
+    def __str__(self) -> str: ...
+
+
+class TrialKeeper(Protocol):
+    """Who keeps a study's trials, as the process that carries it tells of them."""
+
+    def keep(self, trials: Sequence[ServiceTrial]) -> Mapping[int, Path]:
+        """Write down what the service says of all its trials; the folder of each trial's run, by
+        its number, where it has a job."""
+
+    def give_up(self, why: str) -> None:
+        """Nobody will hear of trials that have not ended."""
+
+
+@runtime_checkable
+class Tunes(Protocol):
+    """What a backend has besides whose service tunes.
+
+    `stops_trials`: one trial can be stopped by stopping its run.
+    """
+
+    title: str
+    stops_trials: bool
+
+    def plan_study(self, plan: Unknown, spec: StudySpec) -> StudyPlan:
+        """The exact request of a study, whose trials' job is planned so. Pure. Raises
+        OptionError."""
+
+    def submit_study(self, plan: Unknown, folder: Path) -> None:
+        """Write into the study's folder all that `carry_study` needs; nothing is sent. Raises
+        CheckFailed for what looks like a secret."""
+
+    def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
+        """Carry the study of that folder to its end, or go on with it; its status, and those of
+        its trials' runs, are kept in their folders. One process does so at a time."""

@@ -1,0 +1,100 @@
+"""A study whose trials a service suggests and runs: what it says becomes our files and runs.
+
+The order of writes keeps a trial from having two runs: its file, its run on the list with the
+trial's number in its handle, its file with the number of that run.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.plugins import find
+from distrain_nb.backends.tuning import Tunes
+from distrain_nb.errors import OptionError
+from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
+from distrain_nb.study.launching import TrialRuns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from distrain_nb.backends.tuning import ServiceTrial
+    from distrain_nb.run.store import Record
+    from distrain_nb.tuning.spec import Value
+
+
+def tuning_service(name: str) -> Tunes:
+    """The backend of that name, whose service tunes. Raises OptionError for any other."""
+    backend = find(name)
+    if not isinstance(backend, Tunes):
+        raise OptionError(f"--tune: {backend.title} has no studies; leave out --on {name}")
+    return backend
+
+
+def carry(folder: Path) -> None:
+    """Own the study of that folder to its end. Raises OptionError where its backend is gone."""
+    study = StudyFile.read(folder)
+    tuning_service(study.backend).carry_study(folder, ServiceTrials(study, folder))
+
+
+class ServiceTrials:
+    """The trials of a study, as `backends.tuning.TrialKeeper` keeps them."""
+
+    def __init__(self, study: StudyFile, folder: Path) -> None:
+        self._folder = folder
+        self._spec = study.parsed
+        self._runs = TrialRuns(study)
+        self._trials = {trial.number: trial for trial in read_trials(folder)}
+        self._records: dict[int, Record] = {}
+
+    def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
+        """Writes what is new; a trial that has a job gets a run."""
+        for said in trials:
+            trial = self._said(said)
+            self._save(trial)
+            if said.job and trial.number not in self._records:
+                self._find_run(trial)
+        return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
+
+    def give_up(self, why: str) -> None:
+        """Those that have not ended are cancelled, for that reason."""
+        for trial in self._trials.values():
+            if not trial.state.final:
+                ended = replace(trial, state=TrialState.CANCELLED, why=why, end=time.time())
+                self._save(ended)
+
+    def _said(self, said: ServiceTrial) -> TrialFile:
+        known = self._trials.get(said.number) or TrialFile(said.number, {}, begin=time.time())
+        return replace(
+            known,
+            parameters=self._native(said),
+            state=TrialState(said.state),
+            goals=dict(said.goals),
+            steps=said.steps,
+            begin=said.begin or known.begin,
+            end=said.end or known.end,
+            why=said.why,
+        )
+
+    def _native(self, said: ServiceTrial) -> dict[str, Value]:
+        """The values in the spec's order, as cells get them."""
+        given = dict(said.parameters)
+        found = {p.name: p.native(given[p.name]) for p in self._spec.parameters if p.name in given}
+        return {**found, **{name: each for name, each in given.items() if name not in found}}
+
+    def _save(self, trial: TrialFile) -> None:
+        if trial != self._trials.get(trial.number):
+            trial.write(self._folder)
+            self._trials[trial.number] = trial
+
+    def _find_run(self, trial: TrialFile) -> None:
+        """Its run, a new one if there never was one; one that was deleted stays so."""
+        if trial.run:
+            record = self._runs.get(trial)
+        else:
+            record = self._runs.find(trial) or self._runs.added(trial)
+        if record is not None:
+            self._records[trial.number] = record
+            self._save(replace(trial, run=record.id))

@@ -1,0 +1,217 @@
+"""A study that a service tunes: its trials become runs, whichever process dies when."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from distrain_nb.backends.remote import carrier, studies
+from distrain_nb.backends.remote.backend import RemotePlan
+from distrain_nb.backends.remote.carried import Pace
+from distrain_nb.backends.remote.options import RemoteOptions
+from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.studies import TuningBackend
+from distrain_nb.backends.remote.submission import Journal, Spec, Submission
+from distrain_nb.backends.tuning import ServiceTrial
+from distrain_nb.errors import OptionError
+from distrain_nb.run import Run, Store
+from distrain_nb.run import run as of_runs
+from distrain_nb.study import Study
+from distrain_nb.study import service as of_studies
+from distrain_nb.study.files import StudyFile, TrialState
+from distrain_nb.study.listing import new_folder
+from distrain_nb.study.service import ServiceTrials
+from distrain_nb.worker.files.status import State, Status, request_cancel
+from tests.remote.folder_service import PACE, PROCESSES, FolderService
+
+SPEC = {"tune": ["x=0..9", "kind=a|b"], "goal": ["min:loss"], "trials": "2"}
+TRIALS = (1, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderSpec(Spec):
+    folder: str = ""
+
+
+class FolderTuning(FolderService):
+    """A tuning job of two trials, each a job with a folder of its own."""
+
+    def create(self, request: Mapping[str, Any]) -> str:
+        with (self.folder / "requests").open("a") as file:
+            file.write(json.dumps(request) + "\n")
+        return "tuning/1"
+
+    def find(self, request: Mapping[str, Any]) -> str:
+        return "tuning/1" if (self.folder / "requests").exists() else ""
+
+    def trials(self, job: str) -> Sequence[ServiceTrial]:
+        return [self._trial(number) for number in TRIALS]
+
+    def trial_spec(self, trial: ServiceTrial) -> Spec:
+        folder = str(self.folder / f"trial-{trial.number}")
+        return FolderSpec(region="here", run=str(trial.number), folder=folder)
+
+    def observe(self, job: str) -> Observed:
+        if (self.folder / "cancelled").exists():
+            return Observed(State.CANCELLED)
+        over = all(self._trial(number).state == "succeeded" for number in TRIALS)
+        return Observed(State.SUCCEEDED if over else State.RUNNING, "running")
+
+    def cancel(self, job: str) -> None:
+        (self.folder / "cancelled").touch()
+        for number in TRIALS:
+            (self.folder / f"trial-{number}" / "cancelled").touch()
+
+    def _trial(self, number: int) -> ServiceTrial:
+        own = FolderService(self.folder / f"trial-{number}")
+        values: dict[str, Any] = {"x": float(number), "kind": "a"}
+        reached = int((own.folder / "reached").read_text())
+        over = reached >= 3000
+        state: Any = "succeeded" if over else "running"
+        goals = {"loss": 10.0 * number} if over else {}
+        return ServiceTrial(number, values, state, f"jobs/{number}", goals, reached)
+
+
+class FolderBackend(TuningBackend[RemoteOptions, RemotePlan]):
+    name, title, options = "folder", "Folders", RemoteOptions
+
+    def plan(self, job: Any) -> Any: ...
+
+    def plan_study(self, plan: Any, spec: Any) -> Any: ...
+
+    def service(  # type: ignore[override]
+        self, spec: Mapping[str, Any], endpoints: Mapping[str, str]
+    ) -> FolderService:
+        kind = FolderTuning if spec["study"] else FolderService
+        return kind(Path(spec["folder"]))
+
+
+@pytest.fixture
+def service(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> FolderTuning:
+    for module in (carrier, studies, of_studies, of_runs):
+        monkeypatch.setattr(module, "find", lambda name: FolderBackend())
+    monkeypatch.setattr(Pace, "of", lambda endpoints: PACE)
+    folder = tmp_path / "service"
+    for number in TRIALS:
+        (folder / f"trial-{number}" / "results").mkdir(parents=True)
+        (folder / f"trial-{number}" / "results" / "index.json").write_text("{}")
+        (folder / f"trial-{number}" / "reached").write_text("0")
+    return FolderTuning(folder)
+
+
+@pytest.fixture
+def study(service: FolderTuning) -> Study:
+    """As `tune` leaves it."""
+    number, folder = new_folder()
+    (folder / "program").mkdir()
+    (folder / "program" / "main.py").write_text("print('hello')")
+    spec = FolderSpec(region="here", study=True, folder=str(service.folder))
+    Submission("folder", asdict(spec), PROCESSES).write(folder)
+    Status(State.STARTING).enter(State.STARTING, "preparing to submit").write(folder)
+    made = StudyFile(number, "bowl", "key", 1e9, dict(SPEC), backend="folder")
+    made.write(folder)
+    return Study(folder)
+
+
+def carry(study: Study) -> None:
+    studies.carry_study(study.folder, ServiceTrials(study.file, study.folder))
+
+
+def carry_in_a_process(study: Study) -> int:
+    process = multiprocessing.get_context("fork").Process(target=carry, args=(study,))
+    process.start()
+    process.join()
+    return process.exitcode or 0
+
+
+def test_each_trial_that_the_service_lists_is_a_run_with_its_own_log_and_results(
+    study: Study,
+) -> None:
+    carry(study)
+    assert study.status.state is State.SUCCEEDED
+    assert [(t.number, t.state, dict(t.goals)) for t in study.each()] == [
+        (1, TrialState.SUCCEEDED, {"loss": 10.0}),
+        (2, TrialState.SUCCEEDED, {"loss": 20.0}),
+    ]
+    assert study.best.params == {"x": 1, "kind": "a"} and study.best.number == 1
+    assert study.trials["loss"].tolist() == [10.0, 20.0]
+    assert study.optuna.best_trial.params == {"x": 1, "kind": "a"}
+    for trial in study.each():
+        run = trial.run
+        assert (run.name, run.experiment) == (f"bowl-{trial.number}", "bowl")
+        assert run.status.state is State.SUCCEEDED
+        assert len(list(run.lines(rank=1))) == 1500
+        assert run.options["param"] == [f"x={trial.number}", "kind=a"]
+        assert (run.folder / "results" / "index.json").exists()
+    assert [run.name for run in Store().all()] == ["bowl-2", "bowl-1"]
+
+
+@pytest.mark.parametrize("step", ["create", "trials", "log"])
+def test_a_process_that_dies_leaves_one_tuning_job_and_a_run_for_each_trial(
+    study: Study, service: FolderTuning, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    kind: Any = FolderTuning if step != "log" else FolderService
+    before = getattr(kind, step)
+
+    def dies(self: Any, *given: Any, **named: Any) -> Any:
+        before(self, *given, **named)
+        os._exit(9)
+
+    with monkeypatch.context() as inside:
+        inside.setattr(kind, step, dies)
+        assert carry_in_a_process(study) == 9
+    carry(study)
+    assert len((service.folder / "requests").read_text().splitlines()) == 1
+    assert study.status.state is State.SUCCEEDED
+    assert [run.name for run in Store().all()] == ["bowl-2", "bowl-1"]
+    assert [len(list(trial.run.lines(rank=0))) for trial in study.each()] == [1500, 1500]
+
+
+def test_a_process_that_dies_between_a_run_and_its_number_finds_the_run_again(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as inside:
+        inside.setattr(ServiceTrials, "_save", lambda self, trial: trial.run and os._exit(9))
+        assert carry_in_a_process(study) == 9
+    assert [run.name for run in Store().all()] == ["bowl-1"]
+    carry(study)
+    assert [trial.run.name for trial in study.each()] == ["bowl-1", "bowl-2"]
+
+
+def test_a_study_that_is_stopped_ends_when_the_service_says_so(
+    study: Study, service: FolderTuning
+) -> None:
+    for number in TRIALS:
+        (service.folder / f"trial-{number}" / "held").touch()
+    request_cancel(study.folder)
+    service.create({})
+    Journal(request={}, sent=1.0).write(study.folder)
+    carry(study)
+    assert study.status.state is State.CANCELLED
+    assert {trial.state for trial in study.each()} == {TrialState.CANCELLED}
+    assert {trial.run.status.state for trial in study.each()} == {State.CANCELLED}
+
+
+def test_what_the_service_cannot_do_is_said(study: Study) -> None:
+    carry(study)
+    with pytest.raises(OptionError, match="Folders stops no single trial, only the whole study"):
+        study.stop(1)
+    with pytest.raises(OptionError, match="Folders adds no trials to a study: start another"):
+        study.more(2)
+
+
+def test_a_run_that_was_deleted_is_not_made_again(study: Study, service: FolderTuning) -> None:
+    carry(study)
+    Store().delete(study[1].run.record)
+    replaced = replace(Status.read(study.folder), state=State.RUNNING)
+    replaced.write(study.folder)
+    carry(study)
+    assert study.status.state is State.SUCCEEDED
+    assert [Run(each).name for each in Store().all()] == ["bowl-2"]
