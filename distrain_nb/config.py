@@ -93,7 +93,7 @@ class Config:
     carry_limit: float = _setting(
         64.0, "MiB of values that a cell may take along, or of a script's files"
     )
-    data_limit: float = _setting(10.0, "GiB of a bucket that a run on this machine may fetch")
+    data_limit: float = _setting(10.0, "GiB that a run may fetch from a bucket, or upload to one")
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.source import source_of
 from distrain_nb.api.surroundings import about_machine
+from distrain_nb.api.uploads import with_uploads
 from distrain_nb.backends.base import AnyBackend, AnyJob, Job, Plan
 from distrain_nb.backends.plugins import find
 from distrain_nb.cluster import framework_of
@@ -18,7 +19,7 @@ from distrain_nb.findings import errors
 from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
-from distrain_nb.program import Program, capture, capture_script, working_folder
+from distrain_nb.program import NO_PROGRAM, Program, capture, capture_script, working_folder
 from distrain_nb.program.advice import findings_in
 
 if TYPE_CHECKING:
@@ -69,10 +70,9 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     source = source_of(code)
     job_options = replace(job_options, result=(*job_options.result, *source.returns))
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
-    program = _program(source, job_options, backend)
     environ = dict(os.environ)
-    job = Job(
-        program=program,
+    job: AnyJob = Job(
+        program=NO_PROGRAM,
         layout=layout,
         folder=working_folder(),
         options=own,
@@ -86,6 +86,9 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         environ=environ,
         defaults=backend.defaults(environ),
     )
+    job = with_uploads(job, backend)
+    program = _program(source, replace(job_options, data=job.data), backend)
+    job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(job)
     several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
@@ -94,6 +97,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         *program.findings,
         *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
         *plan.findings,
+        *(upload.finding() for upload in job.uploads),
         *advice,
         *about_machine(job, backend),
     )

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.found import Settled
+    from distrain_nb.backends.uploads import Upload
     from distrain_nb.findings import Finding
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
@@ -42,8 +43,9 @@ class Job(Generic[OptionsT_co]):
 
     `folder` is the working folder on this machine; `options` are those that the backend declares;
     `results` are names of rank 0 to bring back; `waits` says that somebody waits for it, so that
-    it must not outlive them. `data` are the texts of `--data`, NAME=URI; `allowed_secrets` are what
-    the guard lets pass; `environ` are the variables of the process that asks for the job,
+    it must not outlive them. `data` are the texts of `--data`, NAME=URI, `uploads` what
+    of it is on this machine and is to go elsewhere; `allowed_secrets` are what the guard lets pass;
+    `environ` are the variables of the process that asks for the job,
     `defaults` the settings that the backend found on this machine, `machine` what else a plan
     depends on there; `nonce` makes its run's name its own. The job of a `trial` of a study has
     its number, as text.
@@ -59,6 +61,7 @@ class Job(Generic[OptionsT_co]):
     config: Config = field(default_factory=Config)
     experiment: str = ""
     data: tuple[str, ...] = ()
+    uploads: tuple[Upload, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
     defaults: Settled = field(default_factory=dict)
@@ -102,6 +105,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     what jobs there have besides the common options (`backends.options`). `has_image` says whether
     ranks have the packages of an image, rather than those of the notebook. `example` are options
     of a small job: `--help` shows it, and `%distrain doctor` names the settings that it lacks.
+    `mounted` are folders, each with a slash at its end, that its machines have of their own.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.
@@ -114,6 +118,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     waits_by_default: ClassVar[bool] = False
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}
+    mounted: ClassVar[tuple[str, ...]] = ()
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
         """Settings that the cloud's own tools and the place have on this machine, by name, such as
@@ -159,6 +164,15 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     def data(self, name: str, uri: str) -> str:  # noqa: ARG002
         """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
         return uri
+
+    def staging(self, job: Job[OptionsT]) -> str:  # noqa: ARG002
+        """The URI below which data of this machine are uploaded for a job; empty where its ranks
+        read them by their path. The job has no program yet."""
+        return ""
+
+    def parts(self, text: str) -> tuple[str, str]:
+        """The URI or path in a text of `--data`, and what is written behind it."""
+        return text, ""
 
     def brings(self, uri: str) -> bool:  # noqa: ARG002
         """Whether data at a URI come to the job's machines even if no name for them is read."""

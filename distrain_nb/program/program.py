@@ -147,6 +147,10 @@ class Program:
         return text
 
 
+# What stands for a program where there is none yet.
+NO_PROGRAM = Program("", "", (), (), (), {}, (), frozenset(), ())
+
+
 def _is_hidden(value: CapturedValue) -> bool:
     return value.literal is not None and is_secret(value.name, value.literal)
 

@@ -1,7 +1,15 @@
 """The guard that keeps credentials out of what leaves this machine."""
 
-from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secrets
+from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secret_files, refuse_secrets
 from distrain_nb.secrets.names import is_secret_name
 from distrain_nb.secrets.redaction import redacted
 
-__all__ = ["HIDDEN", "STORED", "is_secret", "is_secret_name", "redacted", "refuse_secrets"]
+__all__ = [
+    "HIDDEN",
+    "STORED",
+    "is_secret",
+    "is_secret_name",
+    "redacted",
+    "refuse_secret_files",
+    "refuse_secrets",
+]

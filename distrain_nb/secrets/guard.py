@@ -31,6 +31,7 @@ STORED = "secret://"
 # Stands where a value isn't shown.
 HIDDEN = "***"
 _READ_AT_MOST = 16 << 20
+_BEGINNING = 8 << 10
 _SECRET = "a secret"
 
 
@@ -58,6 +59,31 @@ def refuse_secrets(
         raise CheckFailed(findings)
 
 
+def refuse_secret_files(
+    data: str, files: Mapping[str, Path], allowed: Collection[str] = ()
+) -> None:
+    """Raise CheckFailed, with a finding for each, for files of the data of that name that look
+    like secrets: by their names, and where they are text by what is in them.
+
+    `files` are by their paths below the data's folder; in `allowed` they have the data's name
+    before it, `NAME/PATH`.
+    """
+    findings = tuple(
+        Finding(
+            "secret",
+            Severity.ERROR,
+            f"--data {data}, {found.where}",
+            f"looks like {found.kind}, and anyone who may read the bucket can read it. Take it out "
+            f"of the data, or allow it with --allow-secret {data}/{found.name}.",
+        )
+        for name, path in files.items()
+        for found in _in_file(name, path, texts_only=True)
+        if f"{data}/{found.name}" not in allowed
+    )
+    if findings:
+        raise CheckFailed(findings)
+
+
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like a secret, by its name or its value."""
     if not value or value.startswith(STORED):
@@ -75,10 +101,17 @@ def _in_files(folder: Path) -> Iterator[_Found]:
             yield from _in_main(folder, main)
         elif name == f"{VALUES_FOLDER}/{OBJECTS}":
             yield from _in_values(path)
-        elif kind := kind_of_file(name):
-            yield _Found(name, name, kind)
-        elif match := _match(data := _head(path), path.suffix.lower()):
-            yield _Found(name, f"{name}, line {_line(data, match.start)}", match.kind)
+        else:
+            yield from _in_file(name, path)
+
+
+def _in_file(name: str, path: Path, *, texts_only: bool = False) -> Iterator[_Found]:
+    if kind := kind_of_file(name):
+        yield _Found(name, name, kind)
+    elif texts_only and not _is_text(path):
+        return
+    elif match := _match(data := _head(path), path.suffix.lower()):
+        yield _Found(name, f"{name}, line {_line(data, match.start)}", match.kind)
 
 
 def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
@@ -129,6 +162,12 @@ def _kind_by_name(name: str, value: str) -> str | None:
 
 def _is_secret_text(entry: Entry) -> bool:
     return entry.type == "str" and is_secret_name(entry.name)
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a file's beginning has no byte 0, by which git tells texts too."""
+    with path.open("rb") as file:
+        return b"\0" not in file.read(_BEGINNING)
 
 
 def _head(path: Path) -> bytes:

@@ -9,14 +9,16 @@ import time
 from abc import abstractmethod
 from dataclasses import asdict
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from distrain_nb.backends.base import Backend, Plan
+from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.program.progress import report
-from distrain_nb.secrets import refuse_secrets
+from distrain_nb.secrets import refuse_secret_files, refuse_secrets
 from distrain_nb.worker.files.folder import (
     CARRIER_LOG,
     LOCK_FILE,
@@ -29,11 +31,11 @@ from distrain_nb.worker.replica.replica import TRAINING_ROLES, label
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.backends.remote.service import Service
     from distrain_nb.backends.remote.submission import Spec
+    from distrain_nb.backends.uploads import Upload
     from distrain_nb.layout import Layout
     from distrain_nb.types import JsonObject, Unknown
 
@@ -83,6 +85,9 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         job.program.write(folder / PROGRAM_FOLDER)
         report("looking for secrets")
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
+        for upload in job.uploads:
+            report(f"looking for secrets in {upload.source}")
+            refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
         Submission(self.name, asdict(what), processes, kernel, job.options.rehearse).write(folder)
@@ -119,6 +124,10 @@ def _readable(options: RemoteOptions) -> dict[str, str]:
     """What whoever may look at the job can read of it, by name."""
     texts = chain.from_iterable(options.readable().values())
     return {name: value for name, _, value in (text.partition("=") for text in texts)}
+
+
+def _paths(upload: Upload) -> dict[str, Path]:
+    return {each.name: each.path for each in Folder.of(Path(upload.source)).files}
 
 
 def start_carrier(folder: Path) -> subprocess.Popen[bytes]:

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Generic, TypeVar
 from distrain_nb.backends.remote.delivery import Delivery, Laid, loose_files
 from distrain_nb.backends.remote.log_ordering import Lateness
 from distrain_nb.backends.remote.submission import Spec
+from distrain_nb.backends.remote.uploading import bring
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import Progress
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from distrain_nb.backends.remote.uploading import Store
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
 
@@ -35,7 +37,8 @@ class CloudService(ABC, Generic[SpecT]):
     endpoints: Mapping[str, str]
 
     def stage(self, program: Path, tell: Listener) -> JsonObject:
-        """Build the image, or bring the code to the bucket, as the run's deliveries say.
+        """Bring data of this machine to the bucket; then build the image, or bring the code there,
+        as the run's deliveries say.
 
         Raises ImageError, or DistrainError for what the cloud refuses.
         """
@@ -43,6 +46,8 @@ class CloudService(ABC, Generic[SpecT]):
         if not self.spec.deliveries:
             raise DistrainError("another version of distrain-nb planned this run: submit it again")
         self._prepare()
+        for upload in self.spec.uploads:
+            bring(upload, self._data, tell)
         if Delivery.ARCHIVE in self.spec.deliveries:
             tell(Progress("sending the code"))
             self._send_archive(laid)
@@ -77,6 +82,11 @@ class CloudService(ABC, Generic[SpecT]):
 
     def _prepare(self) -> None:
         """Make what has to be there before anything is sent."""
+
+    @property
+    @abstractmethod
+    def _data(self) -> Store:
+        """The bucket, for data that go there."""
 
     @abstractmethod
     def _write_archive(self, program: Laid, file: IO[bytes]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.delivery import Delivery  # noqa: TC001  (`fields` reads it)
+from distrain_nb.backends.uploads import Upload  # noqa: TC001  (`fields` reads it)
 from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
@@ -35,7 +36,8 @@ class Spec:
     `deliveries` are the ways in which the pools get the code; `base` is the image that it is put
     on; `request` is what is sent, with stand-ins for what staging finds out and for the values of
     `variables`, which have a file of their own. `requirements` are what the program imports,
-    `required` what was asked for. A backend adds what its service needs besides.
+    `required` what was asked for; `uploads` are data of this machine. A backend adds what its
+    service needs besides.
 
     `job` is the name of a job that was there before its run, which is only followed; all else that
     is known then is where it is, and of a study's trial `run`, by which its output is found.
@@ -54,6 +56,7 @@ class Spec:
     required: tuple[str, ...] = ()
     request: dict[str, Json] = field(default_factory=dict)
     deliveries: tuple[Delivery, ...] = ()
+    uploads: tuple[Upload, ...] = ()
     variables: dict[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod

@@ -32,6 +32,7 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
     title = "SageMaker"
     options = SageMakerOptions
     example: ClassVar = {"workers": "ml.m5.xlarge"}
+    mounted = ("/opt/ml/",)
 
     def data(self, name: str, uri: str) -> str:
         """The folder of the channel that brings the data, or in Pipe mode the FIFO of the first
@@ -41,9 +42,19 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         channel = Channel.read(f"{name}={uri}", "data")
         return f"{INPUT}/{channel.name}{'_0' if channel.mode == 'Pipe' else ''}"
 
+    def parts(self, text: str) -> tuple[str, str]:
+        """How the channel brings the data stands behind a comma."""
+        path, comma, rest = text.partition(",")
+        return path, comma + rest
+
     def brings(self, uri: str) -> bool:
         """A channel does, for all but a path that is there already."""
         return not uri.startswith("/")
+
+    def staging(self, job: SageMakerJob) -> str:
+        from distrain_nb.backends.sagemaker.settings import settings_of
+
+        return f"{settings_of(job).folder}/data"
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
         from distrain_nb.backends.sagemaker.settings import of_machine

@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from botocore.parsers import ResponseParserError
 
 from distrain_nb.backends.remote.service import Denied
+from distrain_nb.backends.remote.uploading import AT_ONCE
 from distrain_nb.errors import DistrainError
 
 if TYPE_CHECKING:
@@ -62,7 +63,11 @@ def client(service: str, region: str, endpoints: Mapping[str, str]) -> BaseClien
     """A client of a service of AWS, or of the rehearsal's stand-in for it."""
     retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
     config = Config(
-        region_name=region, retries=retries, connect_timeout=CONNECT_S, read_timeout=READ_S
+        region_name=region,
+        retries=retries,
+        connect_timeout=CONNECT_S,
+        read_timeout=READ_S,
+        max_pool_connections=AT_ONCE,
     )
     # A session of its own: boto3's default one keeps the login that it found first.
     session = boto3.Session()

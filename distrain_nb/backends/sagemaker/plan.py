@@ -90,6 +90,7 @@ class SageMakerPlan:
             framework=self.job.layout.framework_name or framework_of(self.job),
             requirements=self._requirements(),
             required=self.job.program.required,
+            uploads=self.job.uploads,
             deliveries=(self.start.delivery,),
             request=substituted(self._without_values(), {RUN: run}),
             variables=self._values(),

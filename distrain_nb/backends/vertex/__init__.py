@@ -29,6 +29,7 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
     title = "Vertex AI"
     options = VertexOptions
     example: ClassVar = {"primary": "n1-standard-4"}
+    mounted = ("/gcs/", "/mnt/")
 
     def data(self, name: str, uri: str) -> str:
         """Buckets are mounted below /gcs/, NFS shares below /mnt/nfs/. Raises OptionError."""
@@ -40,6 +41,11 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
             f"--data {name}={uri}: write gs://BUCKET/PATH, or the path at which the replicas have "
             "it mounted, such as /mnt/nfs/data"
         )
+
+    def staging(self, job: VertexJob) -> str:
+        from distrain_nb.backends.vertex.settings import settings_of
+
+        return f"gs://{settings_of(job).bucket or 'BUCKET'}/distrain/data"
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
         from distrain_nb.backends.vertex.settings import of_machine

@@ -83,6 +83,7 @@ class VertexPlan:
             base=self.base,
             requirements=self.job.program.requirements,
             required=self.job.program.required,
+            uploads=self.job.uploads,
             deliveries=self.deliveries,
             request=substituted(sent, {request.RUN: run}),
             variables=self._values(),

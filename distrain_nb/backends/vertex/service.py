@@ -11,6 +11,7 @@ from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.remote.variables import filled
 from distrain_nb.backends.vertex import client, request
+from distrain_nb.backends.vertex.data import BucketData
 from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import read
@@ -90,6 +91,10 @@ class VertexService(CloudService[VertexSpec]):
             "checkpoints": f"{folder}checkpoints",
             "TensorBoard": f"{folder}logs",
         }
+
+    @cached_property
+    def _data(self) -> BucketData:
+        return BucketData(self._storage, self.spec.bucket)
 
     def _prepare(self) -> None:
         spec = self.spec

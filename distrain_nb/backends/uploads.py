@@ -1,0 +1,91 @@
+"""Data of this machine that a job elsewhere reads: uploaded to a bucket, below a name that is made
+of what is in them, so that the same content is there already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.backends.folders import Folder
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.program import readable_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Upload:
+    """What a name of `--data` stands for here: `source` is a folder or a file, `target` the URI of
+    the folder that it becomes, `file` the name of a single file in it; `files` are how many there
+    are, `size` is in bytes."""
+
+    name: str
+    source: str
+    target: str
+    file: str
+    files: int
+    size: int
+
+    @property
+    def digest(self) -> str:
+        """Of what is in it."""
+        return self.target.rpartition("/")[2]
+
+    @property
+    def uri(self) -> str:
+        """Of what was named, in the bucket."""
+        return f"{self.target}/{self.file}" if self.file else self.target
+
+    def finding(self) -> Finding:
+        """What is to go where."""
+        count = "1 file" if self.files == 1 else f"{self.files:,} files"
+        message = (
+            f"{self.source} ({count}, {readable_size(self.size)}) is uploaded to {self.target} "
+            "first, as far as it is not there"
+        )
+        return Finding("remote.data", Severity.INFO, f"--data {self.name}", message)
+
+
+def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
+    """The path on this machine that a text of `--data` means, for a job elsewhere whose machines
+    have folders of their own at `mounted`; None for a URI, and for what they have themselves.
+
+    Raises OptionError for what is not there.
+    """
+    scheme, separator, rest = text.partition("://")
+    if separator and scheme != "file":
+        return None
+    path = Path(rest if separator else text).expanduser()
+    if path.is_absolute() and not separator:
+        theirs = any(f"{path}/".startswith(each) for each in mounted)
+        if theirs or not path.exists():
+            return None
+    if not path.exists():
+        raise OptionError(f"--data {name}={text}: there is no {path} on this machine")
+    return path.resolve()
+
+
+def upload_of(name: str, path: Path, below: str, limit: float) -> Upload:
+    """The upload of a folder or file to a folder `below` a URI; `limit` is how many GiB it may
+    have. Raises OptionError."""
+    try:
+        folder = Folder.of(path)
+        if not folder.files:
+            raise DistrainError(f"there are no files in {path}")
+        if folder.size > limit * GIB:
+            more = -(-folder.size // GIB) + 1
+            raise DistrainError(
+                f"{readable_size(folder.size)} in {len(folder.files):,} files are to be uploaded, "
+                f"more than {readable_size(round(limit * GIB))}: `%distrain config "
+                f"data_limit={more}` allows it, or name a part of it"
+            )
+        target = f"{below}/{folder.digest()}"
+    except DistrainError as wrong:
+        raise OptionError(f"--data {name}={path}: {wrong}") from None
+    single = path.name if path.is_file() else ""
+    return Upload(name, str(path), target, single, len(folder.files), folder.size)
