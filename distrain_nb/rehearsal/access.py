@@ -30,6 +30,8 @@ _ESTABLISHED = "01"
 class PrivateServer(HTTPServer):
     """Takes no connection of another user of this machine."""
 
+    request_queue_size = 128  # clients that upload many files at once
+
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002
         """Whether the connection may be answered."""
         return is_allowed(request)

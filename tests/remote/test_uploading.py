@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 from secrets import token_hex
 
@@ -24,6 +23,7 @@ from distrain_nb.backends.uploads import Upload, upload_of
 from distrain_nb.backends.vertex.client import storage_client
 from distrain_nb.backends.vertex.data import BucketData as CloudStorageData
 from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.worker.files.status import Progress
 
 pytestmark = pytest.mark.slow
@@ -63,7 +63,7 @@ class Interrupted(Exception):
 @contextmanager
 def cloud_storage(folder: Path) -> Iterator[Store]:
     storage = Storage(use_memory_fs=True, data_dir=str(folder / "objects"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(RequestHandler, storage))
+    server = PrivateServer(("127.0.0.1", 0), partial(RequestHandler, storage))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
     with httpx.Client(base_url=address, trust_env=False) as http:

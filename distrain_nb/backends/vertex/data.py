@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from requests.adapters import HTTPAdapter
 
 from distrain_nb.backends.remote.uploading import AT_ONCE
-from distrain_nb.backends.vertex.client import plain_words, retries
+from distrain_nb.backends.vertex.client import plain_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +41,7 @@ class BucketData:
         """Make an object of a file. Raises DistrainError."""
         blob = self.client.bucket(self.bucket).blob(name)
         with plain_words(f"write gs://{self.bucket}/{name}"):
-            blob.upload_from_filename(
-                str(path), content_type="application/octet-stream", retry=retries()
-            )
+            blob.upload_from_filename(str(path), content_type="application/octet-stream")
 
     def remove(self, name: str) -> None:
         """Delete an object. Raises DistrainError."""
