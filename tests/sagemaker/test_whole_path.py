@@ -19,8 +19,8 @@ import os, socket
 from distrain_nb import log_metrics
 
 data = "/opt/ml/input/data"
-mine = sorted(os.listdir(f"{data}/sharded"))
-print("host", os.environ["SM_CURRENT_HOST"], "of", os.environ["WORLD_SIZE"], "has", mine)
+share = sorted(os.listdir(f"{data}/sharded"))
+print("host", os.environ["SM_CURRENT_HOST"], "of", os.environ["WORLD_SIZE"], "has", share)
 passes = []
 for number in range(2):
     with open(piped.replace("_0", f"_{number}")) as pipe:
@@ -28,7 +28,7 @@ for number in range(2):
     log_metrics(step=number, lines=passes[-1])
     print("loss =", 0.5 / (number + 1))
 total = sum(passes)
-print("known as", socket.gethostname())
+print("known as", socket.gethostname(), "with", open(f"{mine}/cat/1.txt").read())
 """
 RESUMES = """
 import json, os, time
@@ -67,20 +67,22 @@ def rehearsed(code: str, base: str, **options: Any) -> Run:
     return submit(code, on="sagemaker", base=base, wait=True, **chosen)
 
 
-def test_two_hosts_and_their_data(base: str, data: None) -> None:
+def test_two_hosts_and_their_data(base: str, data: None, tmp_path: Path) -> None:
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/1.txt").write_text("data of this machine")
     run = rehearsed(
         READS,
         base,
         result="total",
         metric="loss=loss = ([0-9.]+)",
         channel="sharded=s3://my-data/train,sharded",
-        data="piped=s3://my-data/train,mode=Pipe",
+        data=("piped=s3://my-data/train,mode=Pipe", f"mine={tmp_path},mode=FastFile"),
     )
     assert run.results["total"] == 12
     found = [run.logs(rank).splitlines() for rank in (0, 1)]
     assert found[0][0] == "[rank 0] host algo-1 of 2 has ['0.txt', '2.txt']"
     assert found[1][0] == "[rank 1] host algo-2 of 2 has ['1.txt']"
-    assert found[0][-1] == "[rank 0] known as algo-1"
+    assert found[0][-1] == "[rank 0] known as algo-1 with data of this machine"
     assert "This is a rehearsal on one machine. Replicas run as containers" in run.logs()
     values = run.metrics()
     assert list(values["lines"]) == [6, 6]

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.usefixtures("engine")
 HELLO = """
 import json, os
 spec = json.loads(os.environ["CLUSTER_SPEC"])
-print("hello of", spec["task"]["type"], spec["task"]["index"])
+said = open(f"{train}/cat/1.txt").read()
+print("hello of", spec["task"]["type"], spec["task"]["index"], "with", said)
 total = 40 + int(os.environ["WORLD_SIZE"])
 """
 MPI = """
@@ -68,13 +69,15 @@ def with_pip(images: str) -> str:
 
 
 @pytest.mark.parametrize("package", [False, True])
-def test_two_pools(base: str, with_pip: str, package: bool) -> None:
+def test_two_pools(base: str, with_pip: str, tmp_path: Path, package: bool) -> None:
+    (tmp_path / "cat").mkdir()
+    (tmp_path / "cat/1.txt").write_text("data of this machine")
     base = with_pip if package else base
     pools = {"workers": "2*n1-standard-4", "python_package": package}
-    run = rehearsed(HELLO, base, result="total", **pools)
+    run = rehearsed(HELLO, base, result="total", data=f"train={tmp_path}", **pools)
     assert run.results["total"] == 43
     for rank, place in enumerate(("workerpool0 0", "workerpool1 0", "workerpool1 1")):
-        assert run.logs(rank) == f"[rank {rank}] hello of {place}"
+        assert run.logs(rank) == f"[rank {rank}] hello of {place} with data of this machine"
 
 
 SCRIPT = """
