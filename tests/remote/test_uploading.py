@@ -16,12 +16,12 @@ import pytest
 from gcp_storage_emulator.server import RequestHandler
 from gcp_storage_emulator.storage import Storage
 
-from distrain_nb.backends.remote.uploading import Store, bring
+from distrain_nb.backends.remote.uploading import DataBucket, bring
 from distrain_nb.backends.sagemaker.client import client
-from distrain_nb.backends.sagemaker.data import BucketData as S3Data
+from distrain_nb.backends.sagemaker.data import S3Data
 from distrain_nb.backends.uploads import Upload, upload_of
 from distrain_nb.backends.vertex.client import storage_client
-from distrain_nb.backends.vertex.data import BucketData as CloudStorageData
+from distrain_nb.backends.vertex.data import CloudStorageData
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.worker.files.status import Progress
@@ -36,7 +36,7 @@ class Bucket:
     """A bucket that notes what is uploaded, and breaks off after `limit` objects; the file of the
     name `changing` is written anew while it goes there."""
 
-    real: Store
+    real: DataBucket
     uploaded: list[str] = field(default_factory=list)
     limit: int = FILES
     changing: str = ""
@@ -61,7 +61,7 @@ class Interrupted(Exception):
 
 
 @contextmanager
-def cloud_storage(folder: Path) -> Iterator[Store]:
+def cloud_storage(folder: Path) -> Iterator[DataBucket]:
     storage = Storage(use_memory_fs=True, data_dir=str(folder / "objects"))
     server = PrivateServer(("127.0.0.1", 0), partial(RequestHandler, storage))
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -74,7 +74,7 @@ def cloud_storage(folder: Path) -> Iterator[Store]:
 
 
 @contextmanager
-def s3(folder: Path) -> Iterator[Store]:
+def s3(folder: Path) -> Iterator[DataBucket]:
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from distrain_nb.backends.remote.uploading import Store
+    from distrain_nb.backends.remote.uploading import DataBucket
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
 
@@ -85,7 +85,7 @@ class CloudService(ABC, Generic[SpecT]):
 
     @property
     @abstractmethod
-    def _data(self) -> Store:
+    def _data(self) -> DataBucket:
         """The bucket, for data that go there."""
 
     @abstractmethod

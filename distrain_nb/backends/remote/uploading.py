@@ -25,7 +25,7 @@ AT_ONCE = 32
 SEEN_EVERY_S = 0.2
 
 
-class Store(Protocol):
+class DataBucket(Protocol):
     """The bucket that data go to. Every method raises DistrainError."""
 
     def sizes(self, below: str) -> Mapping[str, int]:
@@ -38,7 +38,7 @@ class Store(Protocol):
         """Delete an object."""
 
 
-def bring(upload: Upload, store: Store, tell: Listener) -> None:
+def bring(upload: Upload, store: DataBucket, tell: Listener) -> None:
     """Have all that is in an upload below its target. Raises DistrainError, also where it is no
     longer what the job was planned with."""
     folder = Folder.of(Path(upload.source))
@@ -62,7 +62,7 @@ def bring(upload: Upload, store: Store, tell: Listener) -> None:
         pool.shutdown(cancel_futures=True)
 
 
-def _bring(file: LocalFile, store: Store, below: str, upload: Upload) -> None:
+def _bring(file: LocalFile, store: DataBucket, below: str, upload: Upload) -> None:
     if not file.is_as_it_was:
         raise _changed(upload)
     store.upload(file.path, below + file.name)

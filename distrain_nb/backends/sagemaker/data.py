@@ -17,7 +17,7 @@ _IN_PARTS = 64 << 20  # bytes from which on an upload has parts, which are sent 
 
 
 @dataclass(frozen=True)
-class BucketData:
+class S3Data:
     """A bucket; `client` is that of S3."""
 
     client: BaseClient = field(repr=False)

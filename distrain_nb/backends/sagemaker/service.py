@@ -10,7 +10,7 @@ from distrain_nb.backends.remote import variables
 from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import JsonT, substituted
 from distrain_nb.backends.sagemaker.client import client, plain_words
-from distrain_nb.backends.sagemaker.data import BucketData
+from distrain_nb.backends.sagemaker.data import S3Data
 from distrain_nb.backends.sagemaker.delivery import write_archive
 from distrain_nb.backends.sagemaker.jobs import TrainingJobs
 from distrain_nb.backends.sagemaker.logs import GROUP, JobLog
@@ -99,8 +99,8 @@ class SageMakerService(CloudService[SageMakerSpec]):
         return f"{self.spec.below}/{self.spec.run}/"
 
     @cached_property
-    def _data(self) -> BucketData:
-        return BucketData(self._s3, self._bucket)
+    def _data(self) -> S3Data:
+        return S3Data(self._s3, self._bucket)
 
     def _prepare(self) -> None:
         if ACCOUNT in self.spec.bucket:

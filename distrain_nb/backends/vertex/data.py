@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class BucketData:
+class CloudStorageData:
     """A bucket; `client` is Cloud Storage's, and gets a connection for each upload at a time."""
 
     client: Client = field(repr=False)

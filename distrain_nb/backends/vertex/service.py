@@ -11,7 +11,7 @@ from distrain_nb.backends.remote.cloud import CloudService
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.remote.variables import filled
 from distrain_nb.backends.vertex import client, request
-from distrain_nb.backends.vertex.data import BucketData
+from distrain_nb.backends.vertex.data import CloudStorageData
 from distrain_nb.backends.vertex.delivery import PACKAGE_FILE, write_archive
 from distrain_nb.backends.vertex.jobs import CustomJobs, Jobs, Pipelines
 from distrain_nb.backends.vertex.logs import read
@@ -93,8 +93,8 @@ class VertexService(CloudService[VertexSpec]):
         }
 
     @cached_property
-    def _data(self) -> BucketData:
-        return BucketData(self._storage, self.spec.bucket)
+    def _data(self) -> CloudStorageData:
+        return CloudStorageData(self._storage, self.spec.bucket)
 
     def _prepare(self) -> None:
         spec = self.spec
