@@ -141,7 +141,8 @@ def _of_service(
     prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
     plan = tuning_service(prepared.backend.name).plan_study(prepared.plan, spec)
-    return PreparedStudy(spec, prepared, (*findings, *plan.findings), plan)
+    prepared = replace(prepared, findings=(*prepared.findings, *plan.findings))
+    return PreparedStudy(spec, prepared, findings, plan)
 
 
 def _of_trials(prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]) -> PreparedStudy:

@@ -54,7 +54,7 @@ class FolderTuning(FolderService):
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         return [self._trial(number) for number in TRIALS]
 
-    def trial_spec(self, trial: ServiceTrial) -> Spec:
+    def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:
         folder = str(self.folder / f"trial-{trial.number}")
         return FolderSpec(region="here", run=str(trial.number), folder=folder)
 

@@ -119,7 +119,7 @@ def test_trials_that_fail_and_never_report_the_goal(home: Path) -> None:
         ({"tune": "x=0.5..1", "search": "grid"}, "a grid has no end in x"),
         ({"tune": "x=0..1", "stop": "hyperband"}, "this machine has no hyperband stopping"),
         ({"tune": "x=0..1", "end": "max-trials=3"}, "--end is not known on this machine yet"),
-        ({"tune": "x=0..1", "on": "vertex"}, "--tune: Vertex AI has no studies"),
+        ({"tune": "x=0..1", "on": "sagemaker"}, "--tune: SageMaker has no studies"),
     ],
 )
 def test_what_is_not_there_is_refused_before_anything_starts(

@@ -120,5 +120,6 @@ class TuningService(Service, Protocol):
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """All trials so far."""
 
-    def trial_spec(self, trial: ServiceTrial) -> Spec:
-        """What the run of a trial that has a job is carried by."""
+    def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:
+        """What the run of a trial is carried by, once that has a job; its `run` says where its
+        output is."""

@@ -147,7 +147,8 @@ class StudyCarrier(Carrier):
     def _see_to(self, trial: ServiceTrial, folder: Path) -> None:
         """Have a trial's run followed, if nobody does."""
         if not (folder / SUBMISSION_FILE).exists():
-            spec = replace(self._service.trial_spec(trial), job=trial.job)
+            own = self._service.trial_spec(self._run.journal.job, trial)
+            spec = replace(own, job=trial.job)
             follow(replace(self._submission, spec=asdict(spec), kernel=None), folder)
         number, now = trial.number, time.monotonic()
         if self._is_followed(number) or _is_over(folder):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkRemoteBackend
+from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.vertex.options import VertexOptions
 from distrain_nb.backends.vertex.sdk import foreign, sdk_object
 from distrain_nb.errors import OptionError
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.backends.vertex.service import VertexService
+    from distrain_nb.backends.vertex.tuning import VertexStudyPlan
+    from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import JsonObject, Value
 
 
-class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
+class VertexBackend(
+    SdkRemoteBackend[VertexOptions, "VertexPlan"], TuningBackend[VertexOptions, "VertexPlan"]
+):
     """Jobs in Google Cloud, which a cell does not wait for."""
 
     name = "vertex"
@@ -63,6 +68,11 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
 
         return plan(job)
 
+    def plan_study(self, plan: VertexPlan, spec: StudySpec) -> VertexStudyPlan:
+        from distrain_nb.backends.vertex.tuning import VertexStudyPlan
+
+        return VertexStudyPlan(plan, spec)
+
     def checks(self) -> Iterator[Check]:
         from distrain_nb.backends.vertex.settings import login_of
 
@@ -87,7 +97,11 @@ class VertexBackend(SdkRemoteBackend[VertexOptions, "VertexPlan"]):
         from distrain_nb.backends.vertex.service import VertexService
 
         found = VertexSpec.of(spec)
-        if not found.job:
+        if found.study:
+            from distrain_nb.backends.vertex.tuning import VertexStudy
+
+            return VertexStudy(found, endpoints)
+        if found.trial or not found.job:
             return VertexService(found, endpoints)
         from distrain_nb.backends.vertex.followed import ForeignService
 

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from google.cloud.aiplatform_v1 import JobServiceClient, PipelineServiceClient
-    from google.cloud.aiplatform_v1.types import CustomJob, TrainingPipeline
+    from google.cloud.aiplatform_v1.types import (
+        CustomJob,
+        HyperparameterTuningJob,
+        TrainingPipeline,
+    )
 
     from distrain_nb.types import JsonObject, Value
 
@@ -96,7 +100,7 @@ class Jobs(ABC):
     def _send(self, request: JsonObject) -> str: ...
 
     @abstractmethod
-    def _get(self, job: str) -> CustomJob | TrainingPipeline: ...
+    def _get(self, job: str) -> CustomJob | TrainingPipeline | HyperparameterTuningJob: ...
 
     @abstractmethod
     def _cancel(self, job: str) -> None: ...

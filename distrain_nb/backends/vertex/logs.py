@@ -20,7 +20,7 @@ from distrain_nb.backends.vertex.client import CALL_S, MAY_PASS
 from distrain_nb.backends.vertex.jobs import readable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from google.cloud.logging_v2.services.logging_service_v2 import LoggingServiceV2Client
 
@@ -33,6 +33,8 @@ BUSY_S = 20.0  # how long Cloud Logging may be too busy before a call ends with 
 _ROLES = ("primary", "workers", "servers", "evaluators")
 _TASK = re.compile(r"workerpool([0-3])-(\d+)")
 _SERVICE = "service"  # the task under which Vertex AI itself speaks
+_RESOURCE = 'resource.type="ml_job"'
+_JOB, _TRIAL = "resource.labels.job_id", 'labels."ml.googleapis.com/trial_id"'
 _ERROR = 500  # the severity that stderr gets
 
 
@@ -44,15 +46,17 @@ def read(
     lateness: Lateness,
     *,
     last: bool,
+    trial_of: tuple[str, str] | None = None,
 ) -> tuple[list[LogEntry], Cursor]:
     """The lines that have settled since the cursor, and the cursor after them.
 
-    `job` is the custom job's number. `last` gives all lines that there are. Being too busy is
+    `job` is the custom job's number; that of a trial is `trial_of` a tuning job's number and its
+    own, as which lines may be kept too. `last` gives all lines that there are. Being too busy is
     waited for; if that takes too long, the lines so far are given, or with `last` the error is
     raised, since nobody would ask again.
     """
     now = time.time()
-    entries = _entries(client, project, job, cursor, last=last)
+    entries = _entries(client, project, _of(job, trial_of), cursor, last=last)
     found = filter(None, (_line(entry, now) for entry in entries))
     settled, after = log_ordering.settle(found, cursor, now, lateness, last=last)
     return [_entry(line) for line in settled], after
@@ -64,13 +68,27 @@ def _entry(line: HeldLine) -> LogEntry:
     return LogEntry(line.time / NS, role, replica, line.text, line.stream)
 
 
+def _of(job: str, trial_of: tuple[str, str] | None) -> list[str]:
+    """What entries of a job, or of a trial, have that others don't."""
+    own = f'{_JOB}="{job}"'
+    if trial_of is None:
+        return [_RESOURCE, own]
+    tuning, trial = trial_of
+    return [_RESOURCE, f'({own} OR {_JOB}="{tuning}")', f'({own} OR {_TRIAL}="{trial}")']
+
+
 def _entries(
-    client: LoggingServiceV2Client, project: str, job: str, cursor: Cursor, *, last: bool
+    client: LoggingServiceV2Client,
+    project: str,
+    wanted: Sequence[str],
+    cursor: Cursor,
+    *,
+    last: bool,
 ) -> Iterator[Value]:
     """The entries since the cursor, oldest first, as far as Cloud Logging gives them."""
     from google.cloud.logging_v2.types import ListLogEntriesRequest, ListLogEntriesResponse
 
-    clauses = ['resource.type="ml_job"', f'resource.labels.job_id="{job}"']
+    clauses = list(wanted)
     spans = {
         "timestamp": log_ordering.since(cursor),
         "receiveTimestamp": log_ordering.received_since(cursor),

@@ -31,10 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VertexSpec(Spec):
-    """With the project, and whether the job is sent as a training pipeline."""
+    """With the project, and whether the job is sent as a training pipeline; of the job of a trial
+    with the study's job, and the trial's number."""
 
     project: str = ""
     pipeline: bool = False
+    tuning_job: str = ""
+    trial: str = ""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class VertexPlan:
     def spec(self) -> VertexSpec:
         """What a service needs later."""
         run = run_name(self.job)
-        shown = self._without_values()
+        shown = self.shown
         sent = request.training_pipeline(shown) if self.pipeline else shown
         return VertexSpec(
             run=run,
@@ -92,8 +95,9 @@ class VertexPlan:
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
 
-    def _without_values(self) -> dict[str, Json]:
-        """The request as it is shown and kept."""
+    @property
+    def shown(self) -> dict[str, Json]:
+        """The request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return request.with_variables(
             self.request, lambda env: {name: hidden.get(name, env[name]) for name in env}
@@ -101,11 +105,16 @@ class VertexPlan:
 
     def __str__(self) -> str:
         """What `gcloud ai custom-jobs create --config` takes, and its command line."""
+        return self.printed("custom-jobs", self.shown["jobSpec"])
+
+    def printed(self, kind: str, config: Json, *more: str) -> str:
+        """What `gcloud ai KIND create --config` takes, and its command line with `more` options."""
         head = [
-            "gcloud ai custom-jobs create --config=FILE",
+            f"gcloud ai {kind} create --config=FILE",
             f"--project={self.settings.project or 'PROJECT'}",
             f"--region={self.settings.region or 'LOCATION'}",
             f"--display-name={shlex.quote(request.display_name(self.job))}",
+            *more,
             f"--labels={','.join(f'{n}={v}' for n, v in request.labels(self.job).items())}",
         ]
         if self.job.options.kms_key:
@@ -115,7 +124,7 @@ class VertexPlan:
             f"{request.RUN} becomes the run's name.",
             *(" ".join(head),),
         ]
-        spec = substituted(self._without_values()["jobSpec"], {IMAGE: self._target()})
+        spec = substituted(config, {IMAGE: self._target()})
         return "".join(f"# {note}\n" for note in notes) + data_yaml(spec)
 
     def _target(self) -> str:

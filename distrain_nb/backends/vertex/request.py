@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.remote.cloud import CODE
@@ -18,6 +19,8 @@ from distrain_nb.layout.formats.vertex import (
     scheduling,
     worker_pool_specs,
 )
+from distrain_nb.tuning.formats import vertex as studies
+from distrain_nb.worker.metrics.goals import VARIABLE as GOALS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
     from distrain_nb.layout import Pool
+    from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import Json, JsonObject
 
 # What only the moment of submission can tell: the run's own name in the cloud.
@@ -72,6 +76,20 @@ def training_pipeline(job: JsonObject) -> dict[str, Json]:
         "labels": job["labels"],
         "trainingTaskDefinition": CUSTOM_TASK,
         "trainingTaskInputs": job["jobSpec"],
+        **present(encryptionSpec=job.get("encryptionSpec")),
+    }
+
+
+def tuning_job(job: JsonObject, spec: StudySpec) -> dict[str, Json]:
+    """A custom job as that of the trials of a `HyperparameterTuningJob`, whose workers are told
+    which metrics are its goals. Raises OptionError."""
+    goals = {GOALS: json.dumps([goal.metric for goal in spec.goals])}
+    trial = cast("JsonObject", with_variables(job, lambda env: {**env, **goals})["jobSpec"])
+    return {
+        "displayName": job["displayName"],
+        "labels": job["labels"],
+        **studies.tuning_job(spec),
+        "trialJobSpec": trial,
         **present(encryptionSpec=job.get("encryptionSpec")),
     }
 
@@ -181,10 +199,10 @@ def _own_container(image: str, variables: Mapping[str, str]) -> dict[str, Json]:
     """A container that knows nothing of us: code comes from the bucket, which is mounted."""
     code = f"/gcs/{variables['DISTRAIN_OUTPUT'].removeprefix('gs://')}/{CODE}"
     own = {"PYTHONUNBUFFERED": "1", "DISTRAIN_PROGRAM": f"{code}/program"}
-    start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker'
+    start = f'PYTHONPATH="{code}/worker:$PYTHONPATH" exec python3 -m distrain_nb.worker "$@"'
     return {
         "imageUri": image,
-        "command": ["sh", "-c", start],
+        "command": ["sh", "-c", start, "sh"],
         "env": _listed({**own, **variables}),
     }
 

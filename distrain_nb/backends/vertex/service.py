@@ -68,8 +68,13 @@ class VertexService(CloudService[VertexSpec]):
         number = self._jobs.custom_job(job).rpartition("/")[2]
         if not number:  # a pipeline that has not begun
             return (), cursor
+        spec = self.spec
+        trial_of = (spec.tuning_job.rpartition("/")[2], spec.trial) if spec.trial else None
         with client.plain_words("read the job's log"):
-            return read(self._logging, self.spec.project, number, cursor, self._lateness, last=last)
+            return read(
+                self._logging, spec.project, number, cursor, self._lateness,
+                last=last, trial_of=trial_of,
+            )  # fmt: skip
 
     def cancel(self, job: str) -> None:
         """Ask for the job to be stopped. Raises DistrainError."""

@@ -80,7 +80,7 @@ class BareNetwork:
         work = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
         there = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
         shutil.copytree(there, work, symlinks=True)
-        command = [sys.executable, "-m", "distrain_nb.worker"]
+        command = [sys.executable, "-m", "distrain_nb.worker", *replica.arguments]
         environment = _environment(replica, image)
         return BareProcess(processes.start(command, environment, folder=work))
 

@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from distrain_nb.worker.metrics import goals
 from distrain_nb.worker.metrics.crc32c import crc32c, masked
 
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
@@ -165,6 +166,7 @@ def _report(
         for at, group in _reports.steps(series, step, numbers).items():
             if folder:
                 _reports.write(Path(folder, series), at, group)
+                _tell_service(series, at, group)
                 _print_goal(series, at, group)
             else:
                 line = "  ".join(f"{name} {value:.6g}" for name, value in group.items())
@@ -176,6 +178,16 @@ def _print_goal(series: str, step: int, numbers: Mapping[str, float]) -> None:
     goal = os.environ.get(GOAL_VARIABLE, "")
     if goal in numbers and series in ("", "rank-0"):
         print(f"step {step}  {goal} {numbers[goal]:.9g}", flush=True)
+
+
+def _tell_service(series: str, step: int, numbers: Mapping[str, float]) -> None:
+    """What rank 0 says of a goal; a full disk costs a warning."""
+    if goals.VARIABLE not in os.environ or series not in ("", "rank-0"):
+        return
+    try:
+        goals.report(step, numbers)
+    except OSError as error:
+        warnings.warn(f"goals could not be reported: {error}", stacklevel=5)
 
 
 class _EventFile:

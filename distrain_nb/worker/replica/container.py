@@ -14,6 +14,7 @@ from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
 from distrain_nb.worker.replica import sagemaker, secret_stores
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
@@ -81,7 +82,11 @@ def report(error: str) -> None:
 
 
 def _mount_folders() -> None:
-    """Name folders in Cloud Storage as files see them, and have them there."""
+    """Name folders in Cloud Storage as files see them, and have them there. A trial of a study has
+    its output in a folder of its own, which Vertex AI calls by the trial's number."""
+    trial = os.environ.get(TRIAL_VARIABLE)
+    if trial and "DISTRAIN_OUTPUT" in os.environ:
+        os.environ["DISTRAIN_OUTPUT"] += "/" + trial
     for name in FOLDER_VARIABLES:
         folder = os.environ.get(name, "")
         if folder.startswith(CLOUD_STORAGE) and os.path.isdir(MOUNTED):

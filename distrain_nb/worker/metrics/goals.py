@@ -1,0 +1,45 @@
+"""What the service that tunes a study is told of a trial's goals, besides what charts show.
+
+Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
+package `cloudml-hypertune` gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import deque
+from pathlib import Path
+from typing import Deque, Mapping
+
+VARIABLE = "DISTRAIN_GOALS"  # the names of metrics that are goals, as a JSON list
+MOST_REPORTS = 100
+
+TRIAL_VARIABLE, FILE_VARIABLE = "CLOUD_ML_TRIAL_ID", "CLOUD_ML_HP_METRIC_FILE"
+DEFAULT_FILE = "/tmp/hypertune/output.metrics"
+
+_reports: Deque[str] = deque(maxlen=MOST_REPORTS)
+
+
+def report(step: int, numbers: Mapping[str, float]) -> None:
+    """Report those of the numbers that are goals, of that step. Raises OSError."""
+    goals = json.loads(os.environ.get(VARIABLE) or "[]")
+    found = {name: number for name, number in numbers.items() if name in goals}
+    if found and os.environ.get(TRIAL_VARIABLE):
+        _append(step, found)
+
+
+def _append(step: int, found: Mapping[str, float]) -> None:
+    """One file holds them all, so that it is written anew each time."""
+    common = {
+        "timestamp": time.time(),
+        "trial": os.environ[TRIAL_VARIABLE],
+        "global_step": str(step),
+        "checkpoint_path": "",
+    }
+    for name, number in found.items():
+        _reports.append(json.dumps({**common, name: str(number)}, sort_keys=True))
+    path = Path(os.environ.get(FILE_VARIABLE) or DEFAULT_FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(line + "\n" for line in _reports), encoding="utf-8")
