@@ -4,6 +4,7 @@ DistrainError
 ├── OptionError      an option, its name or its value
 ├── CaptureError     the cell can't become a program
 ├── CheckFailed      findings of severity error
+├── PackingError     samples can't be packed into shards
 ├── ImageError       an image can't be named, built or sent
 ├── StoreError       the folder or the list of runs can't be used
 ├── RunNotFound      no run of that name
@@ -95,6 +96,10 @@ class CheckFailed(DistrainError):
 
 class CaptureError(CheckFailed):
     """The cell, or something it needs from the notebook, can't travel."""
+
+
+class PackingError(DistrainError):
+    """Samples can't be packed into shards: what is read, or where they go."""
 
 
 class ImageError(DistrainError):

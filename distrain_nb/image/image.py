@@ -77,6 +77,7 @@ def worker_files() -> dict[str, Path]:
     package = Path(distrain_nb.__file__).parent
     return {
         "distrain_nb/__init__.py": package / "__init__.py",
+        "distrain_nb/data/__init__.py": package / "data/__init__.py",
         "distrain_nb/worker": package / "worker",
     }
 

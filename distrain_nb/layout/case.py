@@ -104,12 +104,12 @@ def case_of(
     )
 
 
-def size_in_bytes(text: str) -> float:
+def size_in_bytes(text: str, option: str = "--model-size") -> float:
     """Bytes of `100MB`, `1.3 GiB` or a bare number. Raises OptionError."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)", text.strip())
     if found is None or found[2].upper() not in _UNITS:
         raise OptionError(
-            f"invalid --model-size {text!r}: expected a size such as 100MB, 1.3GB or 512MiB"
+            f"invalid {option} {text!r}: expected a size such as 100MB, 1.3GB or 512MiB"
         )
     return float(found[1]) * _UNITS[found[2].upper()]
 

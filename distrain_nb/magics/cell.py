@@ -43,21 +43,21 @@ def submit(source: api.Source, options: Mapping[str, Any]) -> None:
     if STUDY_OPTIONS & options.keys():
         from distrain_nb.magics.studies import submit_study
 
-        submit_study(source, options, _long_work_shown, _show_warnings)
+        submit_study(source, options, long_work_shown, _show_warnings)
         return
-    with _long_work_shown():
+    with long_work_shown():
         prepared = api.prepare(source, **options)
     if prepared.options.dry_run:
         print(prepared)
         return
     _show_warnings(prepared, source)
-    with _long_work_shown():
+    with long_work_shown():
         run = api.start(prepared)
     watch(run, prepared.waits)
 
 
 @contextmanager
-def _long_work_shown() -> Iterator[None]:
+def long_work_shown() -> Iterator[None]:
     """A bar below the cell once the block takes long. What draws it is imported only then."""
     begun, bar = time.time(), None
 

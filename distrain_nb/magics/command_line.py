@@ -324,6 +324,7 @@ def line_parser() -> Parser:
     copied = "print it in another form, to copy"
     tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
     tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
+    _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
     form = verb("form", "build a pool layout by clicking; every field is checked as you type")
@@ -339,6 +340,17 @@ def line_parser() -> Parser:
         "settings", nargs="*", metavar="NAME=VALUE", help="without a VALUE: no longer set"
     )
     return parser
+
+
+def _add_packing(parser: argparse.ArgumentParser) -> None:
+    """What `shard` reads, writes, and how."""
+    add = parser.add_argument
+    add("source", metavar="SOURCE", help="a folder, gs:// or s3://, or a .txt that lists files")
+    add("target", metavar="TARGET", help="a folder, gs:// or s3://")
+    add("--size", default="", metavar="SIZE", help="of a shard at most; 256MB unless you say")
+    add("--shuffle", type=int, metavar="SEED", help="mix the samples; else they are in order")
+    add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
+    add("--on", default="", metavar="BACKEND", help="only local")
 
 
 def _add_case(parser: argparse.ArgumentParser) -> None:

@@ -201,6 +201,12 @@ def _tune(options: argparse.Namespace) -> Any:
     return tune_verb(options)
 
 
+def _shard(options: argparse.Namespace) -> None:
+    from distrain_nb.magics.shard import shard_verb
+
+    shard_verb(options)
+
+
 _VERBS = {
     "runs": _runs,
     "show": _show,
@@ -211,6 +217,7 @@ _VERBS = {
     "delete": _delete,
     "compare": _compare,
     "tune": _tune,
+    "shard": _shard,
     "catalog": _catalog,
     "form": _form,
     "advise": _advise,

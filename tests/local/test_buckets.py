@@ -168,5 +168,5 @@ def test_what_cannot_be_fetched_is_said_before_anything_starts(bucket: Bucket, h
 def test_s3_says_what_it_needs_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "s3fs", None)
     with pytest.raises(OptionError, match="to read s3:// here, %pip install 's3fs'"):
-        buckets._system("s3")
+        buckets.filesystem("s3")
     assert json.dumps(sorted(buckets.PACKAGES)) == '["gs", "s3"]'

@@ -77,8 +77,8 @@ def fetch(name: str, uri: str, limit: float) -> None:
     root = private_home() / CACHE / scheme
     report(f"looking at {uri}")
     with _read_errors(name, uri):
-        system = _system(scheme)
-        found = list(_objects(system, path))
+        system = filesystem(scheme)
+        found = list(objects(system, path))
     if not found:
         raise OptionError(f"--data {name}={uri}: nothing is there")
     outside = next((each.path for each in found if ".." in each.path.split("/")), None)
@@ -95,7 +95,8 @@ def fetch(name: str, uri: str, limit: float) -> None:
             (root / gone).unlink(missing_ok=True)
 
 
-def _system(scheme: str) -> Unknown:
+def filesystem(scheme: str) -> Unknown:
+    """What lists and reads the buckets of a scheme, by fsspec. Raises OptionError without it."""
     # Which asks for the kind of each bucket, and complains where it may not.
     os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
     try:
@@ -109,7 +110,8 @@ def _system(scheme: str) -> Unknown:
     return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False)
 
 
-def _objects(system: Unknown, path: str) -> Iterator[BucketObject]:
+def objects(system: Unknown, path: str) -> Iterator[BucketObject]:
+    """What is at a path: a folder's objects, an object, or those of a pattern."""
     for each in _expanded(path):
         is_pattern = any(sign in each for sign in _WILD)
         listed: Mapping[str, Mapping[str, object]] = (

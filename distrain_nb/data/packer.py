@@ -1,0 +1,67 @@
+"""A process that packs: shards come as lines of JSON, what has become of each goes back as one."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.data.samples import PackedMember, PackedSample
+from distrain_nb.data.storage import Folder
+from distrain_nb.data.tar import checksum_of, write_shard
+from distrain_nb.errors import PackingError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+SAID_EVERY_S = 0.1
+
+
+def pack_shard(target: Folder, name: str, task: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a shard, read it again, and give what the index has of it. Raises PackingError."""
+    samples = [
+        PackedSample(key, tuple(PackedMember(*member) for member in members))
+        for key, members in task["samples"]
+    ]
+    counter = _Counter()
+    with target.writing(name) as file:
+        record = write_shard(file, samples, counter.add)
+    if checksum_of(target.at(name)) != record["sha256"]:
+        raise PackingError(f"{target.at(name)} reads otherwise than it was written")
+    return {"name": name, **record}
+
+
+class _Counter:
+    """Says from time to time how many bytes were written."""
+
+    def __init__(self) -> None:
+        self._bytes, self._said = 0, time.monotonic()
+
+    def add(self, size: int) -> None:
+        self._bytes += size
+        if time.monotonic() > self._said + SAID_EVERY_S:
+            _say({"bytes": self._bytes})
+            self._said = time.monotonic()
+
+
+def _say(message: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(message) + "\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    """Until nobody sends shards any more."""
+    target = Folder(sys.argv[1])
+    for line in sys.stdin:
+        task = json.loads(line)
+        try:
+            _say({"record": pack_shard(target, task["name"], task)})
+        except (PackingError, OSError) as wrong:
+            _say({"error": str(wrong)})
+        except Exception as wrong:  # whatever a bucket's library raises
+            _say({"error": f"{task['name']}: {type(wrong).__name__}: {wrong}"})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""The processes that pack, one for each core: given shards in turn, heard until all are done."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.data.tar import size_of
+from distrain_nb.errors import PackingError
+from distrain_nb.program.progress import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from distrain_nb.data.samples import PackedSample
+    from distrain_nb.data.storage import Folder
+
+_SEEN_EVERY_S = 0.1
+_PACKER = "distrain_nb.data.packer"
+
+
+def packed(
+    target: Folder, shards: Mapping[str, Sequence[PackedSample]]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Pack shards, and give the name and the record of each as soon as it is there and verified.
+
+    Raises PackingError, after which the other processes have ended too.
+    """
+    total = sum(size_of(sample) for own in shards.values() for sample in own)
+    todo: SimpleQueue[str] = SimpleQueue()
+    for name in shards:
+        todo.put(name)
+    heard: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
+    begun: dict[int, int] = {}
+    done, left = 0, len(shards)
+    with ExitStack() as stack:
+        for number in range(min(len(os.sched_getaffinity(0)), len(shards))):
+            packer = stack.enter_context(_packer(target))
+            work = (number, packer, todo, shards, heard)
+            Thread(target=_give, args=work, daemon=True).start()
+        while left:
+            report(f"packing {target}", min(done + sum(begun.values()), total), total)
+            with suppress(Empty):
+                number, said = heard.get(timeout=_SEEN_EVERY_S)
+                if "error" in said:
+                    raise PackingError(said["error"])
+                begun[number] = said.get("bytes", 0)
+                if record := said.get("record"):
+                    done, left = done + record["size"], left - 1
+                    yield record["name"], record
+
+
+@contextmanager
+def _packer(target: Folder) -> Iterator[subprocess.Popen[str]]:
+    """A process, with a file for what it complains of; it ends with the block."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", _PACKER, target.place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def _give(
+    number: int,
+    process: subprocess.Popen[str],
+    todo: SimpleQueue[str],
+    shards: Mapping[str, Sequence[PackedSample]],
+    heard: SimpleQueue[tuple[int, dict[str, Any]]],
+) -> None:
+    """In a thread of its own: one shard after the other, as long as there are some."""
+    assert process.stdin is not None and process.stdout is not None
+    with suppress(Empty):
+        while True:
+            name = todo.get_nowait()
+            try:
+                process.stdin.write(json.dumps({"name": name, "samples": shards[name]}) + "\n")
+                process.stdin.flush()
+                for line in process.stdout:
+                    said = json.loads(line)
+                    heard.put((number, said))
+                    if "bytes" not in said:
+                        break
+                else:
+                    heard.put((number, {"error": f"the process that packed {name} was killed"}))
+                    return
+            except (OSError, ValueError):
+                heard.put((number, {"error": f"the process that packed {name} has died"}))
+                return

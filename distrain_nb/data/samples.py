@@ -1,0 +1,99 @@
+"""Files become samples: those of one key belong together, and folders may be their classes."""
+
+from __future__ import annotations
+
+import re
+from random import Random
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.errors import PackingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from distrain_nb.data.sources import SourceFile
+
+CLASS = "cls"  # the extension of a sample's class, as a number
+NO_EXTENSION = "bin"
+# What torchvision's ImageFolder takes for an image.
+IMAGES = frozenset(["jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"])
+
+# `scan.seg.png` is the member seg.png of `scan`; in `2024.05.png` the first dot is the name's.
+_NAME = re.compile(r"(.+?)((?:\.[A-Za-z_]+)*\.\w+)?")
+
+
+class PackedMember(NamedTuple):
+    """A file of a sample in its shard: its name there, and where its content is, or the content."""
+
+    name: str
+    place: str
+    size: int
+    text: str = ""
+
+
+class PackedSample(NamedTuple):
+    """A sample, by the key that its members share."""
+
+    key: str
+    members: tuple[PackedMember, ...]
+
+
+def samples_of(
+    files: Sequence[SourceFile], shuffle: int | None
+) -> tuple[list[PackedSample], list[str]]:
+    """The samples of files, in their order or shuffled by a seed, and the names of classes.
+
+    Classes are what a list says, or the folders where all files are images in folders, as
+    ImageFolder numbers them: in alphabetical order. Raises PackingError where two files would be
+    the same member of a sample.
+    """
+    grouped: dict[str, dict[str, SourceFile]] = {}
+    for file in files:
+        key, extension = _split(file.name)
+        members = grouped.setdefault(key, {})
+        if extension in members:
+            other = members[extension].name
+            raise PackingError(f"{other} and {file.name} would both be {key}.{extension}")
+        members[extension] = file
+    labels = _labels(grouped)
+    classes = sorted(set(labels.values()))
+    numbers = {label: number for number, label in enumerate(classes)}
+    found = [_sample(key, grouped[key], labels.get(key), numbers) for key in grouped]
+    if shuffle is not None:
+        Random(shuffle).shuffle(found)
+    return found, classes
+
+
+def _split(name: str) -> tuple[str, str]:
+    folder, slash, base = name.rpartition("/")
+    found = _NAME.fullmatch(base)
+    stem, extension = (found[1], found[2] or "") if found else (base, "")
+    key = folder.replace("\\", "_") + slash + stem.replace(".", "_")
+    return key, extension[1:].lower() or NO_EXTENSION
+
+
+def _labels(grouped: Mapping[str, Mapping[str, SourceFile]]) -> dict[str, str]:
+    """The classes of samples, by their keys; none where nothing says them."""
+    said = {key: file.label for key, own in grouped.items() for file in own.values() if file.label}
+    if said:
+        return said
+    images = all(
+        key.count("/") == 1 and own.keys() <= IMAGES and CLASS not in own
+        for key, own in grouped.items()
+    )
+    return {key: key.partition("/")[0] for key in grouped} if images else {}
+
+
+def _sample(
+    key: str, files: Mapping[str, SourceFile], label: str | None, numbers: Mapping[str, int]
+) -> PackedSample:
+    members = [PackedMember(f"{key}.{each}", file.place, file.size) for each, file in files.items()]
+    if label is not None and CLASS not in files:
+        text = str(numbers[label])
+        members.append(PackedMember(f"{key}.{CLASS}", "", len(text), text))
+    return PackedSample(key, tuple(sorted(members)))
+
+
+def total_size(samples: Iterable[PackedSample]) -> int:
+    """Bytes of all members."""
+    return sum(member.size for sample in samples for member in sample.members)

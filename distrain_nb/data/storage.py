@@ -1,0 +1,129 @@
+"""Files that are packed and shards that come of them: paths, and buckets by `fsspec`."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+from uuid import uuid4
+
+from distrain_nb.backends.local.buckets import filesystem, is_bucket, objects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.types import Unknown
+
+CHUNK = 1 << 20
+DRAFT = ".draft"
+
+
+@cache
+def system_of(uri: str) -> tuple[Unknown, str]:
+    """The file system of a bucket's URI, and the path that it has there. Raises OptionError."""
+    scheme, _, path = uri.partition("://")
+    return _filesystem(scheme), path.rstrip("/")
+
+
+@cache
+def _filesystem(scheme: str) -> Unknown:
+    return filesystem(scheme)
+
+
+class Folder:
+    """A folder of files, or a prefix of a bucket's objects, where shards are written.
+
+    Files are there whole or not at all, whenever a process is killed.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place.rstrip("/") if is_bucket(place) else str(Path(place).expanduser())
+
+    def __str__(self) -> str:
+        return self.place
+
+    @property
+    def remote(self) -> bool:
+        """Whether it is in a bucket."""
+        return is_bucket(self.place)
+
+    def at(self, name: str) -> str:
+        """The path or URI of a file in it."""
+        return f"{self.place}/{name}"
+
+    def sizes(self) -> dict[str, int]:
+        """Sizes in bytes of all that is in it, by names."""
+        if not self.remote:
+            root = Path(self.place)
+            files = (path for path in root.rglob("*") if path.is_file())
+            return {path.relative_to(root).as_posix(): path.stat().st_size for path in files}
+        system, path = system_of(self.place)
+        system.invalidate_cache()
+        try:
+            found = list(objects(system, path))
+        except FileNotFoundError:
+            return {}
+        return {each.path.removeprefix(f"{path}/"): each.size for each in found}
+
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+        return b"".join(chunks(self.at(name)))
+
+    def write(self, name: str, content: bytes) -> None:
+        with self.writing(name) as file:
+            file.write(content)
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[BinaryIO]:
+        """A file that is there once the block has ended well."""
+        if self.remote:
+            system, path = system_of(self.at(name))
+            with _upload(system, path) as file:
+                yield file
+            return
+        target = Path(self.at(name))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(f".{target.name}.{uuid4().hex}{DRAFT}")
+        try:
+            with draft.open("wb", buffering=CHUNK) as file:
+                yield file
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def remove(self, name: str) -> None:
+        """A file, or a folder with all that is in it."""
+        if self.remote:
+            system, path = system_of(self.at(name))
+            if system.exists(path):
+                system.rm(path, recursive=True)
+        elif Path(self.at(name)).is_dir():
+            shutil.rmtree(self.at(name))
+        else:
+            Path(self.at(name)).unlink(missing_ok=True)
+
+
+@contextmanager
+def _upload(system: Unknown, path: str) -> Iterator[BinaryIO]:
+    """An object that is there once it is closed; none where the block raises."""
+    file = system.open(path, "wb")
+    try:
+        yield file
+    except BaseException:
+        file.discard()
+        raise
+    file.close()
+
+
+def chunks(place: str) -> Iterator[bytes]:
+    """The content of a file or an object, a megabyte at a time. Raises OSError."""
+    if is_bucket(place):
+        system, path = system_of(place)
+        file = system.open(path, "rb", block_size=8 * CHUNK, cache_type="readahead")
+    else:
+        file = Path(place).open("rb", buffering=0)  # noqa: SIM115
+    with file:
+        while part := file.read(CHUNK):
+            yield part

@@ -1,0 +1,1 @@
+"""Reading shards: tar files of samples, in an order that ranks, workers and restarts agree on."""

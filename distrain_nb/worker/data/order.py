@@ -1,0 +1,118 @@
+"""Who reads which samples, and in which order: a function of numbers that all ranks know.
+
+The blocks of an epoch stand in a line, shuffled by the seed. Each rank has a part of the line, cut
+between samples, and each of its workers ("lanes") a part of that. Batch `i` of a rank comes from
+lane `i % lanes`, as a DataLoader asks its workers in turn.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import accumulate
+from random import Random
+from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+WINDOW = 8  # blocks of a lane whose samples are shuffled together
+
+
+class BlockPart(NamedTuple):
+    """Samples `first` to `last`, exclusive, of a block, by its number."""
+
+    block: int
+    first: int
+    last: int
+
+
+class Division(NamedTuple):
+    """How many ranks and lanes read in batches of which size, and whether all are full."""
+
+    ranks: int
+    lanes: int
+    batch_size: int
+    drop_last: bool
+
+    def batches(self, samples: int) -> int:
+        """How many each rank has. Raises ValueError where ranks can't have equally many."""
+        together = self.ranks * self.batch_size
+        found = samples // together if self.drop_last else -(-samples // together)
+        if not found or samples // self.ranks < (1 if self.drop_last else found):
+            way_out = "drop_last=True" if samples >= together else "smaller batches, or fewer ranks"
+            raise ValueError(
+                f"{samples} samples in batches of {self.batch_size} can't be divided among "
+                f"{self.ranks} ranks so that each has equally many batches: take {way_out}"
+            )
+        return found
+
+
+def lane_of(
+    counts: Sequence[int], division: Division, rank: int, lane: int, seed: str
+) -> Tuple[List[BlockPart], List[int]]:
+    """The pieces that a lane of a rank reads, and the sizes of its batches.
+
+    `counts` are the samples of each block. The line of blocks is shuffled by `seed`, unless that
+    is empty.
+    """
+    line = list(range(len(counts)))
+    if seed:
+        Random(seed).shuffle(line)
+    total = sum(counts)
+    batches = division.batches(total)
+    if division.drop_last:
+        size = batches * division.batch_size
+        start, end = rank * size, (rank + 1) * size
+    else:
+        start, end = (total * each // division.ranks for each in (rank, rank + 1))
+    sizes = _sizes(end - start, division.batch_size, batches)
+    start += sum(sum(sizes[each :: division.lanes]) for each in range(lane))
+    own = sizes[lane :: division.lanes]
+    return _cut(line, counts, start, start + sum(own)), own
+
+
+def _sizes(samples: int, batch_size: int, batches: int) -> List[int]:
+    """Full batches and a smaller last one, or two, where one more rank has a sample more."""
+    rest = samples - batch_size * (batches - 1)
+    if rest > 0:
+        return [batch_size] * (batches - 1) + [rest]
+    half = batch_size // 2
+    return [batch_size] * (batches - 2) + [batch_size - half, half]
+
+
+def _cut(line: Sequence[int], counts: Sequence[int], start: int, end: int) -> List[BlockPart]:
+    """What of a line of blocks stands between two samples of it."""
+    ends = list(accumulate(counts[block] for block in line))
+    found = []
+    number, at = bisect_right(ends, start), start
+    while at < end:
+        begin = ends[number] - counts[line[number]]
+        last = min(end, ends[number])
+        if last > at:
+            found.append(BlockPart(line[number], at - begin, last - begin))
+        number, at = number + 1, last
+    return found
+
+
+class Window(NamedTuple):
+    """Pieces whose samples are given in the order of `picks`: which piece, which sample of it."""
+
+    pieces: List[BlockPart]
+    picks: List[Tuple[int, int]]
+
+
+def windows(pieces: Sequence[BlockPart], seed: str, skipped: int) -> Iterator[Window]:
+    """The windows of a lane without its first samples, so many; whole windows are not looked at."""
+    for number in range(0, len(pieces), WINDOW):
+        own = list(pieces[number : number + WINDOW])
+        size = sum(piece.last - piece.first for piece in own)
+        if skipped >= size:
+            skipped -= size
+            continue
+        picks = [(which, sample) for which, piece in enumerate(own) for sample in range(*piece[1:])]
+        if seed:
+            Random(f"{seed} window {number}").shuffle(picks)
+        yield Window(own, picks[skipped:])
+        skipped = 0
+
+
+def seed_of(shuffle: Optional[int], *others: object) -> str:
+    """The text that a generator of random numbers starts from; empty where nothing is shuffled."""
+    return "" if shuffle is None else " ".join(map(str, (shuffle, *others)))

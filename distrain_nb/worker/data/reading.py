@@ -1,0 +1,75 @@
+"""Batches of a lane: the blocks ahead are read by threads while those that are here are given."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
+from typing import Any, Deque, Iterator, List, Sequence, Tuple
+
+from distrain_nb.worker.data.index import SampleBlock
+from distrain_nb.worker.data.members import Sample, samples_in
+from distrain_nb.worker.data.order import BlockPart, Window
+from distrain_nb.worker.data.storage import read
+
+AT_ONCE = 4
+
+
+def samples_of(blocks: Sequence[SampleBlock], windows: Iterator[Window]) -> Iterator[Sample]:
+    """The samples of windows, in their order; a window is read while the one before is given."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    coming: Deque[Tuple[Window, List[Any]]] = deque()
+    try:
+        for window in windows:
+            coming.append((window, _asked(pool, blocks, window)))
+            if len(coming) > 1:
+                yield from _given(blocks, *coming.popleft())
+        while coming:
+            yield from _given(blocks, *coming.popleft())
+    finally:
+        for _, pieces in coming:
+            for each in pieces:
+                each.cancel()
+        pool.shutdown(wait=False)
+
+
+def _asked(
+    pool: ThreadPoolExecutor, blocks: Sequence[SampleBlock], window: Window
+) -> List[Future[bytes]]:
+    """The blocks of a window's pieces, on their way; none for a piece of which nothing is left."""
+    wanted = {which for which, _ in window.picks}
+    found: List[Future[bytes]] = []
+    for which, piece in enumerate(window.pieces):
+        block = blocks[piece.block]
+        if which in wanted:
+            found.append(pool.submit(read, block.path, block.offset, block.length))
+        else:
+            found.append(Future())
+    return found
+
+
+def _given(
+    blocks: Sequence[SampleBlock], window: Window, reads: List[Future[bytes]]
+) -> Iterator[Sample]:
+    samples: List[List[Sample]] = [[] for _ in window.pieces]
+    for which in sorted({which for which, _ in window.picks}):
+        samples[which] = _samples(blocks, window.pieces[which], reads[which].result())
+    for which, number in window.picks:
+        yield samples[which][number]
+
+
+def _samples(blocks: Sequence[SampleBlock], piece: BlockPart, content: bytes) -> List[Sample]:
+    block = blocks[piece.block]
+    found = list(samples_in(content))
+    if len(found) != block.samples:
+        raise ValueError(
+            f"{block.path} has {len(found)} samples at byte {block.offset}, and its index says "
+            f"{block.samples}: it was written again; pack the samples anew"
+        )
+    return found
+
+
+def in_batches(samples: Iterator[Any], sizes: Sequence[int]) -> Iterator[List[Any]]:
+    """Lists of so many samples each."""
+    for size in sizes:
+        yield list(islice(samples, size))
