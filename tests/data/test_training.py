@@ -1,4 +1,4 @@
-"""Training that reads shards: in ranks of a run, killed in mid-epoch and gone on, and TensorFlow."""
+"""Training that reads shards: ranks of a run that is killed in mid-epoch and gone on with."""
 
 from __future__ import annotations
 
