@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.data.samples import PackedMember, PackedSample
-from distrain_nb.data.storage import Folder
+from distrain_nb.data.storage import ShardFolder
 from distrain_nb.data.tar import checksum_of, write_shard
 from distrain_nb.errors import PackingError
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SAID_EVERY_S = 0.1
 
 
-def pack_shard(target: Folder, name: str, task: Mapping[str, Any]) -> dict[str, Any]:
+def pack_shard(target: ShardFolder, name: str, task: Mapping[str, Any]) -> dict[str, Any]:
     """Write a shard, read it again, and give what the index has of it. Raises PackingError."""
     samples = [
         PackedSample(key, tuple(PackedMember(*member) for member in members))
@@ -52,7 +52,7 @@ def _say(message: Mapping[str, Any]) -> None:
 
 def main() -> None:
     """Until nobody sends shards any more."""
-    target = Folder(sys.argv[1])
+    target = ShardFolder(sys.argv[1])
     for line in sys.stdin:
         task = json.loads(line)
         try:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.data.samples import PackedSample
-    from distrain_nb.data.storage import Folder
+    from distrain_nb.data.storage import ShardFolder
 
 _SEEN_EVERY_S = 0.1
 _PACKER = "distrain_nb.data.packer"
 
 
 def packed(
-    target: Folder, shards: Mapping[str, Sequence[PackedSample]]
+    target: ShardFolder, shards: Mapping[str, Sequence[PackedSample]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Pack shards, and give the name and the record of each as soon as it is there and verified.
 
@@ -58,7 +58,7 @@ def packed(
 
 
 @contextmanager
-def _packer(target: Folder) -> Iterator[subprocess.Popen[str]]:
+def _packer(target: ShardFolder) -> Iterator[subprocess.Popen[str]]:
     """A process, with a file for what it complains of; it ends with the block."""
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(

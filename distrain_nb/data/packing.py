@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.data.packers import packed
 from distrain_nb.data.samples import PackedSample, samples_of
 from distrain_nb.data.sources import files_of
-from distrain_nb.data.storage import DRAFT, Folder
+from distrain_nb.data.storage import DRAFT, ShardFolder
 from distrain_nb.data.tar import END, size_of
 from distrain_nb.errors import OptionError
 from distrain_nb.program.program import readable_size
@@ -73,7 +73,7 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     seed; without it samples are in the order of their names. What a killed packing had finished
     stays. Raises OptionError for what can't be read or written, PackingError where files change.
     """
-    folder = Folder(target)
+    folder = ShardFolder(target)
     report(f"looking at {source}")
     plan = planned(source, size, shuffle)
     there = folder.sizes()
@@ -119,7 +119,7 @@ def planned(source: str, size: float, shuffle: int | None) -> PackingPlan:
     return PackingPlan(named, classes, fingerprint)
 
 
-def _refuse_others(folder: Folder, plan: PackingPlan, there: Mapping[str, int]) -> None:
+def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
     """Raises OptionError where the target has shards of other samples, or of nobody knows what."""
     state = INDEX if INDEX in there else _PLAN if _PLAN in there else ""
     if not state:
@@ -136,7 +136,7 @@ def _refuse_others(folder: Folder, plan: PackingPlan, there: Mapping[str, int]) 
 
 
 def _finished(
-    folder: Folder, plan: PackingPlan, there: Mapping[str, int]
+    folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]
 ) -> dict[str, dict[str, Any]]:
     """The records of shards that are there, by their names."""
     found = {}
@@ -152,7 +152,7 @@ def _finished(
     return found
 
 
-def _described(folder: Folder, index: Mapping[str, Any], kept: int) -> Packed:
+def _described(folder: ShardFolder, index: Mapping[str, Any], kept: int) -> Packed:
     size = sum(shard["size"] for shard in index["shards"])
     shards, classes = len(index["shards"]), tuple(index["classes"])
     return Packed(folder.place, index["samples"], shards, size, classes, kept)

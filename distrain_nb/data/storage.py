@@ -32,7 +32,7 @@ def _filesystem(scheme: str) -> Unknown:
     return filesystem(scheme)
 
 
-class Folder:
+class ShardFolder:
     """A folder of files, or a prefix of a bucket's objects, where shards are written.
 
     Files are there whole or not at all, whenever a process is killed.
