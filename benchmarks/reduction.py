@@ -111,7 +111,8 @@ def training(workers: int = 8) -> float:
         raise ValueError(f"the losses are up to {apart} apart")
     print(
         f"\nA transformer with gradients of {ring[0][2] / 1e6:.1f} MB, {workers} workers: "
-        f"{took[0] / STEPS:.3f} s a step by the ring, {took[1] / STEPS:.3f} s by reducers; rank 0's "
+        f"{took[0] / STEPS:.3f} s a step by the ring, "
+        f"{took[1] / STEPS:.3f} s by reducers. Rank 0's "
         f"loss falls from {curves[0][0]:.2f} to {curves[0][STEPS - 1]:.2f} in both, and no loss of "
         f"any rank differs by more than {apart:.1g}"
     )

@@ -14,6 +14,7 @@ from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.catalog.lookup import Grid
+from distrain_nb.layout.gain import remarks
 from distrain_nb.layout.options import line
 from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.releases import older, releases
@@ -194,6 +195,8 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
         yield "updates are asynchronous: if it converges badly, lower the learning rate"
         if gpus and gpus > 1:
             yield f"each instance has one worker: write a tower for each of its {gpus} GPUs"
+    else:
+        yield from remarks(case)
 
 
 def _options(case: Case, choice: str) -> str:

@@ -1,35 +1,55 @@
-"""What exchanging a gradient costs on the wire: ring, tree, and the Reduction Server.
+"""What exchanging a gradient costs on the wire: by a ring, by a tree, by reducers.
 
 From the Reduction Server article (key GCP-BLOG-RS of the table of sources): with n workers, a ring
-all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and the Reduction
-Server sends them once, with a latency that does not grow with the workers.
+all-reduce sends 2(n - 1) of every n elements and so the data nearly twice, and reducers have them
+sent once, with a latency that does not grow with the workers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.lookup import Grid
+from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.sizing import sized
 
 if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
+    from distrain_nb.layout.resolved import ResolvedLayout
+
+# From one machine of a zone to another, with the network's software on both: an assumption.
+HOP_S = 50e-6
 
 _BITS = 8
 _GIGA = 1e9
 
 
 @dataclass(frozen=True)
-class Way:
-    """A way to add up gradients: bytes that a worker sends, and how latency grows with n workers.
+class Links:
+    """`workers` machines of `gbps` Gbit/s, and `reducers` of `reducer_gbps` each, where messages
+    take `hop_s` seconds from one to another."""
 
-    `seconds` is the least time for these bytes at the worker's bandwidth.
+    workers: int
+    gbps: float
+    reducers: int
+    reducer_gbps: float
+    hop_s: float = HOP_S
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to add up gradients: bytes that a worker sends, and messages one after another.
+
+    `latency` says how these grow with n workers; `seconds` is the time of both.
     """
 
     name: str
     bytes_per_worker: float
+    hops: int
     latency: str
     seconds: float
 
@@ -55,9 +75,14 @@ class Traffic:
 
     def table(self) -> Grid:
         """The ways, a row each."""
-        head = ("all-reduce", "sent per worker", "latency", "at least")
+        head = ("all-reduce", "sent per worker", "latency", "about")
         lines = (
-            (way.name, size(way.bytes_per_worker), way.latency, f"{way.seconds * 1000:,.1f} ms")
+            (
+                way.name,
+                size(way.bytes_per_worker),
+                f"{way.hops} hops, {way.latency}",
+                f"{way.seconds * 1000:,.1f} ms",
+            )
             for way in self.ways
         )
         return Grid(head, tuple(lines))
@@ -66,37 +91,60 @@ class Traffic:
 def traffic(layout: Layout, gradient_bytes: int) -> Traffic:
     """What the primary and the workers of a layout send for one gradient.
 
-    A tree sends a gradient up and the sum down again. Raises OptionError if there are fewer than
-    two machines, or the bandwidth of one is not known.
+    A tree sends a gradient up and the sum down again. Reducers are those of the layout, or as many
+    as `--reducers auto` gives. Raises OptionError if there are fewer than two machines, or the
+    bandwidth of one is not known.
     """
-    pools = resolve(layout).training
+    links = links_of(layout)
+    if gradient_bytes < 1:
+        raise OptionError("gradients have 1 byte or more")
+    found = ways(gradient_bytes, links, "Reduction Server")
+    return Traffic(gradient_bytes, links.workers, links.gbps, found)
+
+
+def links_of(layout: Layout) -> Links:
+    """The machines of a layout that exchange gradients, at the bandwidth of the slowest; its
+    reducers, or those that it would get. Raises OptionError as `traffic` does."""
+    job = resolve(layout)
+    pools = job.training
     workers = sum(resolved.pool.replicas for resolved in pools)
-    speeds = [resolved.bandwidth_gbps for resolved in pools]
-    if workers < 2 or gradient_bytes < 1:
-        raise OptionError("gradients are exchanged by 2 or more machines, and have 1 byte or more")
-    known = [gbps for gbps in speeds if gbps]
-    if len(known) < len(speeds):
+    if workers < 2:
+        raise OptionError("gradients are exchanged by 2 or more machines")
+    known = [resolved.bandwidth_gbps for resolved in pools if resolved.bandwidth_gbps]
+    if len(known) < len(pools):
         names = ", ".join(str(p.pool.machine) for p in pools if not p.bandwidth_gbps)
         raise OptionError(f"the bandwidth of {names} is not known")
-    slowest = min(known)
-    ways = (
-        ("ring", 2 * (workers - 1) / workers, "grows with n"),
-        ("tree", 2.0, "grows with log n"),
-        ("Reduction Server", 1.0, "does not grow"),
-    )
-    return Traffic(
-        gradient_bytes,
-        workers,
-        slowest,
-        tuple(
-            Way(name, sent * gradient_bytes, latency, _seconds(sent * gradient_bytes, slowest))
-            for name, sent, latency in ways
-        ),
-    )
+    reducers, gbps = _reducers(job) or (workers, min(known))
+    return Links(workers, min(known), reducers, gbps)
 
 
-def _seconds(sent: float, gbps: float) -> float:
-    return sent * _BITS / (gbps * _GIGA)
+def _reducers(job: ResolvedLayout) -> tuple[int, float] | None:
+    """How many reducers there are or would be, and the bandwidth of each; None if not known."""
+    own = job.pool(Role.REDUCERS)
+    if own is None:
+        pool = sized(job)
+        own = resolve(job.layout.edited({"reducers": pool})).pool(Role.REDUCERS) if pool else None
+    return (own.pool.replicas, own.bandwidth_gbps) if own and own.bandwidth_gbps else None
+
+
+def ways(gradient_bytes: float, links: Links, name: str = "reducers") -> tuple[Way, Way, Way]:
+    """A ring, a tree and reducers, which are called `name`.
+
+    A reducer takes in its share of every worker's gradient, so few or slow ones take longer than
+    the workers' links do.
+    """
+    n = links.workers
+    shares = n / links.reducers / links.reducer_gbps * links.gbps
+
+    def way(what: str, sent: float, hops: int, latency: str, taken: float = 0.0) -> Way:
+        taken = max(sent, taken) * gradient_bytes * _BITS / (links.gbps * _GIGA)
+        return Way(what, sent * gradient_bytes, hops, latency, taken + hops * links.hop_s)
+
+    return (
+        way("ring", 2 * (n - 1) / n, 2 * (n - 1), "grows with n"),
+        way("tree", 2.0, 2 * ceil(log2(n)), "grows with log n"),
+        way(name, 1.0, 2, "does not grow", shares),
+    )
 
 
 def size(count: float) -> str:

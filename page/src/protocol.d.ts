@@ -264,6 +264,8 @@ export interface FormView {
   findings: Finding[];
   traffic: string[][];
   gradient: string;
+  step: string;
+  gain: string;
   exports: [name: string, title: string, text: string, lost?: string][];
   cell: string;
   rehearsal: string;

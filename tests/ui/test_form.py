@@ -260,6 +260,22 @@ def test_traffic_is_told_for_the_gradient_that_was_named(built: Form) -> None:
     assert [bytes_of(text) for text in ("12", "3 kB", "2mb")] == [12, 3000, 2_000_000]
 
 
+def test_what_reducers_bring_is_told_for_the_step_that_was_named(built: Form) -> None:
+    built.layout = FIVE
+    said(built, do="gradient", text="1.34 GB")
+    said(built, do="step", text="100 ms")
+    assert built.widget.view["step"] == "100 ms"
+    assert built.widget.view["gain"].startswith("16 reducers shorten a step from 222 ms to 157 ms,")
+    said(built, do="step", text="2s")
+    assert (built.step_s, built.widget.view["step"]) == (2.0, "2 s")
+    assert built.widget.view["gain"].startswith("Reducers don't pay: the backward pass hides 1 s,")
+    said(built, do="step", text="soon")
+    assert built.step_s == 2.0
+    assert "250 ms" in built.widget.files["note"]
+    built.layout = Layout.of("sagemaker", workers="4*ml.p3.16xlarge")
+    assert not built.widget.view["gain"]
+
+
 def test_lists_offer_what_fits_first_and_leave_the_rest_in_sight(built: Form) -> None:
     built.layout = FIVE
     offered = built.widget.options["workers.accelerator"]

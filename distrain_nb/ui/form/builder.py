@@ -14,12 +14,13 @@ from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role, load, save, saved
+from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import exports, left_out, read_any
 from distrain_nb.layout.options import heading, printed, quoted
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
-from distrain_nb.ui.form.fields import bytes_of
+from distrain_nb.ui.form.fields import bytes_of, seconds_of
 from distrain_nb.ui.form.view import options, view
 from distrain_nb.ui.widgets import STATIC
 
@@ -46,12 +47,13 @@ class FormWidget(anywidget.AnyWidget):
 class Form(traitlets.HasTraits):  # type: ignore[misc]
     """A layout and everything that can be done to it, from the page and from Python alike.
 
-    `layout` can be read, set and observed; `gradient_bytes` is what the traffic is reckoned for.
-    Saved layouts are in `folder`, as seen from the kernel's.
+    `layout` can be read, set and observed; `gradient_bytes` is what the traffic is reckoned for,
+    with steps of `step_s` seconds. Saved layouts are in `folder`, as seen from the kernel's.
     """
 
     layout = traitlets.Instance(Layout)
     gradient_bytes = traitlets.Int(400_000_000, min=1)
+    step_s = traitlets.Float(TYPICAL_STEP_S, min=1e-6)
 
     def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
         self._folder = folder
@@ -73,7 +75,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self.widget.on_msg(self._heard)
         super().__init__(layout=start)
         self.observe(self._set, "layout")
-        self.observe(lambda _: self._show(), "gradient_bytes")
+        self.observe(lambda _: self._show(), ["gradient_bytes", "step_s"])
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -135,6 +137,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def set_gradient(self, text: str) -> None:
         """How large a gradient is, such as `400 MB`. Raises OptionError if it can't be read."""
         self.gradient_bytes = bytes_of(text)
+
+    def set_step(self, text: str) -> None:
+        """How long a step takes without the exchange: `250 ms`. Raises OptionError likewise."""
+        self.step_s = seconds_of(text)
 
     def undo(self) -> None:
         """Go a step back."""
@@ -210,7 +216,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             self.widget.options = options(self._history.now.layout)
 
     def _view(self) -> dict[str, Any]:
-        shown = view(self._history, self.gradient_bytes, self._found(self._history.now.layout.on))
+        found = self._found(self._history.now.layout.on)
+        shown = view(self._history, self.gradient_bytes, self.step_s, found)
         return {**shown, "cell": self.line, "rehearsal": self.rehearsal}
 
     def _found(self, place: str) -> Mapping[str, str]:
@@ -268,6 +275,7 @@ _DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "size": lambda form, _: form.size_reducers(),
     "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
     "gradient": lambda form, it: form.set_gradient(it["text"]),
+    "step": lambda form, it: form.set_step(it["text"]),
     "undo": lambda form, _: form.undo(),
     "redo": lambda form, _: form.redo(),
     "save": lambda form, it: form._ask_to_save(it["name"]),

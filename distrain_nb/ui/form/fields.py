@@ -74,6 +74,7 @@ TITLES = {
 }
 
 _SIZE = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>|B|kB|MB|GB)", re.IGNORECASE)
+_TIME = re.compile(r"(?P<number>\d+(\.\d+)?)\s*(?P<unit>ms|s|)")
 _BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
 _OPTIONS = {option.field: option for option in OPTIONS}
 _ABSENT = {each.name: each.default for each in fields(Pool)}
@@ -137,6 +138,15 @@ def bytes_of(text: str) -> int:
     if size < 1:
         raise OptionError(f"{shown(text)} is not a gradient's size; write it as 400 MB or 1.3 GB.")
     return size
+
+
+def seconds_of(text: str) -> float:
+    """0.25 of `250 ms`. Raises OptionError naming what is allowed."""
+    found = _TIME.fullmatch(text.strip())
+    seconds = float(found["number"]) * (0.001 if found["unit"] == "ms" else 1.0) if found else 0.0
+    if not 1e-6 <= seconds < float("inf"):
+        raise OptionError(f"{shown(text)} is not a step's time; write it as 250 ms or 1.5 s.")
+    return seconds
 
 
 def _pool_value(field: str, text: str) -> Any:

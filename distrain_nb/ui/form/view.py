@@ -8,11 +8,13 @@ from distrain_nb.backends.plugins import all_backends, choices
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Role
+from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
 from distrain_nb.layout.formats import EXPORTS
+from distrain_nb.layout.gain import beside_the_article, duration, gain
 from distrain_nb.layout.options import TITLES as PLACES
 from distrain_nb.layout.totals import totals
-from distrain_nb.layout.traffic import size, traffic
+from distrain_nb.layout.traffic import links_of, size, traffic
 from distrain_nb.ui.form.fields import (
     POOL_FIELDS,
     SETTINGS,
@@ -39,7 +41,10 @@ _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
 
 
 def view(
-    history: History, gradient_bytes: int, found: Mapping[str, str] | None = None
+    history: History,
+    gradient_bytes: int,
+    step_s: float = TYPICAL_STEP_S,
+    found: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Everything that changes with the layout, except the lists of what fits; `found` is what
     stands in empty fields, for settings that were found on this machine."""
@@ -61,7 +66,9 @@ def view(
         "totals": list(_totals(layout)),
         "picture": picture(layout),
         "gradient": size(gradient_bytes),
+        "step": duration(step_s),
         "traffic": _traffic(layout, gradient_bytes),
+        "gain": _gain(layout, gradient_bytes, step_s),
         "exports": list(_exports(layout)),
         "undo": bool(history.past),
         "redo": bool(history.future),
@@ -197,6 +204,18 @@ def _traffic(layout: Layout, gradient_bytes: int) -> list[list[str]]:
     except OptionError:
         return []
     return [list(row) for row in rows] if Role.REDUCERS in roles(layout.on) else []
+
+
+def _gain(layout: Layout, gradient_bytes: int, step_s: float) -> str:
+    """What reducers bring to a step, and the article's beside ours; empty where there are none."""
+    if Role.REDUCERS not in roles(layout.on):
+        return ""
+    try:
+        found = str(gain(gradient_bytes, links_of(layout), step_s))
+    except OptionError:
+        return ""
+    lines = (found, beside_the_article(layout))
+    return " ".join(f"{line[0].upper()}{line[1:]}." for line in lines if line)
 
 
 def _exports(layout: Layout) -> Iterator[list[str]]:

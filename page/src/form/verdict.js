@@ -104,35 +104,55 @@ export class Verdict {
   }
 }
 
-/** What gradients cost on the wire. A size that can't be read yet leaves the table as it was. */
+/** What gradients cost on the wire, and what reducers bring. What can't be read yet leaves both as they were. */
 export class Traffic {
   /** @param {Form} form */
   constructor(form) {
-    const id = uid("gradient");
     this.shown = "";
-    this.input = element("input", {
-      id,
-      type: "text",
-      autocomplete: "off",
-      "data-own-undo": true,
-      oninput: () => form.send("gradient", { text: this.input.value }),
-      onblur: () => this.update(form.view),
-      ...OWN_KEYS,
-    });
+    this.gradient = this.asked(form, "gradient");
+    this.step = this.asked(form, "step");
     this.rows = element("tbody");
-    const heads = ["all-reduce", "sent per worker", "latency", "at least"].map((head) => element("th", { scope: "col" }, head));
+    this.gain = element("div", { role: "status" });
+    const heads = ["all-reduce", "sent per worker", "latency", "about"].map((head) => element("th", { scope: "col" }, head));
     this.node = element(
       "div",
       { class: "dn-traffic" },
-      element("div", { class: "dn-asked" }, element("label", { for: id }, "Exchanging gradients of"), element("span", { class: "dn-box" }, this.input)),
+      element(
+        "div",
+        { class: "dn-asked" },
+        element("label", { for: this.gradient.id }, "Exchanging gradients of"),
+        element("span", { class: "dn-box" }, this.gradient),
+        element("label", { for: this.step.id }, "in steps of"),
+        element("span", { class: "dn-box" }, this.step),
+      ),
       element("table", {}, element("thead", {}, element("tr", {}, ...heads)), this.rows),
+      this.gain,
     );
   }
 
+  /**
+   * @param {Form} form
+   * @param {"gradient" | "step"} what
+   */
+  asked(form, what) {
+    const input = element("input", {
+      id: uid(what),
+      type: "text",
+      autocomplete: "off",
+      "data-own-undo": true,
+      oninput: () => form.send(what, { text: input.value }),
+      onblur: () => this.update(form.view),
+      ...OWN_KEYS,
+    });
+    return input;
+  }
+
   /** @param {FormView} view */
-  update({ traffic, gradient }) {
+  update({ traffic, gradient, step, gain }) {
     this.node.hidden = !traffic.length;
-    if (document.activeElement !== this.input) this.input.value = gradient;
+    if (document.activeElement !== this.gradient) this.gradient.value = gradient;
+    if (document.activeElement !== this.step) this.step.value = step;
+    this.gain.textContent = gain;
     const key = JSON.stringify(traffic);
     if (key === this.shown) return;
     this.shown = key;
