@@ -13,20 +13,21 @@ from botocore.validate import ParamValidator
 
 
 @cache
-def request_shape() -> Shape:
+def request_shape(operation: str = "CreateTrainingJob") -> Shape:
     service = botocore.session.get_session().get_service_model("sagemaker")
-    return service.operation_model("CreateTrainingJob").input_shape
+    return service.operation_model(operation).input_shape
 
 
-def report(request: dict[str, Any]) -> str:
+def report(request: dict[str, Any], operation: str = "CreateTrainingJob") -> str:
     """What boto3 would say of it, and of values that no enumeration has; empty if nothing."""
-    found: str = ParamValidator().validate(request, request_shape()).generate_report()
-    return "\n".join([found, *_not_listed(request, request_shape(), "")]).strip()
+    shape = request_shape(operation)
+    found: str = ParamValidator().validate(request, shape).generate_report()
+    return "\n".join([found, *_not_listed(request, shape, "")]).strip()
 
 
-def refused(request: dict[str, Any]) -> set[str]:
+def refused(request: dict[str, Any], operation: str = "CreateTrainingJob") -> set[str]:
     """The places whose size or form the service would refuse, by the model."""
-    return set(_refused(request, request_shape(), ""))
+    return set(_refused(request, request_shape(operation), ""))
 
 
 def _refused(value: Any, shape: Shape, place: str) -> Iterator[str]:

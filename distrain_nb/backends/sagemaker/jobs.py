@@ -15,14 +15,15 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from botocore.client import BaseClient
 
     from distrain_nb.types import JsonObject
 
 _SERVER_ERROR = 500  # and above: statuses of HTTP
-_IN_USE, _INVALID = "ResourceInUse", "ValidationException"
+INVALID, _NOT_FOUND = "ValidationException", "ResourceNotFound"
+_IN_USE = "ResourceInUse"
 
 # By secondary status, for as long as a job is in progress.
 _PHASES = {
@@ -73,18 +74,11 @@ class TrainingJobs:
         A job of ours that has that name already is the one: its answer was lost. Raises
         DistrainError, Unanswered if the job may be there all the same.
         """
-        with plain_words("submit the job"):
-            try:
-                self.client.create_training_job(**request)
-            except ClientError as wrong:
-                if code_of(wrong) == _IN_USE:
-                    return self._own(request, wrong)
-                if _status_of(wrong) < _SERVER_ERROR:
-                    raise
-                raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
-            except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
-                raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
-        return str(request["TrainingJobName"])
+        return created(
+            lambda: self.client.create_training_job(**request),
+            str(request["TrainingJobName"]),
+            lambda: self.find(request),
+        )
 
     def find(self, request: JsonObject) -> str:
         """The job of ours that has the request's name; empty if there is none. Raises
@@ -94,7 +88,7 @@ class TrainingJobs:
             try:
                 found = self.client.describe_training_job(TrainingJobName=name)
             except ClientError as wrong:
-                if _is_missing(wrong):
+                if is_missing(wrong):
                     return ""
                 raise
         return name if found.get("Environment") == request["Environment"] else ""
@@ -105,7 +99,7 @@ class TrainingJobs:
             try:
                 return observed(self.client.describe_training_job(TrainingJobName=job))
             except ClientError as wrong:
-                if _is_missing(wrong):
+                if is_missing(wrong):
                     raise Gone("SageMaker doesn't have the job any more") from wrong
                 raise
 
@@ -115,18 +109,36 @@ class TrainingJobs:
             try:
                 self.client.stop_training_job(TrainingJobName=job)
             except ClientError as wrong:
-                if code_of(wrong) != _INVALID:
+                if code_of(wrong) != INVALID:
                     raise
 
-    def _own(self, request: JsonObject, taken: ClientError) -> str:
-        """The job that has the name already, if it is of this request."""
+
+def created(create: Callable[[], object], name: str, find: Callable[[], str]) -> str:
+    """The job of that name, once it is sent; `find` gives it where it is there and ours. Raises as
+    `TrainingJobs.create` does."""
+    with plain_words("submit the job"):
         try:
-            name = self.find(request)
-        except DistrainError as wrong:
-            raise Unanswered(str(wrong)) from wrong
-        if not name:
-            raise taken
-        return name
+            create()
+        except ClientError as wrong:
+            if code_of(wrong) == _IN_USE:
+                return _own(find, wrong)
+            if _status_of(wrong) < _SERVER_ERROR:
+                raise
+            raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
+        except (exceptions.HTTPClientError, exceptions.EndpointConnectionError) as wrong:
+            raise Unanswered(f"SageMaker didn't answer: {wrong}") from wrong
+    return name
+
+
+def _own(find: Callable[[], str], taken: ClientError) -> str:
+    """The job that has the name already, if it is of this request."""
+    try:
+        name = find()
+    except DistrainError as wrong:
+        raise Unanswered(str(wrong)) from wrong
+    if not name:
+        raise taken
+    return name
 
 
 def observed(answer: Description) -> Observed:
@@ -146,9 +158,11 @@ def observed(answer: Description) -> Observed:
     return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", [])))
 
 
-def _is_missing(wrong: ClientError) -> bool:
+def is_missing(wrong: ClientError) -> bool:
+    """Whether the service has no job of a name."""
     message = str(wrong.response.get("Error", {}).get("Message", ""))
-    return code_of(wrong) == _INVALID and "not found" in message.lower()
+    said_so = code_of(wrong) == INVALID and "not found" in message.lower()
+    return said_so or code_of(wrong) == _NOT_FOUND
 
 
 def _status_of(wrong: ClientError) -> int:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _OPTIONS = {
     "TrainingJobName": "name",
     "HyperParameters": "hyperparameter",
+    "HyperParameterTuningJobName": "name",
+    "HyperParameterTuningJobConfig.HyperParameterTuningJobObjective": "goal",
+    "HyperParameterTuningJobConfig": "tune",
+    "StaticHyperParameters": "hyperparameter",
     "AlgorithmSpecification.TrainingImage": "image",
     "AlgorithmSpecification.MetricDefinitions": "metric",
     "RoleArn": "role",
@@ -42,11 +46,13 @@ _OPTIONS = {
 # As long as the real values are, where the service has yet to give them.
 _LIKELY = {RUN: "r" * 49, ACCOUNT: "1" * 12, IMAGE: "image"}
 _SHOWN = 60
+# Below it is what a training job's own request has, in a tuning job's.
+_DEFINITION = "TrainingJobDefinition."
 
 
-def beyond(request: JsonObject) -> Iterator[Finding]:
-    """An error for each part of a request that has a wrong size or form, or that boto3 is too old
-    to send.
+def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterator[Finding]:
+    """An error for each part of an operation's request that has a wrong size or form, or that boto3
+    is too old to send.
 
     None where boto3 isn't installed, without which nothing can be sent anyway. What the model
     enumerates, such as machines, is the catalog's to know: the service may have more by now.
@@ -56,7 +62,7 @@ def beyond(request: JsonObject) -> Iterator[Finding]:
     from distrain_nb.backends.sagemaker import model
 
     seen = set()
-    for part in model.parts(substituted(request, _LIKELY), model.request_shape()):
+    for part in model.parts(substituted(request, _LIKELY), model.request_shape(operation)):
         place = _place(part.path)
         problems = (_problem(each, part.value) for each in model.failed(part.value, part.shape))
         problem = next(filter(None, problems), "")
@@ -80,7 +86,8 @@ def _error(code: str, place: str, message: str) -> Finding:
 def _place(path: Iterable[PathStep]) -> str:
     """`[]` is a member of a list, `{}` a key and `{}=` a value of a map."""
     written = {"item": "[]", "key": "{}", "value": "{}="}
-    return "".join(written.get(step.kind, f".{step.name}") for step in path).lstrip(".")
+    place = "".join(written.get(step.kind, f".{step.name}") for step in path).lstrip(".")
+    return place.removeprefix(_DEFINITION)
 
 
 def _problem(failed: Constraint, value: object) -> str:

@@ -92,7 +92,7 @@ class SageMakerPlan:
             required=self.job.program.required,
             uploads=self.job.uploads,
             deliveries=(self.start.delivery,),
-            request=substituted(self._without_values(), {RUN: run}),
+            request=substituted(self.kept(), {RUN: run}),
             variables=self._values(),
         )
 
@@ -107,22 +107,24 @@ class SageMakerPlan:
     def _values(self) -> dict[str, str]:
         return plain(options.variables(self.job.options.env))
 
-    def _without_values(self) -> dict[str, Json]:
-        """The request as it is shown and kept."""
+    def kept(self) -> dict[str, Json]:
+        """The request as it is shown and kept: without the values of variables."""
         hidden = dict.fromkeys(self._values(), HIDDEN)
         return {**self.request, "Environment": {**read(self.request)["Environment"], **hidden}}
 
     def __str__(self) -> str:
         """The request in the command that sends it, for a shell of its own."""
-        body = json.dumps(substituted(self._without_values(), {IMAGE: self._target()}), indent=2)
-        lines = [
-            *(f"# {note}" for note in self._notes()),
-            f"RUN={short_name(self.job.name)}-$(date +%s)",
-        ]
+        return self.command("create-training-job", self.kept(), short_name(self.job.name))
+
+    def command(self, operation: str, request: JsonObject, name: str) -> str:
+        """A command for a shell that sends a request with this job's image; what it makes has that
+        name, and the time behind it."""
+        body = json.dumps(substituted(request, {IMAGE: self._target()}), indent=2)
+        lines = [*(f"# {note}" for note in self._notes()), f"RUN={name}-$(date +%s)"]
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
         lines += [
-            f"aws sagemaker create-training-job --region {self.settings.region or 'REGION'} \\",
+            f"aws sagemaker {operation} --region {self.settings.region or 'REGION'} \\",
             '--cli-input-json "$(cat <<END',
             _in_shell(body),
             "END",

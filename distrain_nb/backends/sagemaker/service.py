@@ -77,11 +77,9 @@ class SageMakerService(CloudService[SageMakerSpec]):
 
     def links(self, job: str) -> Mapping[str, str]:
         """The job, its log and its folders in the console; none where it isn't public."""
-        region = self.spec.region
-        domain = partition_of(region).console
-        if not domain:
+        region, console = self.spec.region, self._console
+        if not console:
             return {}
-        console = f"https://{region}.{domain}"
         folder = f"{console}/s3/buckets/{self._bucket}?region={region}&prefix={self._folder}"
         group = GROUP.replace("/", "$252F")
         streams = f"$3FlogStreamNameFilter$3D{job}$252F"
@@ -93,6 +91,12 @@ class SageMakerService(CloudService[SageMakerSpec]):
             "checkpoints": f"{folder}checkpoints/",
             "TensorBoard": f"{folder}tensorboard-output/",
         }
+
+    @property
+    def _console(self) -> str:
+        """The console of the region; empty where it isn't public."""
+        domain = partition_of(self.spec.region).console
+        return f"https://{self.spec.region}.{domain}" if domain else ""
 
     @property
     def _folder(self) -> str:

@@ -63,7 +63,14 @@ class TrainingJobService:
     def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take a job and start it."""
         arn = _arn(region, asked["TrainingJobName"])
-        self._permit("CreateTrainingJob", arn)
+        self.permit("CreateTrainingJob", arn)
+        self.check(region, asked)
+        self.start(region, asked)
+        self.answer()
+        return {"TrainingJobArn": arn}
+
+    def check(self, region: str, asked: Mapping[str, Any]) -> None:
+        """Raises ApiError for a job that the service would not take."""
         role = asked["RoleArn"]
         if self._permission == "iam:PassRole":
             raise denied("iam:PassRole", role)
@@ -72,6 +79,10 @@ class TrainingJobService:
         refuse(asked, region, self._context.store)
         if self._context.faults.quota:
             raise quota_exceeded(self._context.faults.quota, len(hosts(asked)))
+
+    def start(self, region: str, asked: Mapping[str, Any]) -> TrainingJob:
+        """Start a job that has been checked. Raises ApiError for a name that is taken."""
+        arn = _arn(region, asked["TrainingJobName"])
         with self._lock:
             if arn in self._jobs:
                 raise taken(arn)
@@ -80,31 +91,40 @@ class TrainingJobService:
             self._tags[arn] = {tag["Key"]: tag["Value"] for tag in asked.get("Tags", ())}
             self._executions[arn] = TrainingJobExecution(job, self._context)
         self._executions[arn].start()
+        return job
+
+    def answer(self) -> None:
+        """Raises ApiError where the answer to a request is to be lost."""
         if next(self._lost) < self._context.faults.lost:
             raise ApiError("ServiceUnavailable", "The service is currently unavailable.", 503)
-        return {"TrainingJobArn": arn}
 
     def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """The job as it stands."""
         arn = _arn(region, asked["TrainingJobName"])
-        self._permit("DescribeTrainingJob", arn)
+        self.permit("DescribeTrainingJob", arn)
         return self._find(arn).record.description()
 
     def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a job to end."""
         arn = _arn(region, asked["TrainingJobName"])
-        self._permit("StopTrainingJob", arn)
-        status = self._find(arn).record.stop()
+        self.permit("StopTrainingJob", arn)
+        status = self.end(self._find(arn))
         if status != "InProgress":
             raise invalid(
                 f"The request was rejected because the training job is in status {status}."
             )
-        self._executions[arn].stop()
         return {}
+
+    def end(self, job: TrainingJob) -> str:
+        """Have a job stopped if it is in progress. Returns the status that it had."""
+        status = job.record.stop()
+        if status == "InProgress":
+            self._executions[job.arn].stop()
+        return status
 
     def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """A page of the jobs, the newest first unless asked otherwise."""
-        self._permit("ListTrainingJobs", _arn(region, "*"))
+        self.permit("ListTrainingJobs", _arn(region, "*"))
         with self._lock:
             here = [job for arn, job in self._jobs.items() if arn.startswith(_arn(region, ""))]
         described = [
@@ -122,7 +142,7 @@ class TrainingJobService:
 
     def add_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """Put tags on a job."""
-        self._permit("AddTags", asked["ResourceArn"])
+        self.permit("AddTags", asked["ResourceArn"])
         self._find(asked["ResourceArn"])
         tags = self._tags[asked["ResourceArn"]]
         tags |= {tag["Key"]: tag["Value"] for tag in asked["Tags"]}
@@ -130,7 +150,7 @@ class TrainingJobService:
 
     def list_tags(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
         """A job's tags."""
-        self._permit("ListTags", asked["ResourceArn"])
+        self.permit("ListTags", asked["ResourceArn"])
         self._find(asked["ResourceArn"])
         return {"Tags": _pairs(self._tags[asked["ResourceArn"]])}
 
@@ -141,7 +161,8 @@ class TrainingJobService:
         for execution in self._executions.values():
             execution.join()
 
-    def _permit(self, operation: str, resource: str) -> None:
+    def permit(self, operation: str, resource: str) -> None:
+        """Raises ApiError for an operation that the caller may not ask for."""
         if self._permission == f"sagemaker:{operation}":
             raise denied(self._permission, resource)
 

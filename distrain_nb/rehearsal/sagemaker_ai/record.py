@@ -56,6 +56,7 @@ class JobRecord:
             "SecondaryStatusTransitions": [],
         }
         self._metrics: dict[str, dict[str, Any]] = {}
+        self._values: dict[str, list[float]] = {}
         self._patterns = [
             (one["Name"], re.compile(one["Regex"]))
             for one in request["AlgorithmSpecification"].get("MetricDefinitions", ())
@@ -70,6 +71,11 @@ class JobRecord:
             if self._metrics:
                 found["FinalMetricDataList"] = list(self._metrics.values())
             return found
+
+    def values(self, metric: str) -> list[float]:
+        """All that the log has said of a metric so far."""
+        with self._lock:
+            return list(self._values.get(metric, ()))
 
     def stop(self) -> str:
         """Enter `Stopping` if the job is in progress. Returns the status that it had."""
@@ -135,3 +141,4 @@ class JobRecord:
                 point = {"MetricName": name, "Value": value, "Timestamp": time.time()}
                 with self._lock:
                     self._metrics[name] = point
+                    self._values.setdefault(name, []).append(value)

@@ -32,6 +32,20 @@ def taken(arn: str) -> ApiError:
     )
 
 
+def no_tuning_job(name: str) -> ApiError:
+    """There is no tuning job of that name."""
+    return ApiError("ResourceNotFound", f"Amazon SageMaker can't find a tuning job {name}.")
+
+
+def tuning_job_taken(arn: str) -> ApiError:
+    """There has been a tuning job of that name."""
+    return ApiError(
+        "ResourceInUse",
+        "Tuning job names must be unique within an AWS account and region, and a tuning job with "
+        f"this name already exists ({arn})",
+    )
+
+
 def quota_exceeded(limit: str, instances: int) -> ApiError:
     """A quota is used up."""
     return ApiError(

@@ -19,6 +19,7 @@ from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
 from distrain_nb.rehearsal.sagemaker_ai.refusals import DATA
 from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, client
 from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
+from distrain_nb.rehearsal.sagemaker_ai.tuning_jobs import TuningJobService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -64,7 +65,9 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         context = JobContext(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
         jobs = TrainingJobService(context)
         stack.callback(jobs.close)
-        url = stack.enter_context(serve(jobs.operations()))
+        tuning = TuningJobService(jobs)
+        stack.callback(tuning.close)
+        url = stack.enter_context(serve({**jobs.operations(), **tuning.operations()}))
         endpoints = {
             "sagemaker": url,
             "s3": kept,

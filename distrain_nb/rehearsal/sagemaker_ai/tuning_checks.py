@@ -1,0 +1,145 @@
+"""What the service refuses of a tuning job and its model doesn't tell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.errors import DistrainError
+from distrain_nb.rehearsal.sagemaker_ai.refusals import invalid
+from distrain_nb.tuning.engine import require
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+EPOCHS = ("epochs", "numepochs", "n-epochs", "n_epochs", "num_epochs")
+_MOST_RANGES = 30
+_KINDS = ("Integer", "Continuous", "Categorical")
+
+
+def refuse_tuning(request: Mapping[str, Any]) -> None:
+    """Raises ApiError for a tuning job that the service would not take, or that a rehearsal can't
+    run. The trials' own job is for others to look at."""
+    config, definition = request["HyperParameterTuningJobConfig"], definition_of(request)
+    _check_rehearsed(request, definition)
+    _check_objective(config, definition)
+    _check_ranges(config, definition)
+    _check_strategy(config, definition)
+
+
+def definition_of(request: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The definition of the trials' job. Raises ApiError where there isn't one."""
+    if bool(request.get("TrainingJobDefinition")) == bool(request.get("TrainingJobDefinitions")):
+        raise invalid(
+            "You must specify either TrainingJobDefinition or TrainingJobDefinitions, not both."
+        )
+    if "TrainingJobDefinitions" in request:
+        raise invalid("A rehearsal tunes one TrainingJobDefinition.")
+    found: Mapping[str, Any] = request["TrainingJobDefinition"]
+    return found
+
+
+def ranges_of(config: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The kind and the range of each parameter."""
+    for kind in _KINDS:
+        for each in config.get("ParameterRanges", {}).get(f"{kind}ParameterRanges", ()):
+            yield kind, each
+
+
+def most_epochs(config: Mapping[str, Any], definition: Mapping[str, Any]) -> int | None:
+    """Hyperband's `MaxResource`, or what the service takes for it; None without any."""
+    given = config.get("StrategyConfig", {}).get("HyperbandStrategyConfig", {}).get("MaxResource")
+    fixed = definition.get("StaticHyperParameters", {})
+    found = [given, *(fixed.get(name) for name in EPOCHS)]
+    return next((int(each) for each in found if each and str(each).isdecimal()), None)
+
+
+def _check_rehearsed(request: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    if "ResourceConfig" not in definition:
+        raise invalid("A rehearsal needs the ResourceConfig of the training jobs.")
+    for name in ("TuningObjective", "HyperParameterRanges"):
+        if name in definition:
+            raise invalid(f"{name} is for several TrainingJobDefinitions only.")
+    if request.get("Autotune") and not list(ranges_of(request["HyperParameterTuningJobConfig"])):
+        raise invalid("A rehearsal has no ranges of its own: give some beside Autotune.")
+    try:
+        require("optuna", "a rehearsal of a tuning job")
+    except DistrainError as missing:
+        raise invalid(str(missing)) from None
+
+
+def _check_objective(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    objective = config.get("HyperParameterTuningJobObjective")
+    if not objective:
+        raise invalid("HyperParameterTuningJobObjective is required for a custom algorithm.")
+    defined = definition["AlgorithmSpecification"].get("MetricDefinitions", ())
+    if objective["MetricName"] not in [each["Name"] for each in defined]:
+        raise invalid(
+            f"The objective metric {objective['MetricName']} must be one of the metrics that "
+            "MetricDefinitions of the AlgorithmSpecification define."
+        )
+
+
+def _check_ranges(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    found = list(ranges_of(config))
+    names = Counter(each["Name"] for _, each in found)
+    if not found:
+        raise invalid("ParameterRanges must have at least one hyperparameter to tune.")
+    if len(found) > _MOST_RANGES:
+        raise invalid(f"There are {len(found)} parameter ranges; at most {_MOST_RANGES} can be.")
+    both = names.keys() & definition.get("StaticHyperParameters", {}).keys()
+    for name in (*(name for name, count in names.items() if count > 1), *sorted(both)):
+        raise invalid(f"Hyperparameter {name} is given more than once.")
+    for kind, each in found:
+        if kind != "Categorical":
+            _check_bounds(kind, each)
+
+
+def _check_bounds(kind: str, each: Mapping[str, Any]) -> None:
+    read = int if kind == "Integer" else float
+    try:
+        low, high = read(each["MinValue"]), read(each["MaxValue"])
+    except ValueError:
+        raise invalid(
+            f"{each['Name']}: MinValue and MaxValue must be of type {kind}, not "
+            f"{each['MinValue']!r} and {each['MaxValue']!r}."
+        ) from None
+    if not low < high:
+        raise invalid(f"{each['Name']}: MinValue {low} must be less than MaxValue {high}.")
+    scaling = each.get("ScalingType")
+    if scaling == "Logarithmic" and low <= 0:
+        raise invalid(f"{each['Name']}: Logarithmic scaling works for values greater than 0 only.")
+    if scaling == "ReverseLogarithmic" and (kind == "Integer" or not 0 <= low < high < 1):
+        raise invalid(
+            f"{each['Name']}: ReverseLogarithmic scaling works for continuous ranges within "
+            "0 <= x < 1.0 only."
+        )
+
+
+def _check_strategy(config: Mapping[str, Any], definition: Mapping[str, Any]) -> None:
+    strategy, limits = config["Strategy"], config["ResourceLimits"]
+    early = config.get("TrainingJobEarlyStoppingType", "Off")
+    if strategy == "Grid":
+        _check_grid(config)
+    elif "MaxNumberOfTrainingJobs" not in limits:
+        raise invalid(f"MaxNumberOfTrainingJobs is required for the strategy {strategy}.")
+    if strategy == "Hyperband" and early != "Off":
+        raise invalid("TrainingJobEarlyStoppingType must be Off with the strategy Hyperband.")
+    if strategy == "Hyperband" and most_epochs(config, definition) is None:
+        raise invalid(
+            "MaxResource must be given, or be inferred from one of the static hyperparameters "
+            f"{', '.join(EPOCHS)}."
+        )
+    if strategy != "Hyperband" and config.get("StrategyConfig"):
+        raise invalid("HyperbandStrategyConfig is for the strategy Hyperband only.")
+
+
+def _check_grid(config: Mapping[str, Any]) -> None:
+    count = 1
+    for kind, each in ranges_of(config):
+        if kind != "Categorical":
+            raise invalid(f"{each['Name']}: the strategy Grid takes categorical parameters only.")
+        count *= len(each["Values"])
+    most = config["ResourceLimits"].get("MaxNumberOfTrainingJobs", count)
+    if most != count:
+        raise invalid(f"MaxNumberOfTrainingJobs {most} must be the grid's {count}, or left out.")

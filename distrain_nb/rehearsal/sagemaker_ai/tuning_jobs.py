@@ -1,0 +1,159 @@
+"""The API's operations: tuning jobs are created, looked at, listed and stopped."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.rehearsal.sagemaker_ai.refusals import (
+    ACCOUNT,
+    invalid,
+    no_tuning_job,
+    tuning_job_taken,
+)
+from distrain_nb.rehearsal.sagemaker_ai.tuning_checks import definition_of, refuse_tuning
+from distrain_nb.rehearsal.sagemaker_ai.tuning_execution import TuningJob
+from distrain_nb.rehearsal.sagemaker_ai.tuning_trial import training_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
+    from distrain_nb.tuning.engine import Outcome
+    from distrain_nb.tuning.spec import Value
+
+_PAGE = 10
+_HIDDEN = ("Tags",)
+_COUNTERS = ("Completed", "InProgress", "RetryableError", "NonRetryableError", "Stopped")
+_COUNTED = {"Failed": "NonRetryableError", "Stopping": "InProgress"}
+_ORDER: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "Name": lambda told: told["TrainingJobName"],
+    "CreationTime": lambda told: told["CreationTime"],
+    "Status": lambda told: told["TrainingJobStatus"],
+    "FinalObjectiveMetricValue": lambda told: told.get(
+        "FinalHyperParameterTuningJobObjectiveMetric", {}
+    ).get("Value", float("-inf")),
+}
+
+
+class TuningJobService:
+    """Every tuning job of a rehearsal, whose trials are training jobs of `jobs`."""
+
+    def __init__(self, jobs: TrainingJobService) -> None:
+        self._jobs = jobs
+        self._found: dict[str, TuningJob] = {}
+        self._lock = threading.Lock()
+
+    def operations(self) -> dict[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]]:
+        """Each by its name: a region and a checked request make an answer, or raise ApiError."""
+        return {
+            "CreateHyperParameterTuningJob": self.create,
+            "DescribeHyperParameterTuningJob": self.describe,
+            "ListTrainingJobsForHyperParameterTuningJob": self.trials,
+            "StopHyperParameterTuningJob": self.stop,
+        }
+
+    def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take a tuning job and start it."""
+        arn = _arn(region, asked)
+        self._jobs.permit("CreateHyperParameterTuningJob", arn)
+        refuse_tuning(asked)
+        definition = definition_of(asked)
+        self._jobs.check(region, training_job(definition, "checked", arn, {}, ""))
+        known = list(self._known(region, asked))
+        with self._lock:
+            if arn in self._found:
+                raise tuning_job_taken(arn)
+            self._found[arn] = job = TuningJob(arn, asked, self._jobs, known)
+        job.start()
+        self._jobs.answer()
+        return {"HyperParameterTuningJobArn": arn}
+
+    def describe(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The tuning job as it stands."""
+        job = self._find("DescribeHyperParameterTuningJob", region, asked)
+        told = {name: value for name, value in job.request.items() if name not in _HIDDEN}
+        told |= {
+            "HyperParameterTuningJobArn": job.arn,
+            "HyperParameterTuningJobStatus": job.status,
+            "CreationTime": job.created,
+            "LastModifiedTime": job.changed,
+            **_counts(job),
+        }
+        best = job.best()
+        if best is not None:
+            told["BestTrainingJob"] = best.summary(job.name)
+        if job.ended:
+            told["HyperParameterTuningEndTime"] = job.ended
+        return {**told, "FailureReason": job.reason} if job.reason else told
+
+    def trials(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of a tuning job's trials, the newest first unless asked otherwise."""
+        job = self._find("ListTrainingJobsForHyperParameterTuningJob", region, asked)
+        found = [trial.summary(job.name) for trial in list(job.trials)]
+        wanted = asked.get("StatusEquals")
+        found = [each for each in found if wanted in (None, each["TrainingJobStatus"])]
+        found.sort(key=_ORDER[asked.get("SortBy", "CreationTime")])
+        if asked.get("SortOrder") != "Ascending":
+            found.reverse()
+        start = int(asked.get("NextToken", 0))
+        end = start + asked.get("MaxResults", _PAGE)
+        more = {"NextToken": str(end)} if end < len(found) else {}
+        return {"TrainingJobSummaries": found[start:end], **more}
+
+    def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Ask a tuning job and its trials to end."""
+        status = self._find("StopHyperParameterTuningJob", region, asked).stop()
+        if status != "InProgress":
+            raise invalid(
+                "The request was rejected because the hyperparameter tuning job is in status "
+                f"{status}."
+            )
+        return {}
+
+    def close(self) -> None:
+        """Start nothing more."""
+        for job in self._found.values():
+            job.abandon()
+
+    def _find(self, operation: str, region: str, asked: Mapping[str, Any]) -> TuningJob:
+        arn = _arn(region, asked)
+        self._jobs.permit(operation, arn)
+        with self._lock:
+            if arn not in self._found:
+                raise no_tuning_job(asked["HyperParameterTuningJobName"])
+            return self._found[arn]
+
+    def _known(
+        self, region: str, asked: Mapping[str, Any]
+    ) -> Iterator[tuple[Mapping[str, Value], Outcome]]:
+        """The trials of the jobs that a warm start names, as far as they are in its ranges."""
+        objective = asked["HyperParameterTuningJobConfig"]["HyperParameterTuningJobObjective"]
+        for parent in asked.get("WarmStartConfig", {}).get("ParentHyperParameterTuningJobs", ()):
+            job = self._find("DescribeHyperParameterTuningJob", region, parent)
+            if not job.ended:
+                raise invalid(f"The parent tuning job {job.name} is in status {job.status}.")
+            if job.objective != objective:
+                raise invalid(f"The parent tuning job {job.name} has another objective metric.")
+            ranges = asked["HyperParameterTuningJobConfig"].get("ParameterRanges")
+            if job.request["HyperParameterTuningJobConfig"].get("ParameterRanges") == ranges:
+                yield from ((trial.values, trial.outcome()) for trial in job.trials)
+
+
+def _arn(region: str, asked: Mapping[str, Any]) -> str:
+    name = str(asked["HyperParameterTuningJobName"]).lower()  # names are not case sensitive
+    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:hyper-parameter-tuning-job/{name}"
+
+
+def _counts(job: TuningJob) -> dict[str, dict[str, int]]:
+    told = [trial.summary(job.name) for trial in list(job.trials)]
+    by_status = Counter(each["TrainingJobStatus"] for each in told)
+    statuses: Counter[str] = Counter()
+    for status, count in by_status.items():
+        statuses[_COUNTED.get(status, status)] += count
+    objectives = Counter(each["ObjectiveStatus"] for each in told)
+    return {
+        "TrainingJobStatusCounters": {name: statuses[name] for name in _COUNTERS},
+        "ObjectiveStatusCounters": {n: objectives[n] for n in ("Succeeded", "Pending", "Failed")},
+    }
