@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
 from distrain_nb.backends.remote.sdk import SdkRemoteBackend
+from distrain_nb.backends.remote.studies import TuningBackend
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
     from distrain_nb.backends.sagemaker.plan import SageMakerPlan, SageMakerSpec
     from distrain_nb.backends.sagemaker.service import SageMakerService
+    from distrain_nb.backends.sagemaker.tuning_plan import SageMakerStudyPlan
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
+    from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import JsonObject, Value
 
 
-class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
+class SageMakerBackend(
+    TuningBackend[SageMakerOptions, "SageMakerPlan"],
+    SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"],
+):
     """Jobs in AWS, which a cell does not wait for."""
 
     name = "sagemaker"
@@ -33,6 +39,7 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
     options = SageMakerOptions
     example: ClassVar = {"workers": "ml.m5.xlarge"}
     mounted = ("/opt/ml/",)
+    stops_trials: ClassVar[bool] = True
 
     def data(self, name: str, uri: str) -> str:
         """The folder of the channel that brings the data, or in Pipe mode the FIFO of the first
@@ -80,6 +87,12 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
 
         return plan(job)
 
+    def plan_study(self, plan: SageMakerPlan, spec: StudySpec) -> SageMakerStudyPlan:
+        """Raises OptionError for a study without a goal."""
+        from distrain_nb.backends.sagemaker.tuning_plan import plan_study
+
+        return plan_study(plan, spec)
+
     def checks(self) -> Iterator[Check]:
         from distrain_nb.backends.sagemaker.settings import login_of
 
@@ -94,11 +107,16 @@ class SageMakerBackend(SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"]):
         return access(settled)
 
     def service(self, spec: JsonObject, endpoints: Mapping[str, str]) -> SageMakerService:
-        """A job on SageMaker, or on the stand-in that listens at `endpoints`."""
+        """A job, a study or one of its trials on SageMaker, or on the stand-in that listens at
+        `endpoints`."""
         from distrain_nb.backends.sagemaker.plan import SageMakerSpec
         from distrain_nb.backends.sagemaker.service import SageMakerService
 
         found = SageMakerSpec.of(spec)
+        if found.study or (found.job and found.run):
+            from distrain_nb.backends.sagemaker.study_service import StudyService, TrialService
+
+            return (StudyService if found.study else TrialService)(found, endpoints)
         if not found.job:
             return SageMakerService(found, endpoints)
         from distrain_nb.backends.sagemaker.followed import ForeignService

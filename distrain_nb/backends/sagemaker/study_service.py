@@ -69,7 +69,7 @@ class StudyService(SageMakerService):
             self.spec,
             study=False,
             job=trial.job,
-            request=cast("dict[str, Json]", request),
+            request=request,
             variables={},
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from botocore.exceptions import ClientError
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from botocore.client import BaseClient
 
+    from distrain_nb.backends.sagemaker.request import RequestParts
     from distrain_nb.backends.tuning import TrialWord
     from distrain_nb.types import JsonObject
 
@@ -33,6 +34,15 @@ _STATES: dict[str, TrialWord] = {
     "Deleting": "stopped",
 }
 _NO_VALUE = "SageMaker found no value of the goal in its log"
+
+
+class TuningDescription(TypedDict, total=False):
+    """What is read of what `DescribeHyperParameterTuningJob` gives."""
+
+    HyperParameterTuningJobStatus: str
+    TrainingJobDefinition: RequestParts
+    TrainingJobStatusCounters: dict[str, int]
+    FailureReason: str
 
 
 class Objective(TypedDict):
@@ -82,7 +92,7 @@ class HyperParameterTuningJobs:
                 if is_missing(wrong):
                     return ""
                 raise
-        there = found.get("TrainingJobDefinition", {}).get("Environment")
+        there = found["TrainingJobDefinition"].get("Environment")
         return name if there == asked["TrainingJobDefinition"]["Environment"] else ""
 
     def observe(self, job: str) -> Observed:
@@ -116,22 +126,22 @@ class HyperParameterTuningJobs:
                 if code_of(wrong) != INVALID:
                     raise
 
-    def _describe(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.client.describe_hyper_parameter_tuning_job(
+    def _describe(self, name: str) -> TuningDescription:
+        found: TuningDescription = self.client.describe_hyper_parameter_tuning_job(
             HyperParameterTuningJobName=name
         )
         return found
 
 
-def _observed(answer: dict[str, Any]) -> Observed:
+def _observed(answer: TuningDescription) -> Observed:
     """What `DescribeHyperParameterTuningJob` says, in our words."""
-    status = str(answer["HyperParameterTuningJobStatus"])
+    status = answer["HyperParameterTuningJobStatus"]
     if status == "Completed":
         return Observed(State.SUCCEEDED, "succeeded")
     if status == "Stopped":
         return Observed(State.CANCELLED, "stopped")
     if status == "Failed":
-        reason = readable(str(answer.get("FailureReason", "")))
+        reason = readable(answer.get("FailureReason", ""))
         return Observed(State.FAILED, "failed", reason or "SageMaker: the tuning job failed")
     if status == "Stopping":
         return Observed(State.STOPPING, "stopping")
