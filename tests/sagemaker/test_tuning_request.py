@@ -63,10 +63,8 @@ def test_all_that_a_job_can_have_is_in_the_definition_of_its_trials() -> None:
     assert definition["OutputDataConfig"]["S3OutputPath"] == f"s3://my-bucket/distrain/{'r' * 32}"
     assert definition["CheckpointConfig"]["S3Uri"].endswith("/checkpoints/")
     environment = definition["Environment"]
-    assert (environment["DISTRAIN_TUNED"], environment["DISTRAIN_GOAL"]) == (
-        "lr,layers",
-        "val/loss",
-    )
+    assert environment["DISTRAIN_TUNED"] == "lr,layers"
+    assert environment["DISTRAIN_GOALS"] == '["val/loss"]'
     assert environment["NCCL_DEBUG"] == "***"  # filled in when it is sent
     metrics = definition["AlgorithmSpecification"]["MetricDefinitions"]
     assert [each["Name"] for each in metrics] == ["val/loss", "loss"]
@@ -79,9 +77,10 @@ def test_the_regular_expression_finds_what_log_metrics_prints_of_the_goal(
     request: Any = study_of({**STUDY, "goal": f'min:"{goal}"'}).request
     definition = request["TrainingJobDefinition"]
     (metric,) = definition["AlgorithmSpecification"]["MetricDefinitions"]
-    assert metric["Name"] == goal == definition["Environment"]["DISTRAIN_GOAL"]
+    assert metric["Name"] == goal
     monkeypatch.setenv("AIP_TENSORBOARD_LOG_DIR", str(tmp_path))
-    monkeypatch.setenv("DISTRAIN_GOAL", goal)
+    for name in ("DISTRAIN_GOALS", "DISTRAIN_TUNED"):
+        monkeypatch.setenv(name, definition["Environment"][name])
     monkeypatch.delenv("RANK", raising=False)
     values = (0.25, -1e-07, 3, 1e300, float("nan"), float("-inf"))
     for value in values:
@@ -99,7 +98,7 @@ def test_a_definition_of_ones_own_is_what_the_service_looks_for() -> None:
     assert definition["AlgorithmSpecification"]["MetricDefinitions"] == [
         {"Name": "val/loss", "Regex": "val: ([0-9.]+)"}
     ]
-    assert "DISTRAIN_GOAL" not in definition["Environment"]
+    assert "DISTRAIN_GOALS" not in definition["Environment"]
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,17 @@ def test_nothing_is_reported_by_other_ranks_or_outside_of_a_trial(
     monkeypatch.delenv("CLOUD_ML_TRIAL_ID")
     log_metrics({"val/loss": 1}, step=1)
     assert not trial.exists()
+
+
+def test_a_goal_is_printed_where_sagemaker_reads_the_log(
+    trial: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DISTRAIN_TUNED", "lr,layers")
+    log_metrics({"val/loss": 0.1234567891, "lr": 0.5}, step=3)
+    log_metrics({"val/loss": 1 / 3}, step=4, every_rank=True)
+    log_metrics(lr=0.5)
+    monkeypatch.setenv("RANK", "1")
+    log_metrics({"val/loss": 9.0}, step=5, every_rank=True)
+    log_metrics({"val/loss": 9.0}, step=5)
+    assert capsys.readouterr().out == "step 3  val/loss 0.123456789\nstep 4  val/loss 0.333333333\n"
+    assert not trial.exists()

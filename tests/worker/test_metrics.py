@@ -165,17 +165,3 @@ def test_a_folder_that_can_not_be_made_costs_the_metrics_only(
     monkeypatch.setenv(FOLDER_VARIABLE, "/dev/full/metrics")
     with pytest.warns(UserWarning, match="metrics could not be written: .*Not a directory"):
         log_metrics(step=0, loss=1.0)
-
-
-def test_the_goal_of_a_study_is_printed_where_a_service_reads_the_log(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("DISTRAIN_GOAL", "val/loss")
-    log_metrics({"val/loss": 0.1234567891, "lr": 0.5}, step=3)
-    log_metrics({"val/loss": 1 / 3}, step=4, every_rank=True)
-    log_metrics(lr=0.5)
-    monkeypatch.setenv("RANK", "1")
-    log_metrics({"val/loss": 9.0}, step=5, every_rank=True)
-    log_metrics({"val/loss": 9.0}, step=5)
-    assert capsys.readouterr().out == "step 3  val/loss 0.123456789\nstep 4  val/loss 0.333333333\n"
-    assert read(folder, "val/loss") == [(3, np.float32(0.123456789))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +15,7 @@ from distrain_nb.backends.sagemaker.service import SageMakerService
 from distrain_nb.backends.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from distrain_nb.backends.sagemaker.tuning_request import read
 from distrain_nb.worker.files.folder import EVENTS_FOLDER
-from distrain_nb.worker.metrics.writer import GOAL_VARIABLE
+from distrain_nb.worker.metrics import goals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,14 +53,14 @@ class StudyService(SageMakerService):
         """All trials so far. Raises DistrainError."""
         return self._tuning.trials(job)
 
-    def trial_spec(self, trial: ServiceTrial) -> Spec:
+    def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
         """What the run of a trial is carried by: its job's own request, as far as it says where
         log and output are. The goal is in the trial's event files, not in its log alone."""
         definition = cast("dict[str, Json]", dict(read(self.spec.request)["TrainingJobDefinition"]))
         environment = cast("dict[str, str]", definition["Environment"])
         algorithm = cast("dict[str, list[dict[str, str]]]", definition["AlgorithmSpecification"])
-        goal = environment.get(GOAL_VARIABLE)
-        found = [each for each in algorithm.get("MetricDefinitions", ()) if each["Name"] != goal]
+        ours = json.loads(environment.get(goals.VARIABLE, "[]"))
+        found = [one for one in algorithm.get("MetricDefinitions", ()) if one["Name"] not in ours]
         request = {
             **definition,
             "AlgorithmSpecification": {**algorithm, "MetricDefinitions": found},

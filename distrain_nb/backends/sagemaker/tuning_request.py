@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING, TypedDict, cast
 
@@ -11,8 +12,7 @@ from distrain_nb.backends.sagemaker.names import RUN
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.tuning.formats.sagemaker import tuning_config
 from distrain_nb.tuning.rules.study import objectives
-from distrain_nb.worker.metrics.writer import GOAL_VARIABLE
-from distrain_nb.worker.replica.sagemaker import TUNED_VARIABLE
+from distrain_nb.worker.metrics import goals
 
 if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.options import SageMakerJob
@@ -105,6 +105,7 @@ def _environment(
     job: SageMakerJob, environment: dict[str, Json], spec: StudySpec
 ) -> dict[str, Json]:
     found = {n: value for n, value in environment.items() if n != "DISTRAIN_TENSORBOARD"}
-    found[TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
-    goal = goal_of(spec)
-    return found if goal in options.metrics(job.options.metric) else {**found, GOAL_VARIABLE: goal}
+    found[goals.TUNED_VARIABLE] = ",".join(dict.fromkeys(p.name for p in spec.parameters))
+    if goal_of(spec) not in options.metrics(job.options.metric):
+        found[goals.VARIABLE] = json.dumps([goal_of(spec)])
+    return found

@@ -1,7 +1,8 @@
 """What the service that tunes a study is told of a trial's goals, besides what charts show.
 
 Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
-package `cloudml-hypertune` gives them.
+package `cloudml-hypertune` gives them. SageMaker looks for them in the log: each is printed, in a
+line of its own, with as many digits as an event file keeps.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from pathlib import Path
 from typing import Deque, Mapping
 
 VARIABLE = "DISTRAIN_GOALS"  # the names of metrics that are goals, as a JSON list
+# The hyperparameters of which a tuning job of SageMaker gives each trial values of its own,
+# separated by commas; set in its trials alone.
+TUNED_VARIABLE = "DISTRAIN_TUNED"
 MOST_REPORTS = 100
 
 TRIAL_VARIABLE, FILE_VARIABLE = "CLOUD_ML_TRIAL_ID", "CLOUD_ML_HP_METRIC_FILE"
@@ -26,7 +30,10 @@ def report(step: int, numbers: Mapping[str, float]) -> None:
     """Report those of the numbers that are goals, of that step. Raises OSError."""
     goals = json.loads(os.environ.get(VARIABLE) or "[]")
     found = {name: number for name, number in numbers.items() if name in goals}
-    if found and os.environ.get(TRIAL_VARIABLE):
+    if TUNED_VARIABLE in os.environ:
+        for name, number in found.items():
+            print(f"step {step}  {name} {number:.9g}", flush=True)
+    elif found and os.environ.get(TRIAL_VARIABLE):
         _append(step, found)
 
 

@@ -20,8 +20,6 @@ from distrain_nb.worker.metrics import goals
 from distrain_nb.worker.metrics.crc32c import crc32c, masked
 
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
-# The metric that is printed besides, for a service that finds a study's goal in the log.
-GOAL_VARIABLE = "DISTRAIN_GOAL"
 FILE_VERSION = b"brain.Event:2"
 
 _numbers = itertools.count()
@@ -167,17 +165,9 @@ def _report(
             if folder:
                 _reports.write(Path(folder, series), at, group)
                 _tell_service(series, at, group)
-                _print_goal(series, at, group)
             else:
                 line = "  ".join(f"{name} {value:.6g}" for name, value in group.items())
                 print(f"step {at}  {line}")
-
-
-def _print_goal(series: str, step: int, numbers: Mapping[str, float]) -> None:
-    """In a line of its own, with as many digits as an event file keeps."""
-    goal = os.environ.get(GOAL_VARIABLE, "")
-    if goal in numbers and series in ("", "rank-0"):
-        print(f"step {step}  {goal} {numbers[goal]:.9g}", flush=True)
 
 
 def _tell_service(series: str, step: int, numbers: Mapping[str, float]) -> None:

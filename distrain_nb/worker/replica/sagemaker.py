@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
+from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE, TUNED_VARIABLE
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 ROOT = Path("/opt/ml")
@@ -22,8 +23,6 @@ FAILURE = ROOT / "output/failure"
 
 # Hyperparameters that are the containers' own and no program's; in all but one by their prefix.
 _CONTAINERS_OWN = ("sagemaker_", "_tuning_objective_metric", "default_user_module_name")
-# The hyperparameters that a tuning job gives each trial values of its own, separated by commas.
-TUNED_VARIABLE = "DISTRAIN_TUNED"
 # With which the service starts an image that has a command of its own.
 COMMAND = ["train"]
 _TRIAL = re.compile(r"-(\d+)-[^-]+$")  # of a training job's name: its number in the tuning job
@@ -69,7 +68,7 @@ def trial(root: Path = ROOT) -> Dict[str, str]:
     if not values:
         return {}
     found = {ARGUMENTS_VARIABLE: json.dumps(values)}
-    return {**found, "CLOUD_ML_TRIAL_ID": str(int(number[1]))} if number else found
+    return {**found, TRIAL_VARIABLE: str(int(number[1]))} if number else found
 
 
 def variables(root: Path = ROOT) -> Dict[str, str]:
