@@ -1,0 +1,1 @@
+"""All-reduce through reducers: each worker sends a gradient once and gets the sum back."""

@@ -1,0 +1,49 @@
+"""How many of a rank's all-reduces the reducers have done, and how many were done as usual."""
+
+from __future__ import annotations
+
+import threading
+from typing import Dict, Tuple
+
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+_Amount = Tuple[int, int]  # all-reduces, and their bytes
+
+
+class AllReduceCount:
+    """Of all groups: `others` has the reasons for which the reducers did not do it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.by_reducers: _Amount = (0, 0)
+        self.others: Dict[str, _Amount] = {}
+
+    def add(self, size: int, why_not: str = "") -> None:
+        """One more, of so many bytes."""
+        with self._lock:
+            if why_not:
+                number, count = self.others.get(why_not, (0, 0))
+                self.others[why_not] = number + 1, count + size
+            else:
+                number, count = self.by_reducers
+                self.by_reducers = number + 1, count + size
+
+    def words(self, reducers: int) -> str:
+        """Such as `400 all-reduces (1.23 GB) by 2 reducers; 1 (48 B) as usual: 1 of int32`."""
+        number, count = self.by_reducers
+        pool = f"{reducers} reducer" + "s" * (reducers != 1)
+        line = f"{number:,} all-reduce{'s' * (number != 1)} ({amount(count)}) by {pool}"
+        if not self.others:
+            return line
+        amounts = self.others.values()
+        number, count = sum(n for n, _ in amounts), sum(b for _, b in amounts)
+        each = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
+        return f"{line}; {number:,} ({amount(count)}) as usual: {each}"
+
+
+def amount(count: float) -> str:
+    """Bytes with three digits and a unit: `1.23 GB`."""
+    for unit in _UNITS[:-1]:
+        if count < 999.5:
+            return f"{count:.3g} {unit}"
+        count /= 1000
+    return f"{count:.3g} {_UNITS[-1]}"

@@ -1,0 +1,117 @@
+"""A process group whose sums reducers make, and whose every other work gloo does.
+
+`torch.distributed` and the C++ of `DistributedDataParallel` call it as they call any group. Facts
+are those of PyTorch 2.13.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+
+from distrain_nb.worker.reduction.counting import AllReduceCount
+from distrain_nb.worker.reduction.exchange import Exchange
+from distrain_nb.worker.reduction.memory import bytes_of
+from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
+from distrain_nb.worker.reduction.work import ReducedWork
+
+_OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
+
+counted = AllReduceCount()
+# How many groups of a name and members there have been.
+_numbers: Dict[Tuple[str, Tuple[int, ...]], Iterator[int]] = {}
+
+
+class ReducedGroup:
+    """Made as PyTorch makes its own; then `begin` says who is in it."""
+
+    torch: Any
+    c10d: Any
+    work: Callable[..., Any]
+    group_name: str
+    size: Callable[[], int]
+    rank: Callable[[], int]
+    _get_backend: Callable[..., Any]
+
+    def __init__(self, store: Any, rank: int, size: int, *_: Any) -> None:
+        # PyTorch lets no group with a store be subclassed.
+        super().__init__(rank, size)  # type: ignore[call-arg]
+        self._store = store
+        self._exchange: Optional[Exchange] = None
+
+    def begin(self, ranks: Sequence[int], reducers: Sequence[str]) -> None:
+        """When it has its name: `ranks` are those of the whole job."""
+        members = tuple(ranks) or tuple(range(self.size()))
+        number = next(_numbers.setdefault((self.group_name, members), itertools.count()))
+        greeting = Greeting(f"{self.group_name} {number}", members, self.rank())
+        self._exchange = Exchange(reducers, greeting)
+
+    def end(self) -> None:
+        """When it has been destroyed."""
+        if self._exchange:
+            self._exchange.close()
+
+    def get_group_store(self) -> Any:
+        return self._store
+
+    def allreduce(self, tensors: Any, options: Any = None, *_: Any) -> Any:
+        """By the reducers, if they do this one."""
+        if isinstance(tensors, self.torch.Tensor):
+            tensors = [tensors]
+        if not isinstance(options, self.c10d.AllreduceOptions):
+            options = self._options(options)
+        backend = self._get_backend(tensors[0].device if tensors else self.torch.device("cpu"))
+        operation = self._operation(options.reduceOp)
+        why_not = _why_not(tensors, operation)
+        if not why_not and backend.name() != "gloo":
+            why_not = f"by {backend.name()}"
+        counted.add(sum(t.numel() * t.element_size() for t in tensors), why_not)
+        if why_not or self._exchange is None:
+            return backend.allreduce(tensors, options)
+        tensor = tensors[0].detach()
+        flat = tensor if tensor.is_contiguous() else tensor.contiguous()
+        work = self.work(self.torch.futures.Future(), tensor, flat)
+        timeout = backend.options._timeout.total_seconds()
+        mean = operation == "AVG"
+        self._exchange.reduce(bytes_of(flat), _dtype(flat), mean, timeout, work.done)
+        return work
+
+    def _options(self, operation: Any) -> Any:
+        options = self.c10d.AllreduceOptions()
+        if operation is not None:
+            options.reduceOp = operation
+        return options
+
+    def _operation(self, wanted: Any) -> str:
+        for name in _OPERATIONS:
+            if wanted == getattr(self.c10d.ReduceOp, name):
+                return name
+        return "another operation"
+
+
+def group_class(c10d: Any) -> Any:
+    """The class as a subclass of PyTorch's own, from `torch.distributed.distributed_c10d`."""
+    work = type("ReducedWork", (ReducedWork, c10d.Work), {})
+    known = {"torch": sys.modules["torch"], "c10d": c10d, "work": work}
+    return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def _why_not(tensors: Sequence[Any], operation: str) -> str:
+    """Why the reducers can't do it; empty where they can."""
+    if len(tensors) != 1:
+        return "of several tensors"
+    tensor = tensors[0]
+    if tensor.device.type != "cpu":
+        return f"on {tensor.device.type}"
+    if str(tensor.layout) != "torch.strided":
+        return "sparse"
+    if _dtype(tensor) not in DTYPES:
+        return f"of {_dtype(tensor)}"
+    if operation not in ("SUM", "AVG"):
+        return operation
+    return "" if tensor.numel() else "empty"

@@ -1,0 +1,84 @@
+"""Which process groups reducers sum for: those of gloo that this rank makes, if it has reducers."""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import os
+import sys
+from typing import Any, Iterable, List, Sequence
+
+from distrain_nb.worker.reduction.group import ReducedGroup, counted, group_class
+
+VARIABLE = "DISTRAIN_REDUCERS"
+_BACKENDS = ("gloo", "undefined")  # what a group without GPUs is made of
+
+
+def addresses() -> List[str]:
+    """Of the reducers that this rank has, `host:port`, in their order."""
+    return [address for address in os.environ.get(VARIABLE, "").split(",") if address]
+
+
+def install(c10d: Any = None) -> None:
+    """Have groups that are made from now on use this rank's reducers, where it has some.
+
+    `c10d` is the module `torch.distributed.distributed_c10d`.
+    """
+    reducers = addresses()
+    if not reducers:
+        return
+    c10d = c10d or importlib.import_module("torch.distributed.distributed_c10d")
+    make = c10d._new_process_group_helper
+    found: List[Any] = []
+
+    def reduced() -> Any:
+        if not found:
+            found.append(_class_or_none(c10d))
+        return found[0]
+
+    def make_reduced(
+        size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
+    ) -> Any:
+        if size < 2 or not any(word in str(backend).lower() for word in _BACKENDS):
+            return make(size, rank, ranks, backend, *rest, **named)
+        plain = c10d.ProcessGroup
+        c10d.ProcessGroup = reduced() or plain
+        try:
+            made = make(size, rank, ranks, backend, *rest, **named)
+        finally:
+            c10d.ProcessGroup = plain
+        if isinstance(made[0], ReducedGroup):
+            made[0].begin(ranks, reducers)
+        return made
+
+    c10d._new_process_group_helper = make_reduced
+    atexit.register(_report, len(reducers))
+
+
+def _class_or_none(c10d: Any) -> Any:
+    """Of the groups, where this version of PyTorch can have them; else say so."""
+    try:
+        made = group_class(c10d)
+        made(None, 0, 1)
+        return made
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        version = getattr(sys.modules["torch"], "__version__", "")
+        _say(f"the reducers can't sum for PyTorch {version}, and gloo goes on as usual ({why})")
+        return None
+
+
+def end(destroyed: Iterable[Any]) -> None:
+    """Let the reducers forget groups that the program has destroyed."""
+    for group in destroyed:
+        if isinstance(group, ReducedGroup):
+            group.end()
+
+
+def _report(reducers: int) -> None:
+    if os.environ.get("RANK", "0") == "0":
+        _say(counted.words(reducers))
+
+
+def _say(what: str) -> None:
+    print(f"distrain: reduction: {what}", file=sys.stderr, flush=True)

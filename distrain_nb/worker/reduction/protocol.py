@@ -1,0 +1,142 @@
+"""What workers and reducers say to each other, and how a tensor is split among the reducers.
+
+A worker opens one connection to each reducer for each process group, and first says whose it is (a
+`Greeting`). For each reduction it then sends a header and, without anything between, its part of
+the tensor that this reducer sums. The reducer answers with the sums, a chunk at a time, each behind
+a `FRAME`. Numbers are little endian.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Iterator, List, NamedTuple, Tuple
+
+CHUNK_BYTES = 256 << 10
+SMALLEST_CHUNK_BYTES = 16 << 10
+# Of a part, so that receiving, summing and sending overlap.
+CHUNKS = 16
+# How many chunks a worker is ahead of the sums that it has got. The reducer keeps so many of each.
+WINDOW = 16
+# Less is not worth a message of its own.
+SMALLEST_PART_BYTES = 32 << 10
+# Where parts and chunks begin: a multiple of every element's size and of a cache line.
+ALIGNMENT = 64
+
+# In the order of their codes, with their sizes in bytes.
+DTYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
+NAMES = tuple(DTYPES)
+
+FRAME = struct.Struct("<II")  # what it is, and the bytes that follow
+SUM, FAILED = 0, 1
+
+_HEADER = struct.Struct("<IBBxxQ")
+HEADER_BYTES = _HEADER.size
+_GREETING = struct.Struct("<4sI")
+GREETING_BYTES = _GREETING.size
+_MAGIC = b"dRS1"
+_LONGEST_GREETING = 1 << 20
+
+
+class Garbled(Exception):
+    """Who is at the other end speaks something else."""
+
+
+class Greeting(NamedTuple):
+    """Who has connected: `ranks` are the group's, numbered in the whole job, and `member` is the
+    number of this one among them. One that `asks` only wants to know whom the reducer waits
+    for."""
+
+    group: str
+    ranks: Tuple[int, ...]
+    member: int
+    asks: bool = False
+
+    def encode(self) -> bytes:
+        text = json.dumps([self.group, list(self.ranks), self.member, self.asks]).encode()
+        return _GREETING.pack(_MAGIC, len(text)) + text
+
+    @classmethod
+    def decode(cls, text: bytes) -> Greeting:
+        """From what follows the first bytes. Raises Garbled."""
+        try:
+            group, ranks, member, asks = json.loads(text)
+            greeting = cls(str(group), tuple(map(int, ranks)), int(member), bool(asks))
+        except (ValueError, TypeError) as wrong:
+            raise Garbled(str(wrong)) from None
+        if not 0 <= greeting.member < len(greeting.ranks):
+            raise Garbled(f"no member {greeting.member} of {len(greeting.ranks)}")
+        return greeting
+
+
+def greeting_length(first: bytes) -> int:
+    """How many bytes follow the first ones of a greeting. Raises Garbled."""
+    magic, length = _GREETING.unpack(first)
+    if magic != _MAGIC or length > _LONGEST_GREETING:
+        raise Garbled("no greeting")
+    return int(length)
+
+
+class Header(NamedTuple):
+    """One reduction's part for one reducer: its number in the group, from 0, the element type's
+    name, whether the mean is wanted in place of the sum, and the part's bytes."""
+
+    sequence: int
+    dtype: str
+    mean: bool
+    size: int
+
+    def encode(self) -> bytes:
+        code = NAMES.index(self.dtype)
+        return _HEADER.pack(self.sequence & 0xFFFFFFFF, code, self.mean, self.size)
+
+    @classmethod
+    def decode(cls, raw: bytes) -> Header:
+        """Raises Garbled."""
+        sequence, code, mean, size = _HEADER.unpack(raw)
+        if code >= len(NAMES) or mean > 1 or not size or size % DTYPES[NAMES[code]]:
+            raise Garbled("no header")
+        return cls(sequence, NAMES[code], bool(mean), size)
+
+    def __str__(self) -> str:
+        what = "mean" if self.mean else "sum"
+        return f"all-reduce {self.sequence}, the {what} of {self.size} bytes of {self.dtype}"
+
+
+def chunk_bytes(size: int) -> int:
+    """How large the chunks of a part are; the last may be smaller."""
+    share = -(-size // CHUNKS)
+    aligned = -(-share // ALIGNMENT) * ALIGNMENT
+    return max(SMALLEST_CHUNK_BYTES, min(CHUNK_BYTES, aligned))
+
+
+def chunks(size: int) -> Iterator[int]:
+    """The sizes of a part's chunks, in order."""
+    each = chunk_bytes(size)
+    for begin in range(0, size, each):
+        yield min(each, size - begin)
+
+
+class TensorPart(NamedTuple):
+    """The bytes from `begin` to `end` of a tensor, for a reducer."""
+
+    reducer: int
+    begin: int
+    end: int
+
+
+def parts(size: int, reducers: int, sequence: int) -> List[TensorPart]:
+    """How `size` bytes are shared out: evenly, small ones to few reducers, in turns."""
+    number = max(1, min(reducers, size // SMALLEST_PART_BYTES))
+    units = -(-size // ALIGNMENT)
+    edges = [min(size, units * n // number * ALIGNMENT) for n in range(number + 1)]
+    return [
+        TensorPart((sequence + n) % reducers, begin, end)
+        for n, (begin, end) in enumerate(zip(edges, edges[1:]))
+    ]
+
+
+def split_address(address: str) -> Tuple[str, int]:
+    """`host:port`. Raises ValueError."""
+    host, _, port = address.rpartition(":")
+    return host, int(port)
