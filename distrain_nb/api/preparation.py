@@ -20,7 +20,7 @@ from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import NO_PROGRAM, Program, capture, capture_script, working_folder
-from distrain_nb.program.advice import findings_in
+from distrain_nb.program.advice import about_storage, findings_in, told_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,8 +91,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(job)
-    several = layout.size > 1 or plan.ranks_per_replica > 1  # one rank's code needs no advice
-    advice = findings_in(program.main, program.segments, gpus=plan.gpus > 0) if several else ()
+    advice = _advice(job, backend, plan)
     findings = (
         *program.findings,
         *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
@@ -102,6 +101,16 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
         *about_machine(job, backend),
     )
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
+
+
+def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
+    """What the program lacks; one rank's needs nothing but to read its data well."""
+    main, segments = job.program.main, job.program.segments
+    folders = backend.remote_folders(job)
+    remote = (*folders, *told_by(job.program.arguments, folders))
+    if job.layout.size > 1 or plan.ranks_per_replica > 1:
+        return findings_in(main, segments, gpus=plan.gpus > 0, remote=remote)
+    return about_storage(main, segments, remote) if remote else ()
 
 
 def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
     from distrain_nb.program import Program
+    from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.types import JsonObject, Unknown, Value
     from distrain_nb.worker.files.status import Status
 
@@ -173,6 +174,10 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     def parts(self, text: str) -> tuple[str, str]:
         """The URI or path in a text of `--data`, and what is written behind it."""
         return text, ""
+
+    def remote_folders(self, job: Job[OptionsT]) -> Sequence[RemoteFolder]:  # noqa: ARG002
+        """Folders of a job's machines whose files are fetched one by one when they are opened."""
+        return ()
 
     def brings(self, uri: str) -> bool:  # noqa: ARG002
         """Whether data at a URI come to the job's machines even if no name for them is read."""

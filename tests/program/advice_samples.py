@@ -244,6 +244,19 @@ ALONE_CHANGES = [
     (").cuda()", ').to("cuda:0")\nhead = torch.nn.Linear(2, 1).to("cuda:1")', "one-process"),
 ]
 
+STORAGE = """\
+import webdataset as wds
+from torch.utils.data import DataLoader
+
+data = wds.WebDataset("/gcs/b/train/{000..099}.tar").decode("torchrgb")
+loader = DataLoader(data.batched(64), batch_size=None, num_workers=4)
+"""
+STORAGE_CHANGES = [
+    ('data = wds.WebDataset("/gcs/b/train/{000..099}.tar").decode("torchrgb")',
+     'data = ImageFolder("/gcs/b/train")', "data.small-files"),
+    (", num_workers=4", "", "data.workers"),
+]  # fmt: skip
+
 COMPLETE = {
     "horovod torch": (HOROVOD_TORCH, HOROVOD_TORCH_CHANGES),
     "horovod keras": (HOROVOD_KERAS, HOROVOD_KERAS_CHANGES),
@@ -253,4 +266,5 @@ COMPLETE = {
     "fsdp": (FSDP, FSDP_CHANGES),
     "alone": (ALONE, ALONE_CHANGES),
     "strategy": (STRATEGY, STRATEGY_CHANGES),
+    "storage": (STORAGE, STORAGE_CHANGES),
 }

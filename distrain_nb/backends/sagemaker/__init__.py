@@ -14,7 +14,7 @@ from distrain_nb.backends.sagemaker.options import SageMakerOptions
 from distrain_nb.backends.sagemaker.sdk import foreign, sdk_object
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.found import Settled
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.tuning_plan import SageMakerStudyPlan
     from distrain_nb.layout import Layout
     from distrain_nb.layout.choices import Choice
+    from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import JsonObject, Value
 
@@ -62,6 +63,25 @@ class SageMakerBackend(
         from distrain_nb.backends.sagemaker.settings import settings_of
 
         return f"{settings_of(job).folder}/data"
+
+    def remote_folders(self, job: SageMakerJob) -> Sequence[RemoteFolder]:
+        """Those of channels in FastFile mode."""
+        from distrain_nb.backends.sagemaker.options import channels
+        from distrain_nb.program.advice import RemoteFolder
+
+        uploads = {each.uri: each for each in job.uploads}
+        found = []
+        for each in channels(job):
+            if each.mode != "FastFile":
+                continue
+            folder = RemoteFolder(
+                f"{INPUT}/{each.name}",
+                each.uri,
+                variables=frozenset({f"SM_CHANNEL_{each.name.upper()}"}),
+            )
+            known = uploads.get(each.uri)
+            found.append(folder.of(known.source, known.files, known.size) if known else folder)
+        return found
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
         from distrain_nb.backends.sagemaker.settings import of_machine

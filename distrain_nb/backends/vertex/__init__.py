@@ -13,7 +13,7 @@ from distrain_nb.backends.vertex.sdk import foreign, sdk_object
 from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.backends.checks import Check
     from distrain_nb.backends.found import Settled
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
     from distrain_nb.backends.vertex.service import VertexService
     from distrain_nb.backends.vertex.tuning import VertexStudyPlan
+    from distrain_nb.program.advice import RemoteFolder
     from distrain_nb.tuning.spec import StudySpec
     from distrain_nb.types import JsonObject, Value
 
@@ -51,6 +52,16 @@ class VertexBackend(
         from distrain_nb.backends.vertex.settings import settings_of
 
         return f"gs://{settings_of(job).bucket or 'BUCKET'}/distrain/data"
+
+    def remote_folders(self, job: VertexJob) -> Sequence[RemoteFolder]:
+        """All that is below /gcs/."""
+        from distrain_nb.program.advice import BUCKETS, RemoteFolder
+
+        uploads = (
+            RemoteFolder(self.data(each.name, each.target), each.source, each.files, each.size)
+            for each in job.uploads
+        )
+        return (BUCKETS, *uploads)
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:
         from distrain_nb.backends.vertex.settings import of_machine

@@ -6,6 +6,7 @@ reads the code and runs nothing; findings are warnings and infos, never errors.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
@@ -14,6 +15,7 @@ from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
+from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
 from distrain_nb.program.python.ipython_syntax import plain
 from distrain_nb.worker.rank.program import Segment
@@ -23,7 +25,16 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.advice.training import Note
 
-__all__ = ["avoids_nccl", "findings", "findings_in", "one_process"]
+__all__ = [
+    "BUCKETS",
+    "RemoteFolder",
+    "about_storage",
+    "avoids_nccl",
+    "findings",
+    "findings_in",
+    "one_process",
+    "told_by",
+]
 
 _OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
 
@@ -39,15 +50,27 @@ def findings(source: str, label: str, first_line: int = 1) -> tuple[Finding, ...
 
 
 def findings_in(
-    main: str, segments: Sequence[Segment], *, gpus: bool = True
+    main: str,
+    segments: Sequence[Segment],
+    *,
+    gpus: bool = True,
+    remote: Sequence[RemoteFolder] = (BUCKETS,),
 ) -> tuple[Finding, ...]:
     """What a program lacks, its definitions from other cells included.
 
     `main` is the text of main.py and `segments` say which cell's lines it has. Without `gpus` which
-    of them a rank uses is no matter.
+    of them a rank uses is no matter. `remote` are folders whose files are fetched one by one.
     """
-    found = _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process))
+    reading = partial(storage, remote=remote)
+    found = _found(main, segments, (horovod, pytorch, tensorflow, devices.one_process, reading))
     return tuple(each for each in found if gpus or each.code not in _OF_GPUS)
+
+
+def about_storage(
+    main: str, segments: Sequence[Segment], remote: Sequence[RemoteFolder]
+) -> tuple[Finding, ...]:
+    """The part of it that is due to a single rank too: how files in `remote` folders are read."""
+    return _found(main, segments, (partial(storage, remote=remote),))
 
 
 def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:

@@ -20,16 +20,25 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.reading import Code, Function
 
 _LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
+# What gives paths below a path, or hands paths on.
+LISTS = frozenset(
+    {
+        *("glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk", "joinpath", "fspath"),
+        *("sorted", "list", "tuple", "set", "enumerate", "zip", "reversed", "filter"),
+    }
+)
 _ENVIRONMENT = {"environ[]", "get", "getenv", "pop"}
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where something comes from: functions, names and attributes, environment variables."""
+    """Where something comes from: functions, names and attributes, environment variables, texts
+    with all that begins so."""
 
     functions: frozenset[str]
     names: frozenset[str]
     variables: frozenset[str]
+    texts: frozenset[str] = frozenset()
 
 
 LOCAL_RANK = Origin(
@@ -54,13 +63,15 @@ class Flow:
     """Follows what comes from some origins.
 
     `through` says whether whatever is made from it counts as well: a model on the device of a
-    local rank does, a loss is no rank. With `under` so do names that are set under its test.
+    local rank does, a loss is no rank; functions in `passes` do in any case. With `under` so do
+    names that are set under its test.
     """
 
     code: Code
     origins: tuple[Origin, ...]
     through: bool = False
     under: bool = False
+    passes: frozenset[str] = frozenset()
 
     def holds(self, node: ast.AST | None) -> bool:
         """Whether an expression holds it."""
@@ -126,13 +137,15 @@ class Flow:
 
     def _light(self, call: ast.Call) -> bool:
         """Whether a call gives what it is given in another form."""
-        return last(self.code.name(call.func)) in _LIGHT
+        return last(self.code.name(call.func)) in _LIGHT | self.passes
 
     def _is(self, node: ast.AST, known: frozenset[str]) -> bool:
         if isinstance(node, ast.Call):
             return last(self.code.name(node.func)) in known or any(
                 self._calls(node, origin) for origin in self.origins
             )
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return any(node.value.startswith(t) for o in self.origins for t in o.texts)
         if isinstance(node, ast.Subscript) and self._reads_environment(node, node.slice):
             return True
         if isinstance(node, (ast.Name, ast.Attribute)):
@@ -174,7 +187,7 @@ def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
             yield from _pairs(target, node.value)
     elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
         yield node.target, node.value
-    elif isinstance(node, (ast.For, ast.AsyncFor)):
+    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
         yield node.target, node.iter
     elif isinstance(node, ast.withitem) and node.optional_vars:
         yield node.optional_vars, node.context_expr

@@ -1,0 +1,285 @@
+"""Whether a program reads small files one by one from where each is a request of its own."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.program.advice.flow import LISTS, Flow, Origin, parameters
+from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.training import warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from distrain_nb.program.advice.reading import Code
+    from distrain_nb.program.advice.training import Note
+
+FEW = 1000  # files that may be read one by one
+LARGE = 1 << 20  # bytes a file from which on a request carries enough
+
+_TREES = {
+    *("ImageFolder", "DatasetFolder", "flow_from_directory"),
+    *(f"{kind}_dataset_from_directory" for kind in ("image", "text", "audio")),
+}
+_OPENS = {
+    *("open", "imread", "read_image", "decode_image", "read_file", "read_bytes", "read_text"),
+    *("default_loader", "pil_loader"),
+}
+_IMAGES = {"imread", "read_image", "decode_image", "default_loader", "pil_loader"}
+_LOADS = {"numpy.load", "np.load", "torch.load", "torchaudio.load", "librosa.load"}
+_LISTED = {"glob", "iglob", "rglob", "listdir", "scandir", "iterdir", "walk"}
+_SAMPLES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".npy", ".dcm")
+_SOUNDS = (".wav", ".flac", ".mp3", ".ogg")
+_PACKED = (
+    *(".tar", ".gz", ".tgz", ".zip", ".tfrecord", ".tfrecords", ".parquet", ".arrow", ".npz"),
+    *(".h5", ".hdf5", ".csv", ".tsv", ".jsonl", ".json", ".mds", ".bin", ".rec", ".pt", ".pth"),
+)
+_STREAMS = ("WebDataset", "shards", "StreamingDataset")
+_LOADERS = ("DataLoader", "WebLoader")
+_SLASHES_OF_A_BUCKET = 2
+_WORKERS_AT = 5  # among the arguments of a DataLoader by position
+
+
+@dataclass(frozen=True)
+class RemoteFolder:
+    """A folder whose files are fetched when they are opened: its `path` where the job runs, and
+    the `source` that it has its data from; how many `files` with how many bytes (`size`), 0 for
+    unknown; `names` are attributes that hold it, `variables` those of the environment."""
+
+    path: str
+    source: str = ""
+    files: int = 0
+    size: int = 0
+    names: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is known to have few files, or large ones."""
+        return 0 < self.files < FEW or (self.files > 0 and self.size >= self.files * LARGE)
+
+    def of(self, source: str, files: int, size: int) -> RemoteFolder:
+        """The same, of which the source is known."""
+        return replace(self, source=source, files=files, size=size)
+
+
+BUCKETS = RemoteFolder("/gcs/")
+
+
+def told_by(arguments: Sequence[str], remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
+    """The folders that a program's arguments name, `--name PATH` or `--name=PATH`, as the attribute
+    that a parser makes of them."""
+    split = [part for each in arguments for part in each.split("=", 1)]
+    for option, path in pairwise(split):
+        if option.startswith("--") and any(path.startswith(each.path) for each in remote):
+            name = option.lstrip("-").replace("-", "_")
+            yield RemoteFolder(path, names=frozenset({name}))
+
+
+class _Read(NamedTuple):
+    """A call that reads samples, and what it does in words."""
+
+    call: ast.Call
+    does: str
+
+
+def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
+    """What reads small files below folders that are `remote`, and loaders without workers there."""
+    readers = set()
+    for folder in _named(code, remote):
+        if folder.is_quick:
+            continue
+        flow = Flow(code, (_origin(code, folder),), passes=LISTS)
+        reads = [] if folder.path.endswith(_PACKED) else list(_reads(code, flow, folder))
+        for read in reads[:1]:
+            yield warning("data.small-files", read.call.lineno, _message(read.does, folder))
+        readers |= set(_readers(code, reads))
+        readers |= {c for c in _STREAMS if any(map(flow.holds, _arguments(code, c)))}
+    if readers:
+        yield from _loaders(code, frozenset(readers))
+
+
+def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
+    """The folders that the program names: each by the text that stands there, and those that are
+    told by other ways."""
+    for text in dict.fromkeys(code.texts):
+        below = [each for each in remote if text.startswith(each.path)]
+        if below:
+            known = max(below, key=lambda each: len(each.path))
+            yield RemoteFolder(text, known.source, known.files, known.size)
+    yield from (each for each in remote if each.names or each.variables)
+
+
+def _origin(code: Code, folder: RemoteFolder) -> Origin:
+    """What holds a folder's path; parsed arguments do whose default it is."""
+    origin = Origin(frozenset(), folder.names, folder.variables, frozenset({folder.path}))
+    flow = Flow(code, (origin,))
+    parsed = {
+        option.value.lstrip("-").replace("-", "_")
+        for call in code.called("add_argument")
+        for option in call.args
+        if isinstance(option, ast.Constant) and isinstance(option.value, str)
+        if flow.holds(keyword(call, "default"))
+    }
+    return replace(origin, names=origin.names | parsed)
+
+
+def _reads(code: Code, flow: Flow, folder: RemoteFolder) -> Iterator[_Read]:
+    for call in code.calls:
+        name = last(code.name(call.func))
+        if name in _TREES and any(map(flow.holds, given(call))):
+            yield _Read(call, f"{name} opens a file for each sample")
+        elif name == "load_dataset" and _is_folder(call) and any(map(flow.holds, given(call))):
+            yield _Read(call, "load_dataset opens a file for each sample")
+        elif name == "list_files" and _ends(call, (*_SAMPLES, *_SOUNDS)):
+            if any(map(flow.holds, given(call))):
+                yield _Read(call, "this lists a file for each sample")
+        elif _opens(code, call) and flow.holds(_opened(call)):
+            if _is_of_one_sample(code, call):
+                yield _Read(call, f"__getitem__ opens a file for each sample with {name}()")
+            elif _is_in_loop(code, call, flow, folder):
+                yield _Read(call, f"this loop opens every file with {name}()")
+
+
+def _is_folder(call: ast.Call) -> bool:
+    kind = next(iter(call.args), None) or keyword(call, "path")
+    return isinstance(kind, ast.Constant) and kind.value in ("imagefolder", "audiofolder")
+
+
+def _ends(node: ast.AST, suffixes: tuple[str, ...]) -> bool:
+    """Whether a text in an expression ends so."""
+    return any(
+        isinstance(each, ast.Constant)
+        and isinstance(each.value, str)
+        and each.value.lower().endswith(suffixes)
+        for each in ast.walk(node)
+    )
+
+
+def _opens(code: Code, call: ast.Call) -> bool:
+    name = code.name(call.func)
+    return last(name) in _OPENS or name in _LOADS
+
+
+def _opened(call: ast.Call) -> ast.expr | None:
+    """What is opened: the first argument, or the path whose method it is."""
+    if call.args:
+        first = call.args[0]
+        is_mode = isinstance(first, ast.Constant) and isinstance(call.func, ast.Attribute)
+        if not is_mode:
+            return first
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _is_of_one_sample(code: Code, call: ast.Call) -> bool:
+    """Whether a dataset's `__getitem__` opens it, by the index that it is given."""
+    function = code.function_of(call)
+    if function is None or function.name != "__getitem__":
+        return False
+    index = frozenset(parameters(function)[:1])
+    flow = Flow(code, (Origin(frozenset(), index, frozenset()),), passes=LISTS)
+    return flow.holds(_opened(call))
+
+
+def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) -> bool:
+    """Whether a loop over what a listing gave opens samples: by what is listed, by what opens them,
+    or by their number."""
+    opened = _opened(call)
+    names = _names(opened) if opened else set()
+    for target, iterated in _loops(code, call):
+        made = [iterated, *_values(code, iterated)]
+        listed = any(last(code.name(c.func)) in _LISTED for each in made for c in _calls(each))
+        if not (listed and flow.holds(iterated) and names & _names(target)):
+            continue
+        if any(_ends(each, _PACKED) for each in made):
+            continue
+        opener = code.name(call.func)
+        if folder.files or last(opener) in _IMAGES or opener == "PIL.Image.open":
+            return True
+        if any(_ends(each, (*_SAMPLES, *_SOUNDS)) for each in made):
+            return True
+    return False
+
+
+def _loops(code: Code, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The loops around a node, each with its target and what it goes through."""
+    for outer, child in code.around(node):
+        if isinstance(outer, ast.For) and child is not outer.iter:
+            yield outer.target, outer.iter
+        elif isinstance(outer, (ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)):
+            yield from ((each.target, each.iter) for each in outer.generators)
+
+
+def _values(code: Code, name: ast.expr) -> list[ast.expr]:
+    """What a name is set to anywhere."""
+    text = ast.unparse(name)
+    return [
+        node.value
+        for node in code.nodes
+        if isinstance(node, ast.Assign) and text in map(ast.unparse, node.targets)
+    ]
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
+
+
+def _readers(code: Code, reads: Sequence[_Read]) -> Iterator[str]:
+    """The names of what a loader can be given that reads so."""
+    for call, _ in reads:
+        classes = [o.name for o, _ in code.around(call) if isinstance(o, ast.ClassDef)]
+        yield from classes[:1] or [last(code.name(call.func))]
+
+
+def _arguments(code: Code, name: str) -> Iterator[ast.expr]:
+    for call in code.called(name):
+        yield from given(call)
+
+
+def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
+    flow = Flow(code, (Origin(readers, frozenset(), frozenset()),), through=True)
+    for call in code.called(*_LOADERS):
+        dataset = call.args[:1] or [k.value for k in call.keywords if k.arg == "dataset"]
+        if _has_no_workers(call) and any(map(flow.holds, dataset)):
+            yield warning(
+                "data.workers",
+                call.lineno,
+                "the rank itself fetches each sample from the bucket while its model waits: give "
+                f"{last(code.name(call.func))} num_workers=4, persistent_workers=True",
+            )
+
+
+def _has_no_workers(loader: ast.Call) -> bool:
+    if any(k.arg is None for k in loader.keywords) or len(loader.args) > _WORKERS_AT:
+        return False
+    workers = keyword(loader, "num_workers")
+    return workers is None or (isinstance(workers, ast.Constant) and workers.value == 0)
+
+
+def _message(does: str, folder: RemoteFolder) -> str:
+    many = f" ({folder.files:,} here)" if folder.files else ""
+    source = folder.source or _uri(folder.path)
+    is_folder = source.rpartition("/")[2] and source.count("/") != _SLASHES_OF_A_BUCKET
+    places = f"{source} {source}-shards" if is_folder else f"{source or 'SOURCE'} TARGET"
+    return (
+        f"{does}{many}, each of which is a request to the bucket that training waits for: pack "
+        f"them once, `%distrain shard {places}`, and read the shards with "
+        "distrain_nb.data.shards(pattern, batch_size)"
+    )
+
+
+def _uri(path: str) -> str:
+    """The bucket's folder of a path below /gcs/, as far as no pattern begins; empty where the path
+    is not written out."""
+    fixed = re.split(r"[*?\[{]", path, maxsplit=1)[0]
+    folder = fixed if fixed == path else fixed.rpartition("/")[0]
+    below = folder.removeprefix("/gcs/").rstrip("/")
+    return f"gs://{below}" if path.startswith("/gcs/") and below else ""
