@@ -98,7 +98,7 @@ def test_the_line_to_write_names_the_bucket_and_the_number() -> None:
     (found,) = told('ImageFolder("/gcs/b/train")')
     assert found.where == "Cell In[1], line 7"
     assert "`%distrain shard gs://b/train gs://b/train-shards`" in found.message
-    assert "distrain_nb.data.shards(pattern, batch_size)" in found.message
+    assert "`from distrain_nb import data`, data.shards(pattern, batch_size)" in found.message
     (found,) = told('ImageFolder("/gcs/b")')
     assert "`%distrain shard gs://b TARGET`" in found.message
     (found,) = told('ImageFolder(f"/gcs/{bucket}/train")')

@@ -271,8 +271,8 @@ def _message(does: str, folder: RemoteFolder) -> str:
     places = f"{source} {source}-shards" if is_folder else f"{source or 'SOURCE'} TARGET"
     return (
         f"{does}{many}, each of which is a request to the bucket that training waits for: pack "
-        f"them once, `%distrain shard {places}`, and read the shards with "
-        "distrain_nb.data.shards(pattern, batch_size)"
+        f"them once, `%distrain shard {places}`, and read the shards: "
+        "`from distrain_nb import data`, data.shards(pattern, batch_size)"
     )
 
 
