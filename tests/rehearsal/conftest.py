@@ -35,6 +35,8 @@ from tests.image.services.docker import Docker, docker_daemon
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from distrain_nb.program import Program
+
 PARENT = "projects/my-project/locations/us-central1"
 BUCKET = "my-bucket"
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED")
@@ -72,8 +74,7 @@ class Cloud:
     def image(self, source: str, name: str = "program") -> str:
         """An image of a program, built and pushed as a job's is."""
         target = f"{self.endpoints['registry']}/rehearsal/{name}:1"
-        program = capture(Cell("Cell In[1]", source), 1, Notebook({}, (), Path.cwd()))
-        return build(program, Recipe(self.base, target)).uri
+        return build(program_of(source), Recipe(self.base, target)).uri
 
     def submit(self, *pools: dict[str, Any], **spec: Any) -> types.CustomJob:
         spec = {"base_output_directory": {"output_uri_prefix": f"gs://{BUCKET}/out"}, **spec}
@@ -111,6 +112,10 @@ class Cloud:
     def wait_for(self, job: str, task: str, text: str) -> None:
         while not any(text in line for line in self.said(job, task)):
             time.sleep(0.1)
+
+
+def program_of(source: str) -> Program:
+    return capture(Cell("Cell In[1]", source), 1, Notebook({}, (), Path.cwd()))
 
 
 def pool(image: str, replicas: int = 1, **container: Any) -> dict[str, Any]:

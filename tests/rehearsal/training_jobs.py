@@ -17,6 +17,7 @@ from distrain_nb.rehearsal.faults import SAGEMAKER, Faults
 from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
 from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
 from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn, stand_in
+from distrain_nb.rehearsal.sagemaker_ai.tuning_jobs import TuningJobService
 from tests.image.services.bases import BaseImage
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ def troubled(running: SageMakerStandIn, aws: Aws, faults: str = "") -> Iterator[
     """The same machine and buckets under an API where something goes wrong, and little patience."""
     chosen = Faults.parse(faults, SAGEMAKER)
     jobs = TrainingJobService(replace(running.context, faults=chosen, grace=1.0))
-    with serve(jobs.operations()) as url:
+    tuning = TuningJobService(jobs)
+    with serve({**jobs.operations(), **tuning.operations()}) as url:
         yield replace(aws, endpoints={**aws.endpoints, "sagemaker": url})
+        tuning.close()
         jobs.close()

@@ -17,7 +17,7 @@ from distrain_nb.rehearsal.sagemaker_ai.tuning_execution import TuningJob
 from distrain_nb.rehearsal.sagemaker_ai.tuning_trial import training_job
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
     from distrain_nb.tuning.engine import Outcome
@@ -50,13 +50,14 @@ class TuningJobService:
         return {
             "CreateHyperParameterTuningJob": self.create,
             "DescribeHyperParameterTuningJob": self.describe,
+            "ListHyperParameterTuningJobs": self.list,
             "ListTrainingJobsForHyperParameterTuningJob": self.trials,
             "StopHyperParameterTuningJob": self.stop,
         }
 
     def create(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Take a tuning job and start it."""
-        arn = _arn(region, asked)
+        arn = _arn(region, asked["HyperParameterTuningJobName"])
         self._jobs.permit("CreateHyperParameterTuningJob", arn)
         refuse_tuning(asked)
         definition = definition_of(asked)
@@ -74,19 +75,26 @@ class TuningJobService:
         """The tuning job as it stands."""
         job = self._find("DescribeHyperParameterTuningJob", region, asked)
         told = {name: value for name, value in job.request.items() if name not in _HIDDEN}
-        told |= {
-            "HyperParameterTuningJobArn": job.arn,
-            "HyperParameterTuningJobStatus": job.status,
-            "CreationTime": job.created,
-            "LastModifiedTime": job.changed,
-            **_counts(job),
-        }
+        told |= _told(job)
         best = job.best()
         if best is not None:
             told["BestTrainingJob"] = best.summary(job.name)
-        if job.ended:
-            told["HyperParameterTuningEndTime"] = job.ended
         return {**told, "FailureReason": job.reason} if job.reason else told
+
+    def list(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A page of the tuning jobs, the newest first unless asked otherwise."""
+        self._jobs.permit("ListHyperParameterTuningJobs", _arn(region, "*"))
+        with self._lock:
+            here = [job for arn, job in self._found.items() if arn.startswith(_arn(region, ""))]
+        found = []
+        for job in here:
+            config = job.request["HyperParameterTuningJobConfig"]
+            if asked.get("NameContains", "") in job.name:
+                kept = {"Strategy": config["Strategy"], "ResourceLimits": config["ResourceLimits"]}
+                found.append({"HyperParameterTuningJobName": job.name, **kept, **_told(job)})
+        wanted = asked.get("StatusEquals")
+        found = [x for x in found if wanted in (None, x["HyperParameterTuningJobStatus"])]
+        return _page("HyperParameterTuningJobSummaries", found, asked)
 
     def trials(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """A page of a tuning job's trials, the newest first unless asked otherwise."""
@@ -95,12 +103,7 @@ class TuningJobService:
         wanted = asked.get("StatusEquals")
         found = [each for each in found if wanted in (None, each["TrainingJobStatus"])]
         found.sort(key=_ORDER[asked.get("SortBy", "CreationTime")])
-        if asked.get("SortOrder") != "Ascending":
-            found.reverse()
-        start = int(asked.get("NextToken", 0))
-        end = start + asked.get("MaxResults", _PAGE)
-        more = {"NextToken": str(end)} if end < len(found) else {}
-        return {"TrainingJobSummaries": found[start:end], **more}
+        return _page("TrainingJobSummaries", found, asked)
 
     def stop(self, region: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
         """Ask a tuning job and its trials to end."""
@@ -118,7 +121,7 @@ class TuningJobService:
             job.abandon()
 
     def _find(self, operation: str, region: str, asked: Mapping[str, Any]) -> TuningJob:
-        arn = _arn(region, asked)
+        arn = _arn(region, asked["HyperParameterTuningJobName"])
         self._jobs.permit(operation, arn)
         with self._lock:
             if arn not in self._found:
@@ -141,9 +144,32 @@ class TuningJobService:
                 yield from ((trial.values, trial.outcome()) for trial in job.trials)
 
 
-def _arn(region: str, asked: Mapping[str, Any]) -> str:
-    name = str(asked["HyperParameterTuningJobName"]).lower()  # names are not case sensitive
-    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:hyper-parameter-tuning-job/{name}"
+def _arn(region: str, name: str) -> str:
+    """Names are not case sensitive."""
+    return f"arn:aws:sagemaker:{region}:{ACCOUNT}:hyper-parameter-tuning-job/{name.lower()}"
+
+
+def _page(
+    name: str, found: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A page of what was found, which is in rising order."""
+    ordered = found if asked.get("SortOrder") == "Ascending" else found[::-1]
+    start = int(asked.get("NextToken", 0))
+    end = start + asked.get("MaxResults", _PAGE)
+    more = {"NextToken": str(end)} if end < len(ordered) else {}
+    return {name: ordered[start:end], **more}
+
+
+def _told(job: TuningJob) -> dict[str, Any]:
+    """What a list and a description say of it."""
+    found = {
+        "HyperParameterTuningJobArn": job.arn,
+        "HyperParameterTuningJobStatus": job.status,
+        "CreationTime": job.created,
+        "LastModifiedTime": job.changed,
+        **_counts(job),
+    }
+    return {**found, "HyperParameterTuningEndTime": job.ended} if job.ended else found
 
 
 def _counts(job: TuningJob) -> dict[str, dict[str, int]]:
