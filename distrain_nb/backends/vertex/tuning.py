@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.tuning import ServiceTrial
 from distrain_nb.backends.vertex import client, request
-from distrain_nb.backends.vertex.jobs import Jobs
+from distrain_nb.backends.vertex.jobs import Jobs, readable
 from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.backends.vertex.service import CONSOLE, VertexService
 from distrain_nb.findings import Finding, Severity
@@ -170,7 +170,7 @@ def _read(trial: Trial) -> ServiceTrial:
         job=trial.custom_job,
         goals={each.metric_id: each.value for each in measured.metrics},
         steps=measured.step_count,
-        why=trial.infeasible_reason,
+        why=readable(trial.infeasible_reason),
         begin=_seconds(trial.start_time),
         end=_seconds(trial.end_time),
     )

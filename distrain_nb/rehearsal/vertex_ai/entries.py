@@ -32,6 +32,7 @@ _CLAUSE = re.compile(
     r"""\s*(?P<field>[\w."/-]+?)\s*(?P<sign>>=|<=|!=|=|>|<|:)\s*(?P<value>"[^"]*"|[^\s()]+)\s*"""
 )
 _ALTERNATIVES = re.compile(r"\s*\(([^()]*)\)\s*")
+_TRIAL = "ml.googleapis.com/trial_id"
 _LEVELS = {"o": "INFO", "e": "ERROR"}
 
 
@@ -53,7 +54,12 @@ class Entries:
         self._kept: list[Kept] = []
         self._calls = 0
         self._last = 0
+        self._trials: dict[str, str] = {}
         self._lock = threading.Lock()
+
+    def label(self, job: str, trial: str) -> None:
+        """The entries of a job are those of that trial."""
+        self._trials[job] = trial
 
     def write(self, job: str, task: str, text: str, stream: str = "o") -> None:
         """Keep a line of a replica, or of the service itself (`task` is `service`)."""
@@ -63,6 +69,7 @@ class Entries:
             "resource.labels.project_id": project,
             "resource.labels.job_id": number,
             "resource.labels.task_name": task,
+            f"labels.{_TRIAL}": self._trials.get(job, ""),
             "severity": _LEVELS[stream],
             "logName": f"projects/{project}/logs/{task}",
         }
@@ -111,7 +118,11 @@ def _entry(micros: int, received: int, fields: Mapping[str, str], text: str) -> 
         receive_timestamp=_BEGINNING + timedelta(microseconds=received),
         insert_id=f"{micros:x}{uuid.uuid4().hex[:6]}",
         severity=fields["severity"],
-        labels={"ml.googleapis.com/job_id/log_area": "root", "ml.googleapis.com/endpoint": ""},
+        labels={
+            "ml.googleapis.com/job_id/log_area": "root",
+            "ml.googleapis.com/endpoint": "",
+            _TRIAL: fields[f"labels.{_TRIAL}"],
+        },
     )
 
 

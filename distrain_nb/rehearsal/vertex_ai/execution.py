@@ -24,6 +24,7 @@ from distrain_nb.rehearsal.vertex_ai.replicas import (
     job_cluster,
     members,
     names_secrets,
+    of_trial,
     reduces,
     replica,
     where_secrets_are,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults, Preemption
     from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
+    from distrain_nb.rehearsal.vertex_ai.replicas import TrialPlace
 
 _log = logging.getLogger(__name__)
 
@@ -60,6 +62,7 @@ class CustomJobExecution:
         faults: Faults,
         enter: Callable[..., None],
         context: Context,
+        trial: TrialPlace | None = None,
     ) -> None:
         self._thread = threading.Thread(
             target=context.run, args=(self._run,), name=job, daemon=True
@@ -72,6 +75,9 @@ class CustomJobExecution:
         self._enter = enter
         self._preemptions = list(faults.preemptions)
         self._permission = faults.permission
+        self._trial = trial
+        if trial:
+            entries.label(job, trial.number)
         self._members = members(job, spec)
         self._running: dict[str, Running] = {}
         self._readers: list[threading.Thread] = []
@@ -166,12 +172,16 @@ class CustomJobExecution:
                 )
 
     def _start(self, network: Network, which: Iterable[Member]) -> None:
-        cluster = job_cluster(self._job, self._spec, network.addresses)
+        trial = self._trial
+        named = trial.number if trial else None
+        cluster = job_cluster(self._job, self._spec, network.addresses, named)
         folders = self._buckets.folders()
         which = list(which)
         for number, member in enumerate(which, 1):
             report(f"starting replica {number} of {len(which)}")
             container = replica(self._job, self._spec, member, cluster, folders, self._services)
+            if trial:
+                container = of_trial(container, trial, member)
             running = network.start(container)
             self._running[member.task] = running
             reader = threading.Thread(target=self._read, args=(member.task, running), daemon=True)

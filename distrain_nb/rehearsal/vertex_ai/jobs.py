@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults
     from distrain_nb.rehearsal.vertex_ai.buckets import Buckets
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
+    from distrain_nb.rehearsal.vertex_ai.replicas import TrialPlace
 
 # typed as the integers that they are in the protocol, where fields want the enum
 States: Any = types.JobState
@@ -70,22 +71,32 @@ class JobService:
     def create(self, request: types.CreateCustomJobRequest) -> types.CustomJob:
         """Take a job and start it. Raises ApiError as the service would."""
         job = self.start(request.parent, request.custom_job)
-        if next(self._lost) < self._faults.lost:
-            raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
+        self.lose_answer()
         return job
 
-    def start(self, parent: str, asked: types.CustomJob) -> types.CustomJob:
-        """Start a job below `parent` (`projects/P/locations/R`)."""
+    def lose_answer(self) -> None:
+        """The job is there, and its caller may not hear of it. Raises ApiError."""
+        if next(self._lost) < self._faults.lost:
+            raise ApiError("UNAVAILABLE", "The service is currently unavailable.")
+
+    def refuse(self, parent: str, display_name: str, spec: types.CustomJobSpec) -> None:
+        """Raises ApiError for a job below `parent` (`projects/P/locations/R`) that can't be."""
         place = _PARENT.fullmatch(parent)
         if place is None:
             raise invalid(f"parent {parent!r} is not projects/PROJECT/locations/REGION")
         if self._faults.permission not in ("", PERMISSION):
             raise denied(self._faults.permission, parent)
-        if not asked.display_name:
-            raise invalid("custom_job.display_name is required.")
-        refuse(asked.job_spec, place["region"])
+        if not display_name:
+            raise invalid("display_name is required.")
+        refuse(spec, place["region"])
         if self._faults.quota:
             raise quota_exceeded(self._faults.quota)
+
+    def start(
+        self, parent: str, asked: types.CustomJob, trial: TrialPlace | None = None
+    ) -> types.CustomJob:
+        """Start a job below `parent`, that of a study's `trial`."""
+        self.refuse(parent, asked.display_name, asked.job_spec)
         job = copy.deepcopy(asked)
         with self._lock:
             number = str(time.time_ns())
@@ -102,6 +113,7 @@ class JobService:
                 self._faults,
                 self._enter,
                 self._context.copy(),
+                trial,
             )
             self._executions[job.name] = execution
         execution.start()
@@ -116,15 +128,13 @@ class JobService:
 
     def list(self, request: types.ListCustomJobsRequest) -> types.ListCustomJobsResponse:
         """A page of the jobs that the filter lets through, the newest first."""
-        wanted = _filter(request.filter)
+        wanted = wanted_by(request.filter)
         with self._lock:
             names = [name for name in self._jobs if name.startswith(request.parent + "/")]
-        found = [job for job in map(self.get, reversed(names)) if _matches(job, wanted)]
-        start = int(request.page_token or 0)
-        end = start + (request.page_size or _PAGE)
-        return types.ListCustomJobsResponse(
-            custom_jobs=found[start:end], next_page_token=str(end) if end < len(found) else ""
+        found, token = page(
+            [job for job in map(self.get, reversed(names)) if matches(job, wanted)], request
         )
+        return types.ListCustomJobsResponse(custom_jobs=found, next_page_token=token)
 
     def cancel(self, name: str) -> None:
         """Ask a job to end; one that has ended stays as it is."""
@@ -154,7 +164,15 @@ class JobService:
                 job.error = {"code": 3, "message": error}
 
 
-def _filter(text: str) -> Mapping[str, str]:
+def page(found: list[Any], request: Any) -> tuple[list[Any], str]:
+    """The part of what was found that a request asks for, and the token of the next part."""
+    start = int(request.page_token or 0)
+    end = start + (request.page_size or _PAGE)
+    return found[start:end], str(end) if end < len(found) else ""
+
+
+def wanted_by(text: str) -> Mapping[str, str]:
+    """What a filter asks for, by field. Raises ApiError for one that can't be read."""
     wanted = {}
     for part in filter(str.strip, re.split(r"\s+AND\s+", text)):
         found = _FILTER.fullmatch(part.strip())
@@ -164,7 +182,8 @@ def _filter(text: str) -> Mapping[str, str]:
     return wanted
 
 
-def _matches(job: types.CustomJob, wanted: Mapping[str, str]) -> bool:
+def matches(job: Any, wanted: Mapping[str, str]) -> bool:
+    """Whether a job has what a filter asks for."""
     has = {f"labels.{name}": value for name, value in job.labels.items()}
     has |= {"display_name": job.display_name, "state": job.state.name}
     return all(has.get(name) == value for name, value in wanted.items())

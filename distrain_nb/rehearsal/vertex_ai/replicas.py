@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import MessageToDict
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 ROLES = (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS)
 
 _REDUCTION_SERVER = "vertex-ai-restricted/training/reductionserver"
+
+# Where a trial's replica finds the file that CLOUD_ML_HP_METRIC_FILE names, and `cloudml-hypertune`
+# looks without that.
+_METRICS, METRICS_FILE = "/tmp/hypertune", "output.metrics"
 
 _CLOUD_STORAGE, _MOUNTED = "gs://", "/gcs/"
 _FOLDERS = {
@@ -53,6 +57,14 @@ class Member:
         return f"workerpool{self.role.position}-{self.index}"
 
 
+@dataclass(frozen=True)
+class TrialPlace:
+    """The number of a job's trial, and the folder into which its replicas report metrics."""
+
+    number: str
+    folder: Path
+
+
 def cluster_id(job: str) -> str:
     """The service's own name for a job's cluster."""
     return hashlib.sha256(job.encode()).hexdigest()[:10]
@@ -71,14 +83,16 @@ def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
     )
 
 
-def job_cluster(job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str]) -> Cluster:
-    """The job's cluster, with each host's address."""
+def job_cluster(
+    job: str, spec: types.CustomJobSpec, addresses: Mapping[str, str], trial: str | None = None
+) -> Cluster:
+    """The job's cluster, with each host's address, and the number of its trial."""
     there = members(job, spec)
     by_role = {
         role: tuple(addresses[x.host] for x in there if x.role is role)
         for role in dict.fromkeys(x.role for x in there)
     }
-    return Cluster(by_role, cluster_id(job), MessageToDict(type(spec).pb(spec)))
+    return Cluster(by_role, cluster_id(job), MessageToDict(type(spec).pb(spec)), trial)
 
 
 def replica(
@@ -120,6 +134,22 @@ def replica(
     )
 
 
+def of_trial(container: ReplicaSpec, trial: TrialPlace, member: Member) -> ReplicaSpec:
+    """The container of a trial's replica, which reports its metrics in a file."""
+    folder = trial.folder / member.task
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)  # for whoever the image runs as
+    variables = {
+        "CLOUD_ML_TRIAL_ID": trial.number,
+        "CLOUD_ML_HP_METRIC_FILE": f"{_METRICS}/{METRICS_FILE}",
+    }
+    return replace(
+        container,
+        environment={**container.environment, **variables},
+        mounts={**container.mounts, _METRICS: folder},
+    )
+
+
 def service_environment(job: str, spec: types.CustomJobSpec) -> dict[str, str]:
     """What the service tells every replica of the job: its names and its folders."""
     _, project, _, region, _, number = job.split("/")
@@ -146,6 +176,12 @@ def where_secrets_are(address: str) -> dict[str, str]:
         "GCE_METADATA_HOST": address,
         "CLOUDSDK_API_ENDPOINT_OVERRIDES_SECRETMANAGER": f"http://{address}/",
     }
+
+
+def args_of(pool: types.WorkerPoolSpec) -> Any:
+    """The arguments of what a pool runs."""
+    package = pool.python_package_spec
+    return package.args if package.executor_image_uri else pool.container_spec.args
 
 
 def image(pool: types.WorkerPoolSpec) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
     from distrain_nb.rehearsal.vertex_ai.jobs import JobService
     from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
+    from distrain_nb.rehearsal.vertex_ai.tuning import TuningService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -44,8 +45,8 @@ def serve(*services: grpc.GenericRpcHandler) -> Iterator[str]:
         server.stop(None).wait()
 
 
-def job_service(jobs: JobService) -> grpc.GenericRpcHandler:
-    """`JobService`, for custom jobs."""
+def job_service(jobs: JobService, tuning: TuningService) -> grpc.GenericRpcHandler:
+    """`JobService`, for custom jobs and hyperparameter tuning jobs."""
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
     methods = {
@@ -56,7 +57,29 @@ def job_service(jobs: JobService) -> grpc.GenericRpcHandler:
             types.CancelCustomJobRequest, lambda asked: jobs.cancel(asked.name), _nothing
         ),
     }
+    methods |= _tuning_methods(tuning)
     return _service("google.cloud.aiplatform.v1.JobService", methods)
+
+
+def _tuning_methods(tuning: TuningService) -> _Methods:
+    job = types.HyperparameterTuningJob.serialize
+    listed = types.ListHyperparameterTuningJobsResponse.serialize
+    return {
+        "CreateHyperparameterTuningJob": _method(
+            types.CreateHyperparameterTuningJobRequest, tuning.create, job
+        ),
+        "GetHyperparameterTuningJob": _method(
+            types.GetHyperparameterTuningJobRequest, lambda asked: tuning.get(asked.name), job
+        ),
+        "ListHyperparameterTuningJobs": _method(
+            types.ListHyperparameterTuningJobsRequest, tuning.list, listed
+        ),
+        "CancelHyperparameterTuningJob": _method(
+            types.CancelHyperparameterTuningJobRequest,
+            lambda asked: tuning.cancel(asked.name),
+            _nothing,
+        ),
+    }
 
 
 def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:

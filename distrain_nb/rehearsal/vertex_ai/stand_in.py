@@ -22,6 +22,7 @@ from distrain_nb.rehearsal.vertex_ai.servers import (
     pipeline_service,
     serve,
 )
+from distrain_nb.rehearsal.vertex_ai.tuning import TuningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +59,8 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
         report("starting the rehearsal's Vertex AI")
         entries = Entries(faults)
         jobs = JobService(chosen, stored, entries, faults)
-        services = (job_service(jobs), pipeline_service(PipelineService(jobs)))
+        tuning = TuningService(jobs, folder / "metrics")
+        services = (job_service(jobs, tuning), pipeline_service(PipelineService(jobs)))
         endpoints = {
             "aiplatform": stack.enter_context(serve(*services)),
             "logging": stack.enter_context(serve(logging_service(entries))),
@@ -67,4 +69,5 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
             "late": str(faults.late),
         }
         stack.callback(jobs.close)
+        stack.callback(tuning.close)
         yield VertexStandIn(endpoints, entries, jobs, folder)

@@ -1,0 +1,66 @@
+"""Studies from a cell to their best trial, on a stand-in that suggests and runs trials."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from distrain_nb import study
+from distrain_nb.study import Study
+
+pytestmark = pytest.mark.slow
+
+# A bowl whose lowest point is at 0.3, in the cell of any place.
+BOWL = """
+from distrain_nb import log_metrics
+for step in range(3):
+    log_metrics({"val/loss": (x - 0.3) ** 2 + 1 / (step + 1)}, step=step)
+tried = [x, width]
+"""
+TUNE = {"tune": ["x=0.0..1.0", "width=16|32"], "goal": "min:val/loss", "result": "tried"}
+NEAR = 0.2
+
+# What the document prints, and what it reads beside it.
+PRINTS = """
+import json, os
+from distrain_nb import log_metrics
+
+tf_config_str = os.environ.get('TF_CONFIG')
+tf_config_dict  = json.loads(tf_config_str)
+
+# Convert back to string just for pretty printing
+print(json.dumps(tf_config_dict, indent=2))
+print(os.environ["CLUSTER_SPEC"])
+log_metrics(loss=lr)
+"""
+
+
+@pytest.fixture
+def home(without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    for name, value in without_docker.items():
+        monkeypatch.setenv(name, value)
+    yield Path(without_docker["DISTRAIN_HOME"])
+
+
+def rehearsed(code: str, base: str, **options: object) -> Study:
+    chosen = {"on": "vertex", "rehearse": "", "primary": "n1-standard-4", "base": base, **options}
+    return study.tune(code, **chosen).wait(400)
+
+
+def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
+    home: Path, base: str
+) -> None:
+    found = rehearsed(BOWL, base, trials=10, parallel=3, name="bowl", **TUNE)
+    here = study.tune(BOWL, trials=10, parallel=3, name="bowl", **TUNE).wait(240)
+    for each in (found, here):
+        assert set(each.trials["state"]) == {"succeeded"} and len(each.trials) == 10
+        best = each.best
+        assert abs(best.params["x"] - 0.3) < NEAR
+        assert best.goals["val/loss"] == pytest.approx((best.params["x"] - 0.3) ** 2 + 1 / 3)
+        assert best.results["tried"] == [best.params["x"], best.params["width"]]
+        assert best.run.metrics()["val/loss"].tolist()[-1] == pytest.approx(best.goals["val/loss"])
+    assert found.best.run.backend == "vertex" and found.best.steps == 2
+    assert len({trial.run_id for trial in found.each()}) == 10
