@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from distrain_nb import api, script, study
-from distrain_nb.cluster import Cluster
 from distrain_nb.errors import CheckFailed, OptionError, RunFailed, StudyNotFound
-from distrain_nb.layout import Role
 from distrain_nb.run import Store
 from distrain_nb.study import Study
 from distrain_nb.study.launching import shares
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
+from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
 
 pytestmark = pytest.mark.slow
 
@@ -167,78 +165,14 @@ def test_a_script_gets_its_trials_values_behind_its_own_arguments(
     assert found.best.results["said"] == ["--epochs", "3", "--lr=0.1"]
 
 
-def test_tf_config_and_cluster_spec_have_the_trial_as_the_source_documents_print_them(
-    home: Path,
-) -> None:
-    """A chief, two workers and a parameter server: the document's print, but for addresses."""
-    cell = (
-        f"{QUICK}\nimport os\nsaid = {{n: os.environ[n] for n in ('TF_CONFIG', 'CLUSTER_SPEC')}}\n"
-    )
-    cell += "import json\nprint(json.dumps(said))"
+def test_a_trial_prints_its_place_as_the_document_does(home: Path) -> None:
+    """Of a chief, two workers and a parameter server, the first worker."""
     found = study.tune(
-        cell, tune="x=1..3", goal="min:loss", trials=1, workers=2, servers=1, result="said"
+        PRINTS, tune="lr=0.1..0.2", goal="min:loss", trials=1, workers=2, servers=1
     ).wait(120)
-    texts = found.best.results["said"]
-    config = json.loads(texts["TF_CONFIG"])
-    hosts = config["cluster"]
-    config["cluster"] = {name: len(hosts[name]) for name in hosts}
-    del config["job"]["workerPoolSpecs"]
-    assert json.dumps(config, indent=2) == CHIEF_OF_TRIAL_1
-    spec = json.loads(texts["CLUSTER_SPEC"])
-    assert spec["task"] == {"type": "workerpool0", "index": 0, "trial": "1"}
-    assert list(spec) == ["cluster", "environment", "task", "job"]
-    addresses = {
-        Role.PRIMARY: ("training-workerpool0-[ID_STRING_1]-0:2222",),
-        Role.WORKERS: tuple(f"training-workerpool1-[ID_STRING_1]-{n}:2222" for n in range(2)),
-        Role.SERVERS: ("training-workerpool2-[ID_STRING_1]-0:2222",),
-    }
-    shown = Cluster(addresses, "[ID_STRING_2]", {}, "1").tf_config(Role.WORKERS, 0)
-    assert json.dumps(shown, indent=2).replace("{}", "{\n    ...\n  }") == PRINTED
-
-
-CHIEF_OF_TRIAL_1 = """\
-{
-  "cluster": {
-    "chief": 1,
-    "ps": 1,
-    "worker": 2
-  },
-  "environment": "cloud",
-  "job": {},
-  "task": {
-    "cloud": "local",
-    "index": 0,
-    "trial": "1",
-    "type": "chief"
-  }
-}"""
-
-# As the document "Distributed training" of Vertex AI prints it.
-PRINTED = """\
-{
-  "cluster": {
-    "chief": [
-      "training-workerpool0-[ID_STRING_1]-0:2222"
-    ],
-    "ps": [
-      "training-workerpool2-[ID_STRING_1]-0:2222"
-    ],
-    "worker": [
-      "training-workerpool1-[ID_STRING_1]-0:2222",
-      "training-workerpool1-[ID_STRING_1]-1:2222"
-    ]
-  },
-  "environment": "cloud",
-  "job": {
-    ...
-  },
-  "task": {
-    "cloud": "[ID_STRING_2]",
-    "index": 0,
-    "trial": "1",
-    "type": "worker"
-  }
-}"""
+    log = found[1].run.logs(1)
+    assert tf_config(log) == TF_CONFIG
+    assert cluster_spec(log) == CLUSTER_SPEC
 
 
 def test_a_trial_that_is_worse_than_the_median_is_stopped_early(home: Path) -> None:

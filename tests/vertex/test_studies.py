@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from distrain_nb import study
 from distrain_nb.study import Study
+from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
 
 pytestmark = pytest.mark.slow
 
@@ -23,26 +22,12 @@ tried = [x, width]
 TUNE = {"tune": ["x=0.0..1.0", "width=16|32"], "goal": "min:val/loss", "result": "tried"}
 NEAR = 0.2
 
-# What the document prints, and what it reads beside it.
-PRINTS = """
-import json, os
-from distrain_nb import log_metrics
-
-tf_config_str = os.environ.get('TF_CONFIG')
-tf_config_dict  = json.loads(tf_config_str)
-
-# Convert back to string just for pretty printing
-print(json.dumps(tf_config_dict, indent=2))
-print(os.environ["CLUSTER_SPEC"])
-log_metrics(loss=lr)
-"""
-
 
 @pytest.fixture
-def home(without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def home(without_docker: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in without_docker.items():
         monkeypatch.setenv(name, value)
-    yield Path(without_docker["DISTRAIN_HOME"])
+    return Path(without_docker["DISTRAIN_HOME"])
 
 
 def rehearsed(code: str, base: str, **options: object) -> Study:
@@ -64,3 +49,12 @@ def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
         assert best.run.metrics()["val/loss"].tolist()[-1] == pytest.approx(best.goals["val/loss"])
     assert found.best.run.backend == "vertex" and found.best.steps == 2
     assert len({trial.run_id for trial in found.each()}) == 10
+
+
+def test_a_trial_prints_its_place_as_the_document_does(home: Path, base: str) -> None:
+    """Of a chief, two workers and a parameter server, the first worker."""
+    pools = {"workers": "2*n1-standard-4", "servers": "n1-standard-4"}
+    found = rehearsed(PRINTS, base, tune="lr=0.1..0.2", goal="min:loss", trials=1, **pools)
+    log = found[1].run.logs(1)
+    assert tf_config(log) == TF_CONFIG
+    assert cluster_spec(log) == CLUSTER_SPEC

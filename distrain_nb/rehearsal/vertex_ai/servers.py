@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.vertex_ai.entries import Entries
     from distrain_nb.rehearsal.vertex_ai.jobs import JobService
     from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
-    from distrain_nb.rehearsal.vertex_ai.tuning import TuningService
+    from distrain_nb.rehearsal.vertex_ai.tuning import HyperparameterTuningService
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -45,7 +45,7 @@ def serve(*services: grpc.GenericRpcHandler) -> Iterator[str]:
         server.stop(None).wait()
 
 
-def job_service(jobs: JobService, tuning: TuningService) -> grpc.GenericRpcHandler:
+def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.GenericRpcHandler:
     """`JobService`, for custom jobs and hyperparameter tuning jobs."""
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
@@ -61,7 +61,7 @@ def job_service(jobs: JobService, tuning: TuningService) -> grpc.GenericRpcHandl
     return _service("google.cloud.aiplatform.v1.JobService", methods)
 
 
-def _tuning_methods(tuning: TuningService) -> _Methods:
+def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
     job = types.HyperparameterTuningJob.serialize
     listed = types.ListHyperparameterTuningJobsResponse.serialize
     return {

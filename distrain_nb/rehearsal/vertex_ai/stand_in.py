@@ -22,7 +22,7 @@ from distrain_nb.rehearsal.vertex_ai.servers import (
     pipeline_service,
     serve,
 )
-from distrain_nb.rehearsal.vertex_ai.tuning import TuningService
+from distrain_nb.rehearsal.vertex_ai.tuning import HyperparameterTuningService
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -59,7 +59,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
         report("starting the rehearsal's Vertex AI")
         entries = Entries(faults)
         jobs = JobService(chosen, stored, entries, faults)
-        tuning = TuningService(jobs, folder / "metrics")
+        tuning = HyperparameterTuningService(jobs, folder / "metrics")
         services = (job_service(jobs, tuning), pipeline_service(PipelineService(jobs)))
         endpoints = {
             "aiplatform": stack.enter_context(serve(*services)),

@@ -38,13 +38,13 @@ _LOOK_EVERY_S = 0.2
 _ALL_FAILED_AT_FIRST = 3  # trials, with which a job fails that leaves it to the service
 
 
-class TuningService:
+class HyperparameterTuningService:
     """Every tuning job of a rehearsal, whose trials' metric files are below `folder`."""
 
     def __init__(self, jobs: JobService, folder: Path) -> None:
         self._jobs = jobs
         self._folder = folder
-        self._tuning: dict[str, TuningJob] = {}
+        self._tuning: dict[str, HyperparameterTuning] = {}
 
     def create(self, request: types.CreateHyperparameterTuningJobRequest) -> Any:
         """Take a tuning job and start it. Raises ApiError as the service would."""
@@ -54,7 +54,7 @@ class TuningService:
         name = f"{request.parent}/hyperparameterTuningJobs/{time.time_ns()}"
         folder = self._folder / name.rpartition("/")[2]
         try:
-            tuning = TuningJob(name, asked, spec, self._jobs, folder)
+            tuning = HyperparameterTuning(name, asked, spec, self._jobs, folder)
         except DistrainError as wrong:
             raise ApiError("FAILED_PRECONDITION", str(wrong)) from None
         self._tuning[name] = tuning
@@ -86,13 +86,13 @@ class TuningService:
             tuning.cancel()
             tuning.join()
 
-    def _find(self, name: str) -> TuningJob:
+    def _find(self, name: str) -> HyperparameterTuning:
         if name not in self._tuning:
             raise not_found(name)
         return self._tuning[name]
 
 
-class TuningJob:
+class HyperparameterTuning:
     """A tuning job from its start to its end, on a thread of its own."""
 
     def __init__(
