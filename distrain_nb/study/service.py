@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.tuning import Tunes
 from distrain_nb.errors import OptionError
+from distrain_nb.study.curves import TrialMetrics
+from distrain_nb.study.endings import final_values
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
 
@@ -48,11 +50,12 @@ class ServiceTrials:
         self._runs = TrialRuns(study)
         self._trials = {trial.number: trial for trial in read_trials(folder)}
         self._records: dict[int, Record] = {}
+        self._metrics: dict[int, TrialMetrics] = {}
 
     def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
         """Writes what is new; a trial that has a job gets a run."""
         for said in trials:
-            trial = self._said(said)
+            trial = self._with_values(self._said(said))
             self._save(trial)
             if said.job and trial.number not in self._records:
                 self._find_run(trial)
@@ -77,6 +80,17 @@ class ServiceTrials:
             end=said.end or known.end,
             why=said.why,
         )
+
+    def _with_values(self, trial: TrialFile) -> TrialFile:
+        """With what its run has reported, as far as the service doesn't say it."""
+        record = self._records.get(trial.number)
+        if record is None or (trial.goals and trial.steps):
+            return trial
+        metrics = self._metrics.setdefault(trial.number, TrialMetrics(record.folder))
+        metrics.read()
+        steps = len(metrics.rows(self._spec.goals[0].metric))
+        goals = {} if trial.state.final else final_values(metrics, self._spec)
+        return replace(trial, goals=trial.goals or goals, steps=trial.steps or steps)
 
     def _native(self, said: ServiceTrial) -> dict[str, Value]:
         """The values in the spec's order, as cells get them."""

@@ -62,6 +62,7 @@ def test_one_cell_finds_the_same_region_here_and_there(bubblewrap: None, base: s
     assert there.wait(400).state is State.SUCCEEDED
     for found in (here, there):
         assert set(found.trials["state"]) == {"succeeded"} and len(found.trials) == 6
+        assert set(found.trials["steps"]) == {3}
         assert abs(found.best.params["x"] - 0.3) < 0.1, found.trials
         losses = (found.trials["x"] - 0.3) ** 2 + 1 / 3
         assert found.trials["val/loss"].to_numpy() == pytest.approx(losses.to_numpy(), abs=1e-6)

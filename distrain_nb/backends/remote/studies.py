@@ -162,21 +162,24 @@ class StudyCarrier(Carrier):
         follower.start()
 
     def _last_look(self) -> str:
-        """Until each trial's run has ended too; what is missing then, in words."""
+        """Until each trial's run had ended too before the last look; what is missing, in words."""
         run, until = self._run, time.monotonic() + self._run.pace.fetch
         self._attempts.clear()
         run.show(Progress("waiting for the last trials"))
         while True:
-            trouble = ""
+            settled, trouble = not self._any_pending(), ""
             try:
                 self._look_at_trials()
             except Exception as wrong:
                 trouble = f"can't ask for the trials: {brief(wrong)}"
                 _log.warning("%s", trouble, exc_info=wrong)
             late = time.monotonic() > until
-            if not any(map(self._is_pending, self._folders)) and (late or not trouble):
+            if settled and not self._any_pending() and (late or not trouble):
                 return trouble
             time.sleep(run.pace.look)
+
+    def _any_pending(self) -> bool:
+        return any(map(self._is_pending, self._folders))
 
     def _is_pending(self, number: int) -> bool:
         """Whether a trial's run is followed, or worth another attempt."""
