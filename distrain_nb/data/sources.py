@@ -48,7 +48,7 @@ def files_of(source: str) -> list[SourceFile]:
     else:
         raise OptionError(f"{source}: nothing is there")
     if not found:
-        raise OptionError(f"{source} has no files")
+        raise OptionError(f"{source}: no files are there")
     return sorted(found)
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.backends.local.buckets import is_bucket
-from distrain_nb.data.storage import CHUNK, chunks
+from distrain_nb.data.storage import CHUNK, chunks, fetched
 from distrain_nb.errors import PackingError
 from distrain_nb.worker.data.index import in_blocks
 from distrain_nb.worker.data.members import RECORD, padded
@@ -100,7 +100,7 @@ def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Itera
         return lambda: (member.text.encode(),)
     if not is_bucket(member.place) or member.size > FETCHED_AHEAD:
         return lambda: chunks(member.place)
-    return pool.submit(lambda: list(chunks(member.place))).result
+    return pool.submit(lambda: (fetched(member.place, member.size),)).result
 
 
 def checksum_of(place: str) -> str:

@@ -72,3 +72,20 @@ def test_two_ranks_killed_in_mid_epoch_go_on(home: Path, tmp_path: Path) -> None
     ]
     assert sorted(int(number) for _, number in seen) == list(range(SAMPLES))
     assert Counter(int(step) for step, _ in seen).keys() == set(range(13))
+
+
+def test_tensorflow_reads_all(tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow")
+    from distrain_nb.data import tf_shards
+
+    train = packed(tmp_path)
+    epochs: list[list[bytes]] = [[], []]
+    for rank in range(2):
+        dataset = tf_shards(train, 8, shuffle=1, rank=rank, world_size=2)
+        for epoch in epochs:
+            batches = [batch["txt"].numpy() for batch in dataset]
+            assert len(batches) == 7
+            epoch += [text for batch in batches for text in batch]
+    assert epochs[0] != epochs[1]
+    for epoch in epochs:
+        assert sorted(int(text) for text in epoch) == list(range(SAMPLES))

@@ -19,6 +19,7 @@ from gcp_storage_emulator.storage import Storage
 from distrain_nb import api
 from distrain_nb.backends.local import buckets
 from distrain_nb.backends.local.buckets import fetch, place
+from distrain_nb.data import pack, shards
 from distrain_nb.errors import OptionError
 from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
@@ -113,6 +114,23 @@ def test_patterns_and_single_objects(bucket: Bucket) -> None:
         assert len(bucket.fetched) == count
     assert Path(place("gs://pictures/shards/train-007.tar")).read_text() == "7"
     assert place("gs://pictures/a-{0..3}.tar").endswith("/cache/data/gs/pictures/a-{0..3}.tar")
+
+
+def test_a_bucket_is_packed_into_a_bucket_and_read_there(bucket: Bucket, tmp_path: Path) -> None:
+    for number in range(40):
+        bucket.put(f"train/{number:02}.txt", str(number))
+    packed = pack("gs://pictures/train", "gs://pictures/shards", shuffle=3)
+    assert (packed.samples, packed.shards, packed.kept) == (40, 1, 0)
+    assert pack("gs://pictures/train", "gs://pictures/shards", shuffle=3).kept == 1
+    with pytest.raises(OptionError, match="shards of other samples"):
+        pack("gs://pictures/train", "gs://pictures/shards")
+    pack("gs://pictures/train", str(tmp_path / "here"), shuffle=3)
+    whole = (tmp_path / "here/shard-000000.tar").read_bytes()
+    assert bucket.http.get("/pictures/shards/shard-000000.tar").content == whole
+    batches = list(shards("gs://pictures/shards", 8, shuffle=1))
+    assert sorted(int(text) for batch in batches for text in batch["txt"]) == list(range(40))
+    with pytest.raises(OptionError, match="no files are there"):
+        pack("gs://pictures/missing", "gs://pictures/other")
 
 
 def test_what_was_fetched_before_an_interruption_stays(bucket: Bucket) -> None:
