@@ -50,8 +50,12 @@ class Script:
     def place(self, path: Path) -> str:
         """Where a file stands in the program: as it does below the working folder, else below the
         script's own."""
-        base = self.folder if self.folder in (self.root, *self.root.parents) else self.root
-        return path.relative_to(base).as_posix()
+        return path.relative_to(self.base).as_posix()
+
+    @property
+    def base(self) -> Path:
+        """The folder that places are relative to."""
+        return self.folder if self.folder in (self.root, *self.root.parents) else self.root
 
 
 def read_script(path: str, arguments: Sequence[str], folder: Path) -> Script:
@@ -117,10 +121,16 @@ def capture_script(
     imports = imports_of(tree)
     start = given.root if given.package is None else given.folder
     local = follow(imports, start, as_script=True)
-    moved = {_moved(name, path, given): path for name, path in local.files.items()}
+    moved = {_moved(name, path, given, given.root): path for name, path in local.files.items()}
     kept = {name: path for name, path in {**moved, **own}.items() if not _is_left(name, exclude)}
     kept.pop(given.label, None)
-    files, missing = files_of(kept, include, given.folder, (SOURCE_MAP, ARGUMENTS, ENTRY, TUNED))
+    files, missing = files_of(
+        kept,
+        include,
+        given.folder,
+        (SOURCE_MAP, ARGUMENTS, ENTRY, TUNED),
+        lambda name, path: _moved(name, path, given, given.folder),
+    )
     required, unread = required_by((given.root, given.folder))
     unknown = unknown_modules(local.unknown, imports, given.label, for_image=for_image)
     return Program(
@@ -145,10 +155,10 @@ def _own_files(given: Script) -> list[Path]:
     return tracked(given.root) or whole or []
 
 
-def _moved(name: str, path: Path, given: Script) -> str:
-    """A module's place in the program: its own beside the script, others at the top."""
-    inside = path.resolve()
-    return given.place(inside) if given.root in inside.parents else name
+def _moved(name: str, path: Path, given: Script, inside: Path) -> str:
+    """A file's place in the program: its own where it is in a folder, others at the top."""
+    whole = path.parent.resolve() / path.name
+    return given.place(whole) if {inside, given.base} <= set(whole.parents) else name
 
 
 def _of_others(imports: Sequence[ImportedModule], folder: Path) -> list[ImportedModule]:

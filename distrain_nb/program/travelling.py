@@ -12,7 +12,7 @@ from distrain_nb.repairs import add_option, write_in_option
 from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, MAIN, SOURCE_MAP, TUNED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.findings import Fix
     from distrain_nb.program.python.imports import ImportedModule
@@ -23,9 +23,11 @@ def files_of(
     include: Sequence[str],
     folder: Path,
     taken: Sequence[str] = (MAIN, SOURCE_MAP, ARGUMENTS, ENTRY, TUNED),
+    place: Callable[[str, Path], str] = lambda name, path: name,  # noqa: ARG005
 ) -> tuple[dict[str, bytes | Path], list[Finding]]:
     """The program's files by their paths there: local modules, and what `include` names, relative
-    to a folder; `taken` are names that the program has for itself."""
+    to a folder; `taken` are names that the program has for itself, and `place` says where a file
+    stands there that would be at the program's top."""
     files: dict[str, bytes | Path] = dict(local)
     findings = []
     for given in include:
@@ -35,7 +37,7 @@ def files_of(
             where, fixes = f"--include {given}", tuple(_other_paths(given, folder))
             findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
             continue
-        files.update(included(path))
+        files.update({place(name, each): each for name, each in included(path)})
     for own in taken:
         if own in files:
             message = (

@@ -143,6 +143,17 @@ def test_what_git_tracks_travels_and_what_is_imported(folder: Path) -> None:
     assert "data/large.bin (100 B)" in large.message
 
 
+def test_what_is_included_stands_where_it_does_below_the_working_folder(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = tmp_path_factory.mktemp("other")
+    put(other, {"words.txt": "elsewhere"})
+    put(folder, {"code/train.py": "", "code/conf/a.txt": "beside", "b/c.txt": "above"})
+    include = ["code/conf", "b/c.txt", str(other / "words.txt")]
+    program = as_script(folder, "code/train.py", include=include)
+    assert sorted(program.files) == ["b/c.txt", "code/conf/a.txt", "words.txt"]
+
+
 def test_folders_that_are_called_like_packages_are_none(folder: Path) -> None:
     put(folder, {
         "numpy/torch/train.py": "import numpy\nimport torch\nimport own\n",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb import submit
+from distrain_nb import script, submit
 from tests.image.services.bases import CACHE, BaseImage, Blob, blob
 from tests.sagemaker.toolkit import toolkit
 from tests.vertex.packages import WHERE, base_with
@@ -46,6 +46,10 @@ print("loss=0.5")
 log_metrics(step=0, accuracy=0.75)
 total = int(os.environ["SM_HP_EPOCHS"])
 """
+ARGUMENTS = """
+import sys
+assert sys.argv[1:] == ["--epochs", "60"], sys.argv
+"""
 
 
 def container() -> BaseImage:
@@ -70,11 +74,18 @@ def _layer(folder: Path) -> Blob:
     return blob(path)
 
 
-def test_two_hosts_of_a_framework_container(images: str) -> None:
+@pytest.mark.parametrize("as_script", [False, True])
+def test_two_hosts_of_a_framework_container(
+    images: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_script: bool
+) -> None:
     image = f"{images}/bases/toolkit:1"
     container().push(image)
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code/train.py").write_text(CELL + ARGUMENTS)
+    monkeypatch.chdir(tmp_path)
+    code = script("code/train.py", "--epochs", "60") if as_script else CELL
     run = submit(
-        CELL, on="sagemaker", workers="2*ml.m5.xlarge", launcher="python", image=image,
+        code, on="sagemaker", workers="2*ml.m5.xlarge", launcher="python", image=image,
         python_package=True, rehearse="", result="total", hyperparameter="epochs=60",
         metric="loss=loss=([0-9.]+)", wait=True,
     )  # fmt: skip

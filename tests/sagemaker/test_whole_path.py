@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
-from distrain_nb import submit
+from distrain_nb import script, submit
+from distrain_nb.api import Code
 from distrain_nb.config import home
 from distrain_nb.errors import RunFailed
+from distrain_nb.layout.formats import read_any
 from distrain_nb.run import Run
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -63,7 +65,7 @@ def data(engine: None) -> Iterator[None]:
     yield
 
 
-def rehearsed(code: str, base: str, **options: Any) -> Run:
+def rehearsed(code: Code, base: str, **options: Any) -> Run:
     chosen = {"workers": "2*ml.m5.xlarge", "rehearse": "", **options}
     return submit(code, on="sagemaker", base=base, wait=True, **chosen)
 
@@ -88,6 +90,45 @@ def test_two_hosts_and_their_data(base: str, data: None, tmp_path: Path) -> None
     values = run.metrics()
     assert list(values["lines"]) == [6, 6]
     assert list(values["loss"]) == [0.5, 0.25]
+
+
+ESTIMATOR = """
+from sagemaker.pytorch import PyTorch
+
+estimator = PyTorch(
+    source_dir="code", entry_point="train.py", role=role, framework_version="2.6",
+    instance_count=2, instance_type="ml.m5.xlarge",
+    hyperparameters={"epochs": 60, "batch-size": 256},
+)
+estimator.fit(inputs)
+"""
+SCRIPT = """
+import argparse, os
+from nets.deep import scale
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--batch-size", type=int)
+args = parser.parse_args()
+total = scale * args.epochs + args.batch_size
+print(os.environ["SM_CURRENT_HOST"], open("code/conf.txt").read())
+"""
+
+
+def test_a_script_as_an_estimator_names_it(
+    base: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code" / "nets").mkdir(parents=True)
+    (tmp_path / "code" / "train.py").write_text(SCRIPT)
+    (tmp_path / "code" / "nets" / "deep.py").write_text("scale = 10")
+    (tmp_path / "code" / "conf.txt").write_text("configured")
+    found = read_any(ESTIMATOR)
+    run = rehearsed(script(*found.script), base, result="total", include="code/conf.txt")
+    assert run.results["total"] == 856
+    assert [run.logs(rank) for rank in (0, 1)] == [
+        f"[rank {rank}] algo-{rank + 1} configured" for rank in (0, 1)
+    ]
 
 
 def test_interrupted_and_resumed_from_a_checkpoint(base: str) -> None:
