@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, expect
+import json
+import shutil
 
-from tests.browser.jupyter import OpenNotebook
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.jupyter import NOTEBOOK, OpenNotebook
+from tests.embedding.environments import ROOT
+from tests.embedding.spaces import Space, give
+
+# What is told of each cell in the page's own model: it draws only those that are seen.
+CELLS = f"() => {NOTEBOOK}.content.widgets.map((cell) => cell.model.sharedModel.getSource())"
 
 # It goes on until the test has seen it run.
 TRAIN = """%%distrain {options} --name {name}
@@ -41,3 +49,29 @@ def end(notebook: OpenNotebook, name: str, view: Locator) -> None:
     expect(view.locator(".dn-badge")).to_contain_text("succeeded")
     expect(view).to_contain_text("seen")
     expect(view).to_have_count(1)
+
+
+def open_all(page: Page, space: Space) -> None:
+    """Open each notebook of the project, and see its cells with no word of an error."""
+    for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        shutil.copy(file, space.folder)
+        give(space.folder)
+        opened = OpenNotebook(page, space, file.name)
+        written = json.loads(file.read_text(encoding="utf-8"))["cells"]
+        assert page.evaluate(CELLS) == ["".join(cell["source"]) for cell in written], file.name
+        expect(page.locator(".jp-Dialog, .jp-toast-error")).to_have_count(0)
+        opened.command("docmanager:close")
+
+
+def run_layouts(page: Page, space: Space) -> None:
+    """Run the notebook on layouts, which needs nothing but the package, from its first cell on."""
+    notebook = OpenNotebook(page, space, "layouts.ipynb")
+    kinds = [cell["cell_type"] for cell in json.loads(notebook.path.read_text())["cells"]]
+    code = [number for number, kind in enumerate(kinds) if kind == "code"]
+    for number in code:
+        notebook.run_cell(number)
+    notebook.wait_for_cell(code[-1], 120)
+    saved = notebook.save()["cells"]
+    outputs = [output for number in code for output in saved[number]["outputs"]]
+    assert "error" not in {output["output_type"] for output in outputs}
+    assert len(outputs) > len(code) / 2

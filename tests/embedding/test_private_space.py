@@ -13,23 +13,23 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import Lab, OpenNotebook
-from tests.embedding.cells import end, see_running, train
+from tests.browser.jupyter import OpenNotebook
+from tests.embedding.cells import end, open_all, run_layouts, see_running, train
 from tests.embedding.conftest import NEW_FOLDER
-from tests.embedding.spaces import USER, space
+from tests.embedding.spaces import USER, Space, space
 
 OPEN = Callable[..., OpenNotebook]
 FAILING = "%%distrain -n 2 --name broken\nraise ValueError('boom')"
 
 
 @pytest.fixture(scope="module")
-def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Lab]:
+def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
     with space(new_folder(), private_python) as running:
         yield running
 
 
 @pytest.fixture
-def opened(private: Lab, page: Page) -> OPEN:
+def opened(private: Space, page: Page) -> OPEN:
     """Open a new notebook with the given cells: `opened("name", "first cell", …)`."""
     return lambda name, *cells: OpenNotebook(page, private, private.write(name, *cells))
 
@@ -73,7 +73,7 @@ def test_a_page_that_is_loaded_anew_goes_on_with_the_run(opened: OPEN) -> None:
     end(notebook, "anew", view)
 
 
-def test_a_run_whose_kernel_is_killed_goes_on_in_the_page(opened: OPEN, private: Lab) -> None:
+def test_a_run_whose_kernel_is_killed_goes_on_in_the_page(opened: OPEN, private: Space) -> None:
     """The server answers, whatever has become of the kernel."""
     notebook = opened("killed", train("killed"))
     notebook.run_cell(0)
@@ -95,3 +95,8 @@ def test_a_first_run_is_live(opened: OPEN, number: int) -> None:
     notebook.run_cell(0)
     end(notebook, name, see_running(notebook))
     notebook.wait_for_cell(0, 120)
+
+
+def test_the_project_s_notebooks_open_and_that_on_layouts_runs(private: Space, page: Page) -> None:
+    open_all(page, private)
+    run_layouts(page, private)

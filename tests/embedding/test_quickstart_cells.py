@@ -1,6 +1,6 @@
-"""The quickstart's cells in distribution 2.14.10, whose Python is 3.11 as that of the tests.
+"""The quickstart's cells, and the other notebooks, in distribution 2.14.10.
 
-torch is the tests' own; see `environments.py`.
+Its Python is 3.11, as that of the tests. torch is the tests' own; see `environments.py`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import nbformat
 from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter import OpenNotebook
+from tests.embedding.cells import open_all
 from tests.embedding.conftest import NEW_FOLDER
 from tests.embedding.environments import DISTRIBUTION_2, ROOT, copy, environment, install
 from tests.embedding.spaces import space
@@ -32,3 +33,4 @@ def test_they_train_and_show_it(wheel: Path, page: Page, new_folder: NEW_FOLDER)
         expect(notebook.page.locator(".dn-table tr", has_text="digits")).to_contain_text(
             "succeeded"
         )
+        open_all(page, place)
