@@ -64,7 +64,12 @@ def shared(root: None) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="distrain-shared-"))
     folder.chmod(0o1777)
     yield folder
-    shutil.rmtree(folder)
+
+    def removed() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)  # a supervisor may be tidying up in it
+        return not folder.exists()
+
+    assert eventually(removed)
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def main():
             evals_result=seen,
             verbose_eval=False,
         )
+    dist.barrier()  # the tracker ends with rank 0
     print("RESULT", json.dumps([rank, seen["train"]["rmse"], bool(os.environ["MASTER_PORT"])]))
     dist.destroy_process_group()
 
