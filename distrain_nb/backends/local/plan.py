@@ -22,6 +22,7 @@ from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER, RUN, Launch, ProcessSpec
 from distrain_nb.worker.machine import threads
+from distrain_nb.worker.reduction import groups as reduction
 from distrain_nb.worker.replica.mpi import custom_options, mpirun
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def plan(job: LocalJob) -> LocalPlan:
     gpus = int(job.machine.get("gpus", 0))
     per_replica = ranks_per_replica(job.program, job.layout, gpus if launcher in PER_GPU else 1)
     findings = [
-        *_findings(job, launcher, per_replica),
+        *_findings(job, launcher, per_replica, gpus),
         *_about_packages(job),
         *_about_data(job),
         *about_processes(job.program, job.layout, per_replica, gpus),
@@ -85,7 +86,7 @@ def plan(job: LocalJob) -> LocalPlan:
         findings.append(_info("launcher.auto", f"launcher {launcher}: {reason}"))
     cluster = _cluster(job)
     placed = tuple(ranks(cluster, per_replica, job.name or "local"))
-    common = {**_folders(), **_threads(job, len(placed))}
+    common = {**_folders(), **_threads(job, len(placed)), **_reducers(cluster)}
     processes = tuple(
         ProcessSpec(r.label, r.role.value, r.replica, r.rank, {**r.environment, **common})
         for r in placed
@@ -137,6 +138,11 @@ def _folders() -> dict[str, str]:
     return {name: f"{RUN}/{folder}" for name, folder in FOLDERS.items()}
 
 
+def _reducers(cluster: Cluster) -> dict[str, str]:
+    found = cluster.addresses.get(Role.REDUCERS, ())
+    return {reduction.VARIABLE: ",".join(found)} if found else {}
+
+
 def _mpirun(job: LocalJob, processes: int) -> tuple[str, ...]:
     text = job.layout.mpi_options or ""
     try:
@@ -153,7 +159,7 @@ def _threads(job: LocalJob, processes: int) -> dict[str, str]:
     return {threads.VARIABLE: str(max(1, int(job.machine.get("cpus", 1)) // sharing))}
 
 
-def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Finding]:
+def _findings(job: LocalJob, launcher: str, per_replica: int, gpus: int) -> Iterator[Finding]:
     if launcher == "mpi" and not job.machine.get("mpirun"):
         yield _error(
             "launcher.no-mpirun",
@@ -174,10 +180,24 @@ def _findings(job: LocalJob, launcher: str, per_replica: int) -> Iterator[Findin
         message = "launcher parameter-server is SageMaker's; here it is tensorflow with --servers"
         yield _error("launcher.not-local", "launcher", message)
     if job.layout.reducers is not None:
-        message = "Reduction Server needs GPUs on several machines; leave --reducers out on local"
-        yield _error("local.reducers", "reducers", message)
+        yield from _about_reducers(launcher, gpus)
     if sys.platform != "linux":
         yield Finding("local.platform", Severity.WARNING, "", "tested on Linux only")
+
+
+def _about_reducers(launcher: str, gpus: int) -> Iterator[Finding]:
+    if launcher != "torchrun":
+        message = (
+            "reducers sum for torch.distributed: leave --reducers out with launcher "
+            f"{launcher}, or choose --launcher torchrun"
+        )
+        yield _error("local.reducers", "reducers", message)
+    elif gpus:
+        message = (
+            "reducers sum tensors on the CPU with the backend gloo; those on GPUs are exchanged by "
+            "NCCL as without reducers"
+        )
+        yield Finding("local.reducers-gpus", Severity.WARNING, "reducers", message)
 
 
 def _about_packages(job: LocalJob) -> Iterator[Finding]:

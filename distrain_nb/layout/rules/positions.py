@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from distrain_nb.layout.resolved import ResolvedLayout
 
 ROLES = {
-    "local": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
+    "local": tuple(Role),
     "vertex": tuple(Role),
     "sagemaker": (Role.PRIMARY, Role.WORKERS),
     "ai-platform": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
 }
 _WHY_NOT = {
-    Role.REDUCERS: "the Reduction Server is Vertex AI's",
+    Role.REDUCERS: "reducers are for Vertex AI and this machine",
     Role.SERVERS: "with the launcher parameter-server, every host runs a parameter server",
     Role.EVALUATORS: "every host runs the same program",
 }
@@ -89,7 +89,7 @@ def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
     "servers-and-reducers",
     "Parameter servers and the Reduction Server share position 2, so a job has one of them.",
     "VERTEX-DT-JA",
-    on=("vertex",),
+    on=("local", "vertex"),
 )
 def servers_and_reducers(job: ResolvedLayout) -> Iterator[Problem]:
     if job.layout.servers and job.layout.reducers:

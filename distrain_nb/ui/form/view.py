@@ -153,7 +153,7 @@ def _pool(editing: Editing, role: Role) -> dict[str, Any]:
         "fields": [_field(editing, field, f"{role.value}.{field.name}") for field in shown],
         "extras": [_field(editing, field, f"{role.value}.{field.name}") for field in extras],
         "removable": layout.pool(role) is not None,
-        "sizable": role is Role.REDUCERS,
+        "sizable": role is Role.REDUCERS and any(field.name == "machine" for field in shown),
     }
 
 

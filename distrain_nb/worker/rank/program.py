@@ -153,6 +153,7 @@ def run(folder: Path) -> Dict[str, Any]:
     pieces, flags = read_pieces(folder)
     interactive.begin()
     process_groups.keep()
+    process_groups.reduce()
     for piece in pieces:
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):

@@ -16,6 +16,7 @@ from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.rank.program import main_file
+from distrain_nb.worker.reduction import groups
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
 _SAID = "distrain: warning: rank %d of %d worked alone: %s"
@@ -43,7 +44,8 @@ def check(folder: Path, process: int, before: FrozenSet[str]) -> None:
     """Warn in the log, and leave word, where that process of a run has worked alone."""
     launch = Launch.read(folder)
     rank, world = launch.processes[process].rank, int(os.environ.get("WORLD_SIZE", "1"))
-    serves = any(p.role == "servers" for p in launch.processes) or "workerpool2" in _cluster()
+    pool_of_servers = "workerpool2" in _cluster() and not groups.addresses()
+    serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
     if rank is None or world < 2 or serves or not launch.distributes:
         return
     try:

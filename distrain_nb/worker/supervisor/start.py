@@ -20,6 +20,7 @@ from distrain_nb.worker.files.folder import PIPE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
 from distrain_nb.worker.rank import rank
+from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
 from distrain_nb.worker.supervisor.output import Output
 
@@ -139,6 +140,9 @@ def _become_rank(
         _reseed()
         if launch.processes[index].serves:
             parameter_server.serve()
+        if launch.processes[index].role == "reducers":
+            reducer.serve(reducer.address(os.environ), launch.processes[index].label)
+            rank.leave(0)
         status = rank.run(folder, index, launch.results if index == 0 else ())
     except BaseException as error:
         status = rank.fail(error, folder, index)

@@ -38,8 +38,10 @@ NEVER = float("inf")
 RESERVE_FILES = 8
 RESERVE_BYTES = 32 << 10
 
-# The job is over when the primary ends, and these don't end by themselves.
-SERVING_ROLES = frozenset(["servers", "reducers"])
+# The job is over when the primary ends, and these don't end by themselves. Reducers still sum for
+# workers that may finish.
+REDUCERS = "reducers"
+SERVING_ROLES = frozenset(["servers", REDUCERS])
 
 # Who says in the log what no process of the run can: as services do in theirs.
 SERVICE = Process(-1, "service", "service", 0)
@@ -159,6 +161,8 @@ class Supervisor:
         self._set_outcome(child, outcome)
         if not self._ending and not self._failures and self._primary_has_ended():
             self._let_others_finish()
+        if self._ending:
+            self._end_reducers()
 
     def _note_failure(self, child: Child, status: int, peak: int) -> str:
         for_memory = system.out_of_memory_kills() > self._memory_kills
@@ -209,9 +213,17 @@ class Supervisor:
         if living:
             self._enter(State.STOPPING, "the primary has ended: the others may finish")
         for child in living:
-            if child.roles <= SERVING_ROLES:
+            if child.roles <= SERVING_ROLES - {REDUCERS}:
                 child.signal(signal.SIGTERM)
         self._terminate_at = time.monotonic() + self._launch.grace
+
+    def _end_reducers(self) -> None:
+        """When nobody is left to sum for."""
+        living = [child for child in self._children if child.alive]
+        if all(child.roles == {REDUCERS} for child in living):
+            for child in living:
+                if not child.signalled:
+                    child.signal(signal.SIGTERM)
 
     def _decide(self, state: State, reason: str) -> None:
         """Stop everything; the first decision stands."""
