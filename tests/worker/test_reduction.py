@@ -149,6 +149,23 @@ def test_more_than_a_window_goes_through(three_reducers: list[str]) -> None:
     assert torch.equal(tensors[0], tensors[1])
 
 
+def test_what_follows_a_reduction_may_wait_for_another(three_reducers: list[str]) -> None:
+    """As the hooks of PowerSGD do."""
+    with members(three_reducers, 2) as exchanges:
+        ended = [Future[float]() for _ in exchanges]
+        for exchange, end in zip(exchanges, ended, strict=True):
+
+            def next_one(_: Any, exchange: Exchange = exchange, end: Any = end) -> None:
+                tensor = torch.ones(4)
+                reduce(exchange, tensor).result(LONG_S)
+                end.set_result(tensor.sum().item())
+
+            reduce(exchange, torch.ones(9)).add_done_callback(next_one)
+        assert [end.result(LONG_S) for end in ended] == [8.0, 8.0]
+        for each in [reduce(exchange, torch.ones(4)) for exchange in exchanges]:
+            each.result(LONG_S)
+
+
 @pytest.mark.parametrize("other", [torch.ones(40), torch.ones(50, dtype=torch.float64)])
 def test_ranks_that_differ_are_told_so(three_reducers: list[str], other: Any) -> None:
     with members(three_reducers, 2) as exchanges:

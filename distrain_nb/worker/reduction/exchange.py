@@ -38,6 +38,7 @@ class Exchange:
         self._wake.setblocking(False)
         self._lock = threading.Lock()
         self._asked: Deque[_Asked] = deque()
+        self._done: Deque[_Asked] = deque()
         self._going: Set[_Asked] = set()
         self._number = 0
         self._closed = False
@@ -59,12 +60,21 @@ class Exchange:
             if failure is None:
                 self._asked.append(asked)
             if failure is None and self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="reduction", daemon=True)
-                self._thread.start()
+                self._go_on_in_a_thread(self._run)
         if failure is not None:
             done(failure)
-        else:
-            self._ring()
+            return
+        self.leave_thread()
+        self._ring()
+
+    def leave_thread(self) -> None:
+        """If this is its thread, have another go on: what follows a reduction waits for one."""
+        if threading.current_thread() is self._thread:
+            self._go_on_in_a_thread(self._go_on)
+
+    def _go_on_in_a_thread(self, part: Callable[[], None]) -> None:
+        self._thread = threading.Thread(target=part, name="reduction", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Say goodbye; what is still under way fails."""
@@ -79,11 +89,21 @@ class Exchange:
             pass
 
     def _run(self) -> None:
+        self._guarded(self._connect)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._failure is None and self._thread is threading.current_thread():
+            if self._done:
+                self._done.popleft().done(None)
+            else:
+                self._guarded(self._turn)
+
+    def _guarded(self, part: Callable[[], None]) -> None:
         try:
-            self._connect()
-            while not self._closed:
-                self._turn()
-            raise ReductionError("the process group has been destroyed")
+            if self._closed:
+                raise ReductionError("the process group has been destroyed")
+            part()
         except ReductionError as error:
             self._fail(error)
         except BaseException as error:  # whoever waits must hear of it
@@ -136,7 +156,7 @@ class Exchange:
     def _finish(self, reduction: Reduction) -> None:
         assert isinstance(reduction, _Asked)
         self._going.discard(reduction)
-        reduction.done(None)
+        self._done.append(reduction)
 
     def _who_keeps_us_waiting(self) -> str:
         late = [link for link in self._links if link.waits]
@@ -158,15 +178,14 @@ class Exchange:
             time.sleep(DEATH_IS_SEEN_WITHIN_S)
         with self._lock:
             self._failure = error
-            failed = [*self._going, *self._asked]
-            self._asked.clear()
+            left = [*self._done, *self._going, *self._asked]
         self._selector.close()
         self._woken.close()
         self._wake.close()
         for link in self._links:
             link.close()
-        for asked in failed:
-            asked.done(error)
+        for asked in left:
+            asked.done(error if asked.left else None)
 
 
 def _order(asked: _Asked) -> int:

@@ -71,7 +71,8 @@ class ReducedGroup:
             return backend.allreduce(tensors, options)
         tensor = tensors[0].detach()
         flat = tensor if tensor.is_contiguous() else tensor.contiguous()
-        work = self.work(self.torch.futures.Future(), tensor, flat)
+        future = self.torch.futures.Future()
+        work = self.work(future, tensor, flat, self._exchange.leave_thread)
         timeout = backend.options._timeout.total_seconds()
         mean = operation == "AVG"
         self._exchange.reduce(bytes_of(flat), _dtype(flat), mean, timeout, work.done)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Any, List, Optional
+from typing import Any, Callable, List, Optional
 
 from distrain_nb.worker.reduction.link import ReductionError
 
@@ -13,8 +13,11 @@ class ReducedWork:
     """Of `tensor`, whose elements are reduced in `flat`, which may be the same memory. It becomes a
     `Work` of PyTorch in a subclass of both. `future` is a new one."""
 
-    def __init__(self, future: Any, tensor: Any, flat: Any) -> None:
+    def __init__(
+        self, future: Any, tensor: Any, flat: Any, before_waiting: Callable[[], None]
+    ) -> None:
         super().__init__()
+        self._before_waiting = before_waiting
         self._tensor, self._flat = tensor, flat
         self._error: Optional[ReductionError] = None
         self._over = threading.Event()
@@ -37,6 +40,8 @@ class ReducedWork:
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
         """Raises ReductionError; RuntimeError if `timeout` is more than 0 and has passed."""
+        if not self._over.is_set():
+            self._before_waiting()
         limit = timeout.total_seconds()
         if not self._over.wait(limit if limit > 0 else None):
             raise RuntimeError(f"the all-reduce was not done within {limit:g} s")
