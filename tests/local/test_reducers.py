@@ -135,7 +135,7 @@ if dist.get_rank():
 
 ENDLESS = """
 import datetime, torch, torch.distributed as dist
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds={timeout}))
+dist.init_process_group("gloo")
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1000, 1000))
 step = 0
 while True:
@@ -143,6 +143,9 @@ while True:
     model(torch.ones(2, 1000)).sum().backward()
     if dist.get_rank() == 0:
         print("step", step, flush=True)
+    if step == 3:
+        gloo = dist.group.WORLD._get_backend(torch.device("cpu"))
+        gloo.options._timeout = datetime.timedelta(seconds={timeout})
 """
 
 
@@ -212,7 +215,7 @@ def test_a_reducer_that_is_killed_fails_the_run_by_its_name(home: Path) -> None:
 
 
 def test_a_reducer_that_stops_is_named_when_the_group_s_time_is_over(home: Path) -> None:
-    run = endless(timeout=4)
+    run = endless(timeout=8)
     os.kill(pid_of(run, "reducer 0"), signal.SIGSTOP)
     with pytest.raises(RunFailed, match=r"reducer 0 \(127.0.0.1:\d+\) did not answer in time"):
         run.wait(60)

@@ -221,6 +221,67 @@ def test_a_reducer_that_is_not_there_is_named() -> None:
             pending.result(LONG_S)
 
 
+class Relay:
+    """Stands before a reducer: holds up what passes after so many bytes, and can cut it off."""
+
+    def __init__(self, address: str, hold_after: int) -> None:
+        self._to = protocol.split_address(address)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self.held, self.goes_on = threading.Event(), threading.Event()
+        self._hold_after = hold_after
+        self._sockets: list[socket.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                pair = self._listener.accept()[0], socket.create_connection(self._to)
+                self._sockets += pair
+                for ends in (pair, pair[::-1]):
+                    threading.Thread(target=self._pass_on, args=ends, daemon=True).start()
+
+    def _pass_on(self, source: socket.socket, target: socket.socket) -> None:
+        passed = 0
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                passed += len(data)
+                if passed > self._hold_after:
+                    self.held.set()
+                    self.goes_on.wait()
+                target.sendall(data)
+
+    def cut(self) -> None:
+        self.goes_on.set()
+        for each in (*self._sockets, self._listener):
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+
+@pytest.mark.parametrize("held_for_ever", [False, True])
+def test_a_link_that_is_held_up_in_mid_bucket(
+    three_reducers: list[str], held_for_ever: bool
+) -> None:
+    relay = Relay(three_reducers[0], hold_after=5_000_000)
+    tensors = [torch.full((4_000_000,), float(n)) for n in (1, 2)]
+    with members([three_reducers[1], relay.address], 2) as exchanges:
+        pending = [reduce(each, tensor) for each, tensor in zip(exchanges, tensors, strict=True)]
+        assert relay.held.wait(LONG_S)
+        assert not any(each.done() for each in pending)
+        if held_for_ever:
+            relay.cut()
+            for each in pending:
+                with pytest.raises(ReductionError, match=rf"^reducer 1 \({relay.address}\)"):
+                    each.result(LONG_S)
+        else:
+            relay.goes_on.set()
+            for each in pending:
+                each.result(LONG_S)
+            assert all(bool((tensor == 3).all()) for tensor in tensors)
+            relay.cut()
+
+
 @pytest.mark.parametrize(
     "said", [b"GET / HTTP/1.1\r\n\r\n", b"dRS1\xff\xff\xff\xff", b"dRS1\2\0\0\0{}"]
 )
