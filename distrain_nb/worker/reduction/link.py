@@ -140,6 +140,8 @@ class Link:
                 self._unread = self._unread or self._begin_payload()
             elif not self._unread:
                 self._end_payload(done)
+                if not self._back:  # nothing more can come
+                    return done
 
     def _begin_payload(self) -> memoryview:
         kind, size = FRAME.unpack(self._frame)
