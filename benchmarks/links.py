@@ -40,6 +40,9 @@ _PACKET = 1 << 17
 # port of a switch does.
 _GSO_BYTES, _BURST, _QUEUE_BYTES = 16_000, 20_000, 1_000_000
 
+# What Linux takes unless it is told otherwise, as some machines are.
+_CONGESTION = "cubic"
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -176,6 +179,8 @@ def _plug(node: Node, switch: str, port: str, mbit: int) -> None:
             command = ["tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf"]
             subprocess.run([*command, *shape], check=True)
         _ip("-n", namespace, "link", "set", device, "up")
+    route = ("route", "replace", "10.78.0.0/24", "dev", "eth0", "src", node.address)
+    _ip("-n", node.namespace, *route, "congctl", _CONGESTION)
 
 
 def _ip(*words: str) -> None:

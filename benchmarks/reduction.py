@@ -1,6 +1,7 @@
 """Adding up gradients by reducers, gloo's ring and Open MPI's algorithms, on shaped links.
 
-`python benchmarks/reduction.py [--all]`, as root; the last line is one JSON object. Workers and
+`python benchmarks/reduction.py [--all] [--record]`, as root; the last line is one JSON object, and
+`--record` keeps every cell in `reduction.json`, of which the charts are drawn. Workers and
 reducers are nodes of `links.py`, each with a link of its own to one switch. Bytes are those that
 the interface of the worker that sends most has counted. Algorithm bandwidth is a gradient's size
 over the time of its exchange.
@@ -32,6 +33,7 @@ ROUNDS = {TINY: 9, SMALL: 3, MIDDLE: 2, LARGE: 1}
 WORKERS = (2, 4, 8)
 STEPS = 30
 RING = "gloo"
+RECORD = Path(__file__).with_name("reduction.json")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,27 @@ def training(workers: int = 8) -> float:
     return took[0] / took[1]
 
 
-def main(cells: tuple[Cell, ...]) -> None:
+def record(found: dict[Cell, Found]) -> None:
+    """Keep what was measured."""
+    rows = [
+        {
+            "mbit": cell.shape.mbit if cell.shape else None,
+            "delay_ms": cell.shape.delay_ms if cell.shape else None,
+            "workers": cell.workers,
+            "by": way,
+            "bytes": size,
+            "sent": round(one.sent),
+            "seconds": round(one.seconds, 6),
+        }
+        for cell, ways in found.items()
+        for way, sizes in ways.items()
+        for size, one in sizes.items()
+    ]
+    lines = ",\n".join(json.dumps(row) for row in rows)
+    RECORD.write_text(f"[\n{lines}\n]\n")
+
+
+def main(cells: tuple[Cell, ...], recording: bool) -> None:
     if os.geteuid():
         raise SystemExit("network namespaces need root")
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
@@ -129,6 +151,8 @@ def main(cells: tuple[Cell, ...]) -> None:
     for cell in cells:
         found[cell] = dict(exchanged(cell))
         show(cell, found[cell])
+    if recording:
+        record(found)
     ratio = training()
     print(json.dumps({**figures(found), "training_over_ring": round(ratio, 3)}))
 
@@ -157,4 +181,4 @@ def figures(found: dict[Cell, Found]) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main(ALL if "--all" in sys.argv[1:] else DEFAULT)
+    main(ALL if "--all" in sys.argv[1:] else DEFAULT, "--record" in sys.argv[1:])

@@ -73,6 +73,53 @@ def test_two_pools_of_pytorch(notebook: Kernel, pytorch: str) -> None:
     )
 
 
+REDUCED = """\
+%%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-16+2*T4 \
+--workers 2*n1-standard-16+2*T4 --reducers 2*n1-highcpu-16 -n 1 --result cluster,weights
+import json
+import os
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl")
+torch.manual_seed(dist.get_rank())
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(512, 512))
+for step in range(5):
+    model(torch.randn(8, 512)).square().mean().backward()
+weights = [None] * dist.get_world_size()
+dist.all_gather_object(weights, model.module.weight.grad.sum().item())
+told = ("CLUSTER_SPEC", "TF_CONFIG")
+cluster = {{name: json.loads(os.environ[name])["cluster"] for name in told}}
+"""
+
+
+@pytest.mark.timeout(900)
+def test_reducers_in_the_place_of_google_s_image(notebook: Kernel, pytorch: str) -> None:
+    """Three workers, two reducers; the same cell then runs on this machine."""
+    cell = REDUCED.format(base=pytorch)
+    run_there(notebook, cell)
+    reduced_by_two(notebook)
+    assert evaluated(notebook, "[len(at) for at in cluster['CLUSTER_SPEC'].values()]") == [1, 2, 2]
+    assert evaluated(notebook, "list(cluster['TF_CONFIG'])") == ["chief", "ps", "worker"]
+    log = str(evaluated(notebook, "run.logs()"))
+    assert "Worker pool 2 runs reducers of distrain-nb for gloo in place of" in log
+    _, _, code = cell.partition("\n")
+    run_there(
+        notebook, "%%distrain --workers 2 --reducers 2 --result cluster,weights --wait\n" + code
+    )
+    reduced_by_two(notebook)
+
+
+def reduced_by_two(notebook: Kernel) -> None:
+    """Every rank has the same gradients, which two reducers have added up."""
+    assert evaluated(notebook, "len(weights), len(set(weights))") == (3, 1)
+    log = str(evaluated(notebook, "run.logs()"))
+    for number in (0, 1):
+        assert f"[reducer {number}] reducer {number}:" in log
+    assert "by 2 reducers" in log
+    assert "no GPUs here, so gloo takes the place of nccl" in log
+
+
 SERVERS = (
     """\
 %%distrain --on vertex --rehearse --wait --base {base} --primary n1-standard-4 \

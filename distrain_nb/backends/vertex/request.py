@@ -120,6 +120,8 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
             own["DISTRAIN_MPI_OPTIONS"] = job.layout.mpi_options
     if job.layout.reducers:
         own |= SHOW_TRANSPORT
+        if launcher_of(job) == "tensorflow":  # a rehearsal has no reducers for it
+            own["DISTRAIN_LAUNCHER"] = "tensorflow"
     given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
     return {**own, **plain(given), **stored}

@@ -22,6 +22,7 @@ from distrain_nb.rehearsal.vertex_ai.replicas import (
     cluster_id,
     image,
     job_cluster,
+    left_out,
     members,
     names_secrets,
     of_trial,
@@ -161,9 +162,14 @@ class CustomJobExecution:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")
         for position, pool in enumerate(self._spec.worker_pool_specs):
             machine = pool.machine_spec
-            if reduces(pool):
+            if left_out(pool, self._spec):
                 self._say(
                     f"Worker pool {position} is left out: Reduction Server works with GPUs only."
+                )
+            elif reduces(pool):
+                self._say(
+                    f"Worker pool {position} runs reducers of distrain-nb for gloo in place of "
+                    "Reduction Server, which works with GPUs only."
                 )
             elif pool.replica_count and machine.accelerator_count:
                 self._say(

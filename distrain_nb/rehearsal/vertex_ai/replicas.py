@@ -13,6 +13,7 @@ from google.protobuf.json_format import MessageToDict
 from distrain_nb.cluster import Cluster, replica_environment
 from distrain_nb.layout import Role
 from distrain_nb.rehearsal.engine import ReplicaSpec
+from distrain_nb.worker.reduction.groups import VARIABLE as REDUCERS_VARIABLE
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE
 
 if TYPE_CHECKING:
@@ -71,14 +72,15 @@ def cluster_id(job: str) -> str:
 
 
 def members(job: str, spec: types.CustomJobSpec) -> tuple[Member, ...]:
-    """Every replica that runs here, in the order of its worker pools; reducers don't.
+    """Every replica that runs here, in the order of its worker pools.
 
     No member that isn't there is named to the others: TensorFlow would wait for it for ever.
     """
     return tuple(
         Member(role, index, f"cmle-training-workerpool{role.position}-{cluster_id(job)}-{index}")
-        for role, pool in zip(ROLES, spec.worker_pool_specs, strict=False)
-        if not reduces(pool)
+        for position, pool in enumerate(spec.worker_pool_specs)
+        if not left_out(pool, spec)
+        for role in [Role.REDUCERS if reduces(pool) else ROLES[position]]
         for index in range(pool.replica_count)
     )
 
@@ -105,12 +107,15 @@ def replica(
 ) -> ReplicaSpec:
     """The container of a member; `buckets` are the folders of the job's buckets by name, `services`
     variables that say where it finds what it asks for."""
-    pool = spec.worker_pool_specs[member.role.position]
+    # Reducers of ours come with what the ranks run.
+    position = 0 if member.role is Role.REDUCERS else member.role.position
+    pool = spec.worker_pool_specs[position]
     environment = {
         "OMP_NUM_THREADS": str(_threads(spec)),
         **services,
         **service_environment(job, spec),
         **replica_environment(cluster, member.role, member.index),
+        **_where_reducers_are(cluster),
     }
     mounts = {f"{_MOUNTED}{name}": folder for name, folder in buckets.items()}
     if pool.python_package_spec.executor_image_uri:
@@ -192,6 +197,24 @@ def image(pool: types.WorkerPoolSpec) -> str:
 def reduces(pool: types.WorkerPoolSpec) -> bool:
     """Whether a pool is the Reduction Server, which does nothing without GPUs and NCCL."""
     return _REDUCTION_SERVER in image(pool)
+
+
+def left_out(pool: types.WorkerPoolSpec, spec: types.CustomJobSpec) -> bool:
+    """Whether a pool is a Reduction Server in whose place no reducers of ours can run.
+
+    They serve ranks that our worker forks: `mpirun`'s and TensorFlow know nothing of them.
+    """
+    variables = _variables(spec.worker_pool_specs[0])
+    return reduces(pool) and ("DISTRAIN_RUN" not in variables or "DISTRAIN_LAUNCHER" in variables)
+
+
+def _variables(pool: types.WorkerPoolSpec) -> set[str]:
+    return {x.name for x in (*pool.container_spec.env, *pool.python_package_spec.env)}
+
+
+def _where_reducers_are(cluster: Cluster) -> dict[str, str]:
+    addresses = cluster.addresses.get(Role.REDUCERS, ())
+    return {REDUCERS_VARIABLE: ",".join(addresses)} if addresses else {}
 
 
 def _threads(spec: types.CustomJobSpec) -> int:

@@ -43,8 +43,9 @@ class _Finder(MetaPathFinder):
         return spec
 
     def _found(self, *wanted: Any) -> Optional[ModuleSpec]:
-        for finder in sys.meta_path:
-            if finder is not self and hasattr(finder, "find_spec"):
+        # Those before it have been asked; another of these among them would ask this one again.
+        for finder in sys.meta_path[sys.meta_path.index(self) + 1 :]:
+            if hasattr(finder, "find_spec"):
                 spec = finder.find_spec(*wanted)
                 if spec is not None:
                     return spec

@@ -13,6 +13,9 @@ from distrain_nb.worker.reduction.group import ReducedGroup, counted, group_clas
 VARIABLE = "DISTRAIN_REDUCERS"
 _BACKENDS = ("gloo", "undefined")  # what a group without GPUs is made of
 
+# What a program says to NCCL alone, as PyTorch's parameters are called.
+_OF_NCCL = ("backend_options", "pg_options", "device_id")
+
 
 def addresses() -> List[str]:
     """Of the reducers that this rank has, `host:port`, in their order."""
@@ -39,6 +42,10 @@ def install(c10d: Any = None) -> None:
     def make_reduced(
         size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
     ) -> Any:
+        if str(backend).lower() == "nccl" and not sys.modules["torch"].cuda.is_available():
+            _say("there are no GPUs here, so gloo takes the place of nccl")
+            backend = c10d.Backend("gloo")
+            named = {name: named[name] for name in named if name not in _OF_NCCL}
         if size < 2 or not any(word in str(backend).lower() for word in _BACKENDS):
             return make(size, rank, ranks, backend, *rest, **named)
         plain = c10d.ProcessGroup

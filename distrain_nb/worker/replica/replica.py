@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional, Tuple
 
 from distrain_nb.worker.files.launch import ProcessSpec
+from distrain_nb.worker.reduction.groups import VARIABLE as REDUCERS_VARIABLE
 
 # SageMaker tells an algorithm's container of its hosts here.
 SAGEMAKER_RESOURCES = Path("/opt/ml/input/config/resourceconfig.json")
@@ -51,7 +52,10 @@ class Replica:
         Without either it is the only replica, on a port that is found.
         """
         if "CLUSTER_SPEC" in environment:
-            return cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
+            replica = cls._of_cluster_spec(json.loads(environment["CLUSTER_SPEC"]))
+            # Both have that pool; where reducers are told of, there are no parameter servers.
+            reduces = replica.role == "servers" and environment.get(REDUCERS_VARIABLE)
+            return replace(replica, role="reducers") if reduces else replica
         if resources.exists():
             return cls._of_hosts(json.loads(resources.read_text(encoding="utf-8")))
         return cls("primary", 0, 0, ("127.0.0.1:${PORT_0}",))
