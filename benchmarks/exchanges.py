@@ -123,6 +123,7 @@ def _meeting(
     """Meet the others by the link that is measured, and run a function."""
     import torch
     import torch.distributed as dist
+
     from distrain_nb.worker.reduction.groups import install
 
     os.environ["GLOO_SOCKET_IFNAME"], os.environ["DISTRAIN_REDUCERS"] = network
