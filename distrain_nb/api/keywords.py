@@ -92,6 +92,8 @@ class Options(TypedDict, total=False):
     isolate: bool
     keep_alive: str | None
     attempts: str | int | None
+    warm_start: Texts | None
+    autotune: bool
 
 
 class StudyOptions(Options, total=False):

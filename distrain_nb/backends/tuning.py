@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Unknown
 
+# Ends the code of a finding about an option that does nothing without a study.
+STUDY_ONLY = ".study-only"
+
 # Where a trial is in its life; the last four are final.
 TrialWord: TypeAlias = Literal[
     "requested", "running", "stopping", "succeeded", "stopped", "failed", "cancelled"

@@ -13,6 +13,7 @@ from distrain_nb.api.keywords import with_study_options
 from distrain_nb.api.submission import compared_options
 from distrain_nb.backends.local.buckets import fetch_all
 from distrain_nb.backends.local.machine import gpus_of
+from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.errors import OptionError
 from distrain_nb.options import read
 from distrain_nb.study.files import TRIAL, StudyFile
@@ -141,7 +142,8 @@ def _of_service(
     prepared: Prepared, spec: StudySpec, findings: tuple[Finding, ...]
 ) -> PreparedStudy:
     plan = tuning_service(prepared.backend.name).plan_study(prepared.plan, spec)
-    prepared = replace(prepared, findings=(*prepared.findings, *plan.findings))
+    known = (each for each in prepared.findings if not each.code.endswith(STUDY_ONLY))
+    prepared = replace(prepared, findings=(*known, *plan.findings))
     return PreparedStudy(spec, prepared, findings, plan)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from distrain_nb import log_metrics
+from distrain_nb import api, log_metrics, study
 from distrain_nb.backends.remote.submission import substituted
 from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.backends.sagemaker.tuning_plan import SageMakerStudyPlan, plan_study
+from distrain_nb.errors import OptionError
 from distrain_nb.rehearsal.sagemaker_ai.shapes import check
 from distrain_nb.rehearsal.sagemaker_ai.tuning_checks import refuse_tuning
 from distrain_nb.tuning import options
@@ -33,8 +35,8 @@ SEARCHES: dict[str, dict[str, Any]] = {
 }
 
 
-def study_of(study: dict[str, Any], layout: Any = None, **more: Any) -> SageMakerStudyPlan:
-    return plan_study(planned(layout or laid(), **more), options.study(study))
+def study_of(given: dict[str, Any], layout: Any = None, **more: Any) -> SageMakerStudyPlan:
+    return plan_study(planned(layout or laid(), **more), options.study(given))
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -127,6 +129,38 @@ def test_the_hyperband_of_a_job_with_epochs_needs_no_more() -> None:
     plan = study_of({**STUDY, "stop": "hyperband"}, options={"hyperparameter": ("epochs=9",)})
     assert not plan.findings
     refuse_tuning(substituted(plan.request, LIKELY))
+
+
+def test_a_warm_start_and_autotune() -> None:
+    given = {"warm_start": ("one", "two"), "autotune": True}
+    request: Any = substituted(study_of(STUDY, options=given).request, LIKELY)
+    check(OPERATION, request)
+    refuse_tuning(request)
+    assert request["Autotune"] == {"Mode": "Enabled"}
+    assert request["WarmStartConfig"] == {
+        "ParentHyperParameterTuningJobs": [
+            {"HyperParameterTuningJobName": "one"},
+            {"HyperParameterTuningJobName": "two"},
+        ],
+        "WarmStartType": "IdenticalDataAndAlgorithm",
+    }
+    request = study_of(STUDY, options={"warm_start": ("one,transfer",)}).request
+    assert request["WarmStartConfig"]["WarmStartType"] == "TransferLearning"
+    (found,) = study_of(STUDY, options={"warm_start": ("x" * 33,)}).findings
+    assert (found.where, "at most 32 are allowed" in found.message) == ("warm_start", True)
+    with pytest.raises(OptionError, match="invalid --warm-start 'one,cold': expected JOB or JOB,"):
+        study_of(STUDY, options={"warm_start": ("one,cold",)})
+
+
+def test_what_is_for_studies_is_said_of_a_job_alone(home: Path) -> None:
+    given = {"on": "sagemaker", "rehearse": "", "workers": "ml.m5.xlarge", "autotune": True}
+    found = api.prepare("x = 1", **given).findings
+    assert [each.message for each in found if each.where == "autotune"] == [
+        "--autotune is for a study: it does nothing without --tune"
+    ]
+    prepared = study.prepare("print(lr)", tune="lr=0..1", goal="min:loss", **given)
+    assert not [each for each in prepared.prepared.findings if each.where == "autotune"]
+    assert '"Autotune"' in str(prepared)
 
 
 def test_every_study_is_another_tuning_job_with_a_short_name() -> None:

@@ -24,6 +24,8 @@ _OPTIONS = {
     "HyperParameterTuningJobConfig.HyperParameterTuningJobObjective": "goal",
     "HyperParameterTuningJobConfig": "tune",
     "StaticHyperParameters": "hyperparameter",
+    "WarmStartConfig": "warm_start",
+    "Autotune": "autotune",
     "AlgorithmSpecification.TrainingImage": "image",
     "AlgorithmSpecification.MetricDefinitions": "metric",
     "RoleArn": "role",

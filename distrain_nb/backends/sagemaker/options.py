@@ -57,6 +57,10 @@ class SageMakerOptions(RemoteOptions):
     )
     reservation: str = option("ARN", "training plan whose machines to use", "")
     web_access: bool = option("", "allow a shell in the replicas", False)
+    warm_start: tuple[str, ...] = option(
+        "JOB[,transfer]", "a tuning job whose trials a study begins with", ()
+    )
+    autotune: bool = option("", "let SageMaker choose what a study leaves open", False)
 
     def readable(self) -> Mapping[str, tuple[str, ...]]:
         return {**super().readable(), "hyperparameter": self.hyperparameter}
@@ -138,6 +142,18 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
             )
         found[name] = regex
     return found
+
+
+def warm_start(texts: Iterable[str]) -> tuple[list[str], bool]:
+    """The names of tuning jobs, and whether they had other data. Raises OptionError."""
+    names, kinds = [], set()
+    for text in texts:
+        name, comma, kind = text.partition(",")
+        if not name or (comma and kind != "transfer"):
+            raise OptionError(f"invalid --warm-start {text!r}: expected JOB or JOB,transfer")
+        names.append(name)
+        kinds.add(kind)
+    return names, "transfer" in kinds
 
 
 def keep_alive(text: str) -> int | None:

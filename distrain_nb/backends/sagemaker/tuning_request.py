@@ -64,7 +64,9 @@ def tuning_request(job: SageMakerJob, request: JsonObject, spec: StudySpec) -> d
         HyperParameterTuningJobName=RUN,
         HyperParameterTuningJobConfig=tuning_config(spec),
         TrainingJobDefinition=_definition(job, request, spec),
+        WarmStartConfig=_warm_start(job),
         Tags=request["Tags"],
+        Autotune={"Mode": "Enabled"} if job.options.autotune else None,
     )
 
 
@@ -109,3 +111,13 @@ def _environment(
     if goal_of(spec) not in options.metrics(job.options.metric):
         found[goals.VARIABLE] = json.dumps([goal_of(spec)])
     return found
+
+
+def _warm_start(job: SageMakerJob) -> dict[str, Json]:
+    names, transfers = options.warm_start(job.options.warm_start)
+    if not names:
+        return {}
+    return {
+        "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": n} for n in names],
+        "WarmStartType": "TransferLearning" if transfers else "IdenticalDataAndAlgorithm",
+    }

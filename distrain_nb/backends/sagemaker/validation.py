@@ -10,6 +10,7 @@ from distrain_nb.backends.sagemaker import options
 from distrain_nb.backends.sagemaker.containers import BARE, containers, framework_of, python_of
 from distrain_nb.backends.sagemaker.delivery import needed
 from distrain_nb.backends.sagemaker.names import CODE_CHANNEL, SOURCE_CHANNEL
+from distrain_nb.backends.tuning import STUDY_ONLY
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout.formats.sagemaker import groups, hosts
 from distrain_nb.secrets import STORED
@@ -39,6 +40,10 @@ def findings(job: SageMakerJob, start: Start, base: str) -> Iterator[Finding]:
         message = "a job with --isolate reaches no Secrets Manager: leave one of the two out"
         yield _error("isolated-secret", "env", message)
     yield from _of_code(job, start)
+    for name in ("warm_start", "autotune"):
+        if getattr(job.options, name):
+            message = f"--{name.replace('_', '-')} is for a study: it does nothing without --tune"
+            yield _warning(STUDY_ONLY.lstrip("."), name, message)
     if start.delivery is Delivery.IMAGE and start.launcher == "mpi" and base.startswith(BARE):
         message = f"{base} has no mpirun, which launcher mpi needs: name an image that has it"
         yield _warning("mpirun", "base", message)
