@@ -141,7 +141,7 @@ def main() -> None:
     begun = time.perf_counter()
     samples = 0
     if what in PACKERS:
-        PACKERS[what](place, more, int(number))
+        PACKERS[what](more, place, int(number))
     else:
         for _, labels in READERS[what](place, int(number), more == "decoded"):
             samples += len(labels)

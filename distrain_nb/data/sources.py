@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LISTS = (".txt", ".tsv")
+SAVED_DATASET = ("dataset_info.json", "dataset_dict.json")  # of `datasets`' save_to_disk
 
 
 class SourceFile(NamedTuple):
@@ -39,6 +40,7 @@ def files_of(source: str) -> list[SourceFile]:
     if is_bucket(source):
         found = _in_bucket(source)
     elif (path := Path(source).expanduser()).is_dir():
+        _refuse_tables(path)
         found = list(_in_folder(str(path), "", frozenset()))
     elif path.is_file() and path.suffix in LISTS:
         return _listed(path)
@@ -50,6 +52,15 @@ def files_of(source: str) -> list[SourceFile]:
     if not found:
         raise OptionError(f"{source}: no files are there")
     return sorted(found)
+
+
+def _refuse_tables(folder: Path) -> None:
+    """Raises OptionError for a folder whose files are tables of samples."""
+    if any((folder / name).exists() for name in SAVED_DATASET):
+        raise OptionError(
+            f"{folder} is a saved dataset of Hugging Face, whose files are tables of samples: "
+            "write its samples as files of a folder first"
+        )
 
 
 def _in_folder(root: str, below: str, above: frozenset[tuple[int, int]]) -> Iterator[SourceFile]:
