@@ -28,6 +28,7 @@ RATE = 100e6  # bytes a second, of a connection
 NAME = "pictures"
 KEY = SECRET = "S3RVER"
 CHUNK = 256 << 10
+PROGRAMS = Path(__file__).resolve().parents[1] / ".cache/benchmark-data/npm"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
@@ -65,7 +66,7 @@ def far_bucket(folder: Path) -> Iterator[FarBucket]:
     """An empty bucket, with all that belongs to it below a folder."""
     store, proxy = free_port(), free_port()
     with contextlib.ExitStack() as stack:
-        program = _s3rver(folder / "npm")
+        program = _s3rver(PROGRAMS)
         command = [program, "--directory", folder / "objects", "--port", store, "--silent"]
         stack.enter_context(_running([*command, "--configure-bucket", NAME], store))
         stack.enter_context(_running([sys.executable, __file__, store, proxy], proxy))
@@ -90,7 +91,10 @@ def mounted(bucket: FarBucket) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _running(command: list[object], port: int = 0) -> Iterator[None]:
-    process = subprocess.Popen([str(word) for word in command], start_new_session=True)
+    # rclone refuses to start where its own transport is to have other certificates.
+    environment = {name: value for name, value in os.environ.items() if name != "AWS_CA_BUNDLE"}
+    words = [str(word) for word in command]
+    process = subprocess.Popen(words, start_new_session=True, env=environment)
     try:
         until(lambda: not port or _answers(port))
         yield

@@ -38,7 +38,7 @@ from benchmarks.machine import describe  # noqa: E402
 from benchmarks.strategies import epochs  # noqa: E402
 
 RIVALS = ("torch==2.13.0", "pillow", "litdata", "mosaicml-streaming")
-CLASSES, PICTURES, SIDE = 10, 500, 176
+CLASSES, PICTURES, SIDE = 10, 500, 192
 WORKERS = 4
 STRATEGY_FILES = 2000
 PACK = "import sys; from distrain_nb.data import pack; pack(*sys.argv[1:], size=64e6, shuffle=7)"
