@@ -156,7 +156,7 @@ def main() -> None:
             bucket.fill(folder / "packed")
             with mounted(bucket) as mount:
                 speeds = read(python, folder, bucket, mount, rounds)
-        strategies(folder)
+        strategies(folder, count)
     ours = speeds["shards bucket decoded"]
     found = {
         "shards_over_raw": ours / speeds["files bucket decoded"],
@@ -169,12 +169,12 @@ def main() -> None:
     print(json.dumps({name: round(ratio, 3) for name, ratio in found.items()}))
 
 
-def strategies(folder: Path) -> None:
+def strategies(folder: Path, count: int) -> None:
     """The article's table, of a part of the files."""
     from distrain_nb.data import pack
 
     study = folder / "study"
-    pictures(study / "files", STRATEGY_FILES)
+    pictures(study / "files", min(STRATEGY_FILES, count // 4))
     pack(str(study / "files"), str(study / "shards"), shuffle=7)
     (folder / "second").mkdir()
     with far_bucket(folder / "second") as bucket:
