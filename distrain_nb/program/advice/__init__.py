@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
 from distrain_nb.program.advice import devices
+from distrain_nb.program.advice.branches import taken
 from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
@@ -81,7 +82,7 @@ def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
 def avoids_nccl(main: str) -> str:
     """What a program exchanges gradients by in NCCL's place, `gloo` or `RING`; empty for none."""
     tree = plain(main).tree
-    return without_nccl(Code(tree)) if tree is not None else ""
+    return without_nccl(Code(taken(tree))) if tree is not None else ""
 
 
 def _found(
@@ -90,7 +91,7 @@ def _found(
     tree = plain(main).tree
     if tree is None:
         return ()
-    code = Code(tree)
+    code = Code(taken(tree))
     notes = {note for check in checks for note in check(code)}
     return tuple(
         Finding(note.code, note.severity, _place(note.line, segments), note.message)
