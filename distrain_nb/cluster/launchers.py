@@ -76,4 +76,4 @@ def about_processes(program: Program, layout: Layout, ranks: int, gpus: int) -> 
 
 
 def _whole(program: Program) -> tuple[Finding, ...]:
-    return one_process(program.main, program.segments)
+    return one_process(program.main, program.segments, program.tuned)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api
-from distrain_nb.program.advice import avoids_nccl, findings
+from distrain_nb.program.advice import avoids_nccl, findings, one_process
+from distrain_nb.worker.rank.program import Segment
 
 IFS = """\
 import torch
@@ -93,6 +94,13 @@ def test_the_exchange_is_the_named_strategys(strategy: str) -> None:
 def test_a_name_that_is_set_elsewhere_too_rules_nothing_out(again: str) -> None:
     source = f'strategy = "dp"\n{again}{IFS}'
     assert "one-process" not in {f.code.removeprefix("advice.") for f in findings(source, "Cell")}
+
+
+def test_a_name_that_trials_give_values_rules_nothing_out() -> None:
+    source = f'strategy = "dp"\n{IFS}'
+    segments = (Segment(1, source.count("\n"), "Cell In[1]", 1, is_cell=True),)
+    assert one_process(source, segments) != ()
+    assert one_process(source, segments, {"strategy": "str"}) == ()
 
 
 @pytest.mark.parametrize(("strategy", "ranks"), [("dp", 1), ("ddp", 4), ("fsdp", 4)])

@@ -22,7 +22,7 @@ from distrain_nb.program.python.ipython_syntax import plain
 from distrain_nb.worker.rank.program import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from distrain_nb.program.advice.training import Note
 
@@ -74,9 +74,14 @@ def about_storage(
     return _found(main, segments, (partial(storage, remote=remote),))
 
 
-def one_process(main: str, segments: Sequence[Segment]) -> tuple[Finding, ...]:
-    """Why a program wants one process on a machine, however many GPUs that has; else empty."""
-    return _found(main, segments, (devices.one_process,))
+def one_process(
+    main: str, segments: Sequence[Segment], varied: Collection[str] = ()
+) -> tuple[Finding, ...]:
+    """Why a program wants one process on a machine, however many GPUs that has; else empty.
+
+    `varied` are names whose values are not those of the text.
+    """
+    return _found(main, segments, (devices.one_process,), varied)
 
 
 def avoids_nccl(main: str) -> str:
@@ -86,12 +91,15 @@ def avoids_nccl(main: str) -> str:
 
 
 def _found(
-    main: str, segments: Sequence[Segment], checks: Sequence[Callable[[Code], Iterator[Note]]]
+    main: str,
+    segments: Sequence[Segment],
+    checks: Sequence[Callable[[Code], Iterator[Note]]],
+    varied: Collection[str] = (),
 ) -> tuple[Finding, ...]:
     tree = plain(main).tree
     if tree is None:
         return ()
-    code = Code(taken(tree))
+    code = Code(taken(tree, varied))
     notes = {note for check in checks for note in check(code)}
     return tuple(
         Finding(note.code, note.severity, _place(note.line, segments), note.message)

@@ -7,15 +7,16 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _UNKNOWN = object()
 
 
-def taken(tree: ast.Module) -> ast.Module:
+def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
     """The tree without the arms that a comparison with a constant rules out: of names that the
-    program sets once, at its top, to a constant. The tree itself is changed."""
-    known = _constants(tree)
+    program sets once, at its top, to a constant, but for those in `varied`. The tree itself is
+    changed."""
+    known = {name: value for name, value in _constants(tree).items() if name not in varied}
     if known:
         _Arms(known).visit(tree)
     return tree
