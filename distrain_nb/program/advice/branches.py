@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+from copy import deepcopy
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,12 +15,12 @@ _UNKNOWN = object()
 
 def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
     """The tree without the arms that a comparison with a constant rules out: of names that the
-    program sets once, at its top, to a constant, but for those in `varied`. The tree itself is
-    changed."""
+    program sets once, at its top, to a constant, but for those in `varied`."""
     known = {name: value for name, value in _constants(tree).items() if name not in varied}
-    if known:
-        _Arms(known).visit(tree)
-    return tree
+    if not known:
+        return tree
+    whole: ast.Module = _Arms(known).visit(deepcopy(tree))  # others read the tree too
+    return whole
 
 
 def _constants(tree: ast.Module) -> dict[str, object]:
