@@ -97,6 +97,7 @@ class Config:
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
+    mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
     region: str = _setting("", "region of the cloud, such as us-central1")
     of_backends: Mapping[str, str] = field(default_factory=dict)
 

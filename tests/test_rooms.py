@@ -21,9 +21,9 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "health", "study", "api", "options", "server", "run", "rehearsal", "data",
-    "backends", "image", "cluster", "program", "secrets", "tuning", "layout", "config", "errors",
-    "repairs", "findings", "types", "worker",
+    "magics", "ui", "health", "study", "api", "options", "server", "tracking", "run", "rehearsal",
+    "data", "backends", "image", "cluster", "program", "secrets", "tuning", "layout", "config",
+    "errors", "repairs", "findings", "types", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.

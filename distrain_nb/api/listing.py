@@ -9,6 +9,7 @@ from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError, RunNotFound, RunNotReady, shown
 from distrain_nb.run import Run, Store
+from distrain_nb.tracking import catch_up
 
 if TYPE_CHECKING:
     from distrain_nb.run.pages.compare import Comparison
@@ -20,6 +21,7 @@ def runs(experiment: str = "") -> RunList:
     a list, whose `frame` is a DataFrame."""
     from distrain_nb.run.pages.listing import RunList  # what reads metrics imports NumPy
 
+    catch_up()
     return RunList(Run(record) for record in Store().all(experiment))
 
 
@@ -44,6 +46,7 @@ def attach(run: object = "last") -> Run:
 
     Raises RunNotFound for another name, OptionError for another object, StoreError.
     """
+    catch_up()
     if isinstance(run, str | int):
         try:
             return Run(Store().get(str(run)))

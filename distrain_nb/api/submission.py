@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from distrain_nb.api.preparation import prepare
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.secrets import HIDDEN, is_secret
+from distrain_nb.tracking import begin_run
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -58,6 +60,9 @@ def start(prepared: Prepared) -> Run:
         backend.handle(prepared.plan),
     )
     try:
+        note = begin_run(record, here=backend.here)
+        if note:
+            warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
     except Exception:
         with suppress(StoreError):  # then it stays on the list, as one that was not started

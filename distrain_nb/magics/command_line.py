@@ -324,6 +324,8 @@ def line_parser() -> Parser:
     copied = "print it in another form, to copy"
     tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
     tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
+    removed = "forget it, once it has ended, and remove its files and its trials' runs"
+    tune.add_argument("--delete", action="store_true", help=removed)
     _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
     catalog = verb("catalog", "look up machines, accelerators, regions and containers")
     catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")

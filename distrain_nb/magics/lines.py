@@ -169,8 +169,9 @@ def _doctor(_: argparse.Namespace) -> Any:
 
 def _clean(options: argparse.Namespace) -> None:
     from distrain_nb.run.room import cleaning
+    from distrain_nb.study.listing import ended_before
 
-    found = cleaning(options.older_than)
+    found = cleaning(options.older_than, ended_before)
     print(found)
     if options.yes:
         found.free()

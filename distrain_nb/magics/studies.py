@@ -7,7 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
+from distrain_nb.run.summary import plural
 from distrain_nb.study import Study, find_study, studies
+from distrain_nb.study.listing import delete
 from distrain_nb.study.starting import prepare, start
 from distrain_nb.tuning.formats import form_of
 from distrain_nb.ui.study_monitor import StudyMonitor
@@ -66,16 +68,20 @@ def _watch(study: Study, waits: bool) -> None:
 
 def tune_verb(options: argparse.Namespace) -> Any:
     """What `%distrain tune` displays. Raises OptionError, StudyNotFound."""
+    asked = (options.trials, options.form, options.stop is not None, options.delete)
     if options.study is None:
-        if options.trials or options.form or options.stop is not None:
+        if any(asked):
             raise OptionError("say which study: its number or name, or last")
         print(studies_text(studies()))
         return None
     study = find_study(options.study)
-    if bool(options.trials) + bool(options.form) + (options.stop is not None) > 1:
-        raise OptionError("--trials, --stop and --as contradict each other")
+    if sum(map(bool, asked)) > 1:
+        raise OptionError("--trials, --stop, --delete and --as contradict each other")
     if options.form:
         _print_as(study, options.form)
+        return None
+    if options.delete:
+        _delete(study)
         return None
     if options.trials:
         study.more(_more(options.trials))
@@ -89,6 +95,12 @@ def tune_verb(options: argparse.Namespace) -> Any:
     if options.trials:
         _watch(study, waits=False)
     return None
+
+
+def _delete(study: Study) -> None:
+    said = f"study {study.id} ({study.name}) is deleted, with {plural(len(study.each()), 'trial')}"
+    delete(study)
+    print(said)
 
 
 def _print_as(study: Study, name: str) -> None:

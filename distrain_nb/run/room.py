@@ -15,7 +15,7 @@ from distrain_nb.run.run import Run
 from distrain_nb.run.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 GB = 1e9
 LITTLE = 1 * GB
@@ -86,9 +86,11 @@ class Cleaning:
         return "\n".join([*rows, total, *self.stays])
 
 
-def cleaning(older_than: float | None = None) -> Cleaning:
+def cleaning(
+    older_than: float | None = None, more: Callable[[float], Iterable[Reclaimable]] | None = None
+) -> Cleaning:
     """What can go: what can be made again, and the runs that ended more than `older_than` days ago,
-    none unless it is given."""
+    none unless it is given; with them what `more` finds that ended before a moment."""
     runs = [Run(record) for record in Store().all()]
     going = [run for run in runs if not run.may_be_deleted]
     parts = [] if going else list(_made_again())
@@ -97,18 +99,20 @@ def cleaning(older_than: float | None = None) -> Cleaning:
         named = ", ".join(f"{run.id} ({run.name})" for run in going[:5])
         stays.append(f"{'':9}  caches stay while runs may use them: {named}")
     if older_than is None:
-        size = sum(_size(run.folder) for run in runs)
+        size = sum(size_of(run.folder) for run in runs)
         stays.append(f"{_gb(size):>9}  runs, which stay: --older-than DAYS takes old ones")
         return Cleaning(tuple(parts), tuple(stays))
-    old = [run for run in runs if _ended_before(run, time.time() - older_than * DAY_S)]
-    parts += [Reclaimable(f"run {r.id} ({r.name})", r.folder, _size(r.folder), r) for r in old]
+    moment = time.time() - older_than * DAY_S
+    old = [run for run in runs if _ended_before(run, moment)]
+    parts += [Reclaimable(f"run {r.id} ({r.name})", r.folder, size_of(r.folder), r) for r in old]
+    parts += more(moment) if more else ()
     return Cleaning(tuple(parts), tuple(stays))
 
 
 def _made_again() -> Iterator[Reclaimable]:
     for name, what in _AGAIN.items():
         path = home() / name
-        size = _size(path)
+        size = size_of(path)
         if size:
             yield Reclaimable(what, path, size)
 
@@ -122,7 +126,7 @@ def _ended_before(run: Run, moment: float) -> bool:
     return status.state.final and status.times.get(str(status.state), moment) < moment
 
 
-def _size(folder: Path) -> int:
+def size_of(folder: Path) -> int:
     """Bytes on disk of all files below a folder, each once; 0 where it isn't there."""
     seen, size = set(), 0
     for root, _, names in os.walk(folder):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.program.program import readable_size
 from distrain_nb.run.metrics import finite
+from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +111,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         pools={process.index: process.role for process in status.processes},
         begin=run.created,
         end=end,
-        note=status.note,
+        note=status.note or _note_of_tracker(run.folder),
         error=status.error,
         progress=None if state.final else status.progress,
     )
@@ -132,6 +135,14 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
         note="",
         error=why,
     )
+
+
+def _note_of_tracker(folder: Path) -> str:
+    """What keeps an experiment tracker from being up to date; empty if nothing does."""
+    with suppress(OSError, Damaged):
+        tracked = Tracked.read(folder)
+        return tracked.note if tracked else ""
+    return ""
 
 
 def _size(status: Status) -> str:

@@ -13,6 +13,7 @@ from distrain_nb.backends.local import begin
 from distrain_nb.errors import RunNotFound
 from distrain_nb.run import Run, Store
 from distrain_nb.study.files import HYPERTUNE_FILE, TRIAL
+from distrain_nb.tracking import begin_trial
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, STATUS_FILE
 from distrain_nb.worker.files.launch import RUN, Launch
 from distrain_nb.worker.files.status import State, Status, request_cancel
@@ -79,6 +80,7 @@ class TrialLauncher(TrialRuns):
         target = record.folder / PROGRAM_FOLDER
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(self._folder / PROGRAM_FOLDER, target, copy_function=_copy)
+        begin_trial(record, self._folder)
         devices = self._study.devices[trial.slot] if self._study.devices else None
         begin(of_trial(self._launch, trial, devices), record.folder, self._study.idle)
 

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import home, private_home
-from distrain_nb.errors import DistrainError, StudyNotFound, did_you_mean
+from distrain_nb.errors import (
+    DistrainError,
+    RunNotReady,
+    RunUnreadable,
+    StoreError,
+    StudyNotFound,
+    did_you_mean,
+)
+from distrain_nb.run import Run, Store
+from distrain_nb.run.room import Reclaimable, size_of
 from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER
 from distrain_nb.study.study import Study
+from distrain_nb.tracking import catch_up
 from distrain_nb.worker.files.disk import private_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -27,6 +40,7 @@ def find_study(study: object = "last") -> Study:
 
     Raises StudyNotFound naming those that there are; StoreError.
     """
+    catch_up()
     found, wanted = studies(), str(study)
     for each in found:
         if wanted in ("last", str(each.id), each.name):
@@ -35,6 +49,36 @@ def find_study(study: object = "last") -> Study:
     listed = ", ".join(f"{each.id} ({each.name})" for each in found[:8])
     there = f"There are {listed}" if listed else "There are none yet: start one with --tune"
     raise StudyNotFound(f"no study {wanted!r}{hint} {there}")
+
+
+def delete(study: Study) -> None:
+    """Remove a study that has ended, with its trials' runs. What was removed when this was
+    interrupted is gone, and the rest can be deleted again.
+
+    Raises RunNotReady if something of it goes on, RunUnreadable, StoreError.
+    """
+    if not study.state.final:
+        raise RunNotReady(f"study {study.id} is {study.state}: stop it first")
+    store, key = Store(), study.file.key
+    runs = [Run(record) for record in store.all() if record.handle.get("study") == key]
+    for run in runs:
+        if not run.may_be_deleted:
+            raise RunNotReady(f"run {run.id} of study {study.id} is {run.state}: cancel it first")
+    for run in runs:
+        store.delete(run.record)
+    try:
+        shutil.rmtree(study.folder)
+    except OSError as wrong:
+        raise StoreError(f"{study.folder} can't be removed: {wrong}; remove it by hand") from None
+
+
+def ended_before(moment: float) -> Iterator[Reclaimable]:
+    """The folders of studies that ended before that, without the runs of their trials."""
+    for study in studies():
+        with suppress(RunUnreadable):
+            status, what = study.status, f"study {study.id} ({study.name})"
+            if status.state.final and status.times.get(str(status.state), moment) < moment:
+                yield Reclaimable(what, study.folder, size_of(study.folder))
 
 
 def new_folder() -> tuple[int, Path]:

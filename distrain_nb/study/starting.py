@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import tuning_service
 from distrain_nb.study.study import Study, start_process
 from distrain_nb.study.wanted import checked, take_spec
+from distrain_nb.tracking import begin_study
 from distrain_nb.tuning import options as study_options
 from distrain_nb.tuning.choosing import choose, grid
 from distrain_nb.tuning.engine import require
@@ -172,8 +174,10 @@ def start(prepared: PreparedStudy) -> Study:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+    study = Study(folder)
+    _mirror(study)
     start_process(folder)
-    return Study(folder)
+    return study
 
 
 def _lay_down(prepared: PreparedStudy, folder: Path) -> Owner | None:
@@ -208,6 +212,20 @@ def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> 
         backend=backend.name,
         handle=dict(backend.handle(whole.plan)),
     )
+
+
+def _mirror(study: Study) -> None:
+    """To a tracker, if one is set; a service's study is not mirrored yet."""
+    if study.file.backend != "local":
+        return
+    texts = study_options.texts(study.spec)
+    parameters = {
+        n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()
+    }
+    file = study.file
+    note = begin_study(study.folder, file.name, file.created, file.experiment, parameters)
+    if note:
+        warnings.warn(note, stacklevel=3)
 
 
 def _check_here(spec: StudySpec) -> None:

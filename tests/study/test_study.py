@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import api, script, study
-from distrain_nb.errors import CheckFailed, OptionError, RunFailed, StudyNotFound
+from distrain_nb.errors import CheckFailed, OptionError, RunFailed, RunNotReady, StudyNotFound
 from distrain_nb.run import Store
+from distrain_nb.run.room import cleaning
 from distrain_nb.study import Study
 from distrain_nb.study.launching import shares
+from distrain_nb.study.listing import delete, ended_before
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
@@ -73,6 +75,16 @@ def test_more_trials_of_a_study_that_has_ended(home: Path) -> None:
     assert study.find_study("grow").id == study.find_study(1).id == 1
     with pytest.raises(StudyNotFound, match=r"no study 'gro'; did you mean grow\?"):
         study.find_study("gro")
+    assert _cleaned(older_than=1) == []
+    assert _cleaned(older_than=0)[-1] == "study 1 (grow)"
+    strangers = Store().add("", "local", "grow", "--on local")
+    delete(found)
+    assert study.studies() == [] and not found.folder.exists()
+    assert [record.id for record in Store().all()] == [strangers.id]
+
+
+def _cleaned(older_than: float) -> list[str]:
+    return [part.what for part in cleaning(older_than, ended_before).parts if "study" in part.what]
 
 
 def test_a_grid_has_each_value_once(home: Path) -> None:
@@ -88,6 +100,8 @@ def test_a_study_is_stopped_with_its_trials(home: Path) -> None:
     assert eventually(lambda: [t.steps for t in found.each()] == [1, 1])
     found.stop(1)
     assert eventually(lambda: found[1].state.final and len(found.each()) == 3)
+    with pytest.raises(RunNotReady, match="study 1 is running: stop it first"):
+        delete(found)
     assert (str(found[1].state), found[1].why) == ("stopped", "somebody stopped it")
     found.cancel()
     assert eventually(lambda: found.state.final)

@@ -42,6 +42,12 @@ CARRIER_LOG = "carrier.log"  # text: what its carriers do and meet (`carrier_log
 OLD_CARRIER_LOG = "carrier.log.1"  # the same, before that
 LOCK_FILE = "carrier.lock"  # locked by the process that carries it; its time: the last one's start
 
+# Of a run that an experiment tracker is to have (`tracking/`).
+TRACKING_FILE = "tracking.json"  # `tracking.request.TrackingRequest`, by whoever starts the run
+MLFLOW_FILE = "mlflow.json"  # `tracked.Tracked`: how far the process that tracks it has come
+MLFLOW_FOLDER = "mlflow/{}"  # what a process that isn't rank 0 tells MLflow, by its index
+TRACKIO_FOLDER = "trackio/{}"  # and what it tells trackio
+
 # Empty files: that one is there, or when it was last touched, is all that it says.
 CANCEL_FILE = "cancel"  # by anybody: stop the run
 WATCHED_FILE = "watched"  # a page has the log from its server (`supervisor/heartbeat.py`)

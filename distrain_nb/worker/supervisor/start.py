@@ -12,14 +12,14 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Dict, List, Sequence
+from typing import Dict, Iterator, List, Sequence
 
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.rank import rank
+from distrain_nb.worker.rank import rank, trackers
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
 from distrain_nb.worker.supervisor.output import Output
@@ -89,8 +89,7 @@ def _signal_group(leader: int, number: signal.Signals) -> None:
 
 def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) -> List[Child]:
     """Start everything; what it prints goes to `output`."""
-    filled = [replace(p, environment=fill(p.environment, folder, ports)) for p in launch.processes]
-    launch = replace(launch, processes=tuple(filled))
+    launch = replace(launch, processes=tuple(_filled(folder, launch, ports)))
     if launch.mpirun:
         allowed = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         ranks = [sys.executable, "-m", "distrain_nb.worker.rank.rank"]
@@ -105,6 +104,14 @@ def start(folder: Path, launch: Launch, ports: Sequence[int], output: Output) ->
         ]
         return [_start_launcher(waiting, folder, launch, output)]
     return [_fork(folder, launch, index, output) for index in range(len(launch.processes))]
+
+
+def _filled(folder: Path, launch: Launch, ports: Sequence[int]) -> Iterator[ProcessSpec]:
+    """The processes with all variables that they are started with."""
+    for index, each in enumerate(launch.processes):
+        given = fill(each.environment, folder, ports)
+        of_trackers = trackers.variables(folder, index, each.rank, {**os.environ, **given})
+        yield replace(each, environment={**given, **of_trackers})
 
 
 def _fork(folder: Path, launch: Launch, index: int, output: Output) -> Child:

@@ -1,0 +1,61 @@
+"""`python -m distrain_nb.tracking`: mirror the runs that are to be mirrored."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import time
+
+from distrain_nb.backends.remote.lock import alone
+from distrain_nb.config import home
+from distrain_nb.tracking.request import TRACKING_FOLDER, pending
+from distrain_nb.tracking.starting import OWNER_FILE
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.status import Owner
+
+# One that is about to end may hold the lock a moment longer.
+TRIES, TURN_S = 50, 0.1
+
+# MLflow's client would go on for minutes where nobody answers.
+SETTINGS = {
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+
+
+def main() -> None:
+    """Returns at once if another process does so already."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    os.environ.update(SETTINGS)
+    folder = home() / TRACKING_FOLDER
+    for _ in range(TRIES):
+        with alone(folder) as mine:
+            if mine:
+                return _own()
+        time.sleep(TURN_S)
+    return None
+
+
+def _own() -> None:
+    from distrain_nb.tracking.process import TrackingProcess
+
+    path = home() / TRACKING_FOLDER / OWNER_FILE
+    all_done = True
+    while all_done:
+        replace_file(path, fields.encode(Owner.of(os.getpid())))
+        all_done = TrackingProcess().run()
+        path.unlink(missing_ok=True)
+        if not pending():  # else somebody has just come, and taken this process for alive
+            return
+
+
+if __name__ == "__main__":
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    main()

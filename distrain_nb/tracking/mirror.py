@@ -1,0 +1,122 @@
+"""Mirroring one run, or one study: what its folder has goes to its run on the tracker.
+
+Nothing is kept but the identifier of that run. A mirror that takes over from another asks the
+tracker what it has, so that each point is there once, whoever was killed when.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.tracking.mlflow_run import MlflowRun, Sample, out_of_reach
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER, RESULTS_FOLDER
+from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mlflow import MlflowClient
+
+    from distrain_nb.run.metrics.events import Key
+    from distrain_nb.run.metrics.records import Points
+    from distrain_nb.tracking.request import TrackingRequest
+
+LARGEST_RESULTS = 256 << 20
+STATUSES = {State.SUCCEEDED: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
+
+_log = logging.getLogger(__name__)
+
+
+class ParentMissing(Exception):
+    """The tracker has no run yet of the study that this one belongs to; why, if that is known."""
+
+
+class Mirror:
+    """One run, from now on. What `turn` raises says that another mirror had better take over."""
+
+    def __init__(self, client: MlflowClient, request: TrackingRequest) -> None:
+        self._request = request
+        self._folder = request.path
+        self._events = EventFolder(self._folder / EVENTS_FOLDER)
+        self._takes_over = False
+        self._described = False
+        self._run = self._begin(client)
+
+    def _begin(self, client: MlflowClient) -> MlflowRun:
+        before = Tracked.read(self._folder)
+        if before is not None and before.run:
+            run, self._takes_over = MlflowRun(client, before), True
+        else:
+            run, self._takes_over = MlflowRun.of(client, self._request, self._parent())
+        replace(run.tracked, note="").write(self._folder)
+        return run
+
+    def _parent(self) -> str:
+        """The run of its study; empty for one that has none."""
+        if not self._request.parent:
+            return ""
+        found = Tracked.read(Path(self._request.parent))
+        if found is None or not found.run:
+            raise ParentMissing(found.note if found else "")
+        return found.run
+
+    def turn(self) -> bool:
+        """Send what is new; whether all is there, as the run has ended."""
+        status = self._request.status
+        if not self._described:
+            self._run.describe(self._request.parameters, self._request.tags)
+            self._keep_code()
+            self._described = True
+        self._send()
+        if status.state.final:
+            self._end(status)
+        return status.state.final
+
+    def _send(self) -> None:
+        """Of one that takes over the first time all that the tracker lacks."""
+        samples = self._samples(self._events.read())
+        self._run.log(self._run.missing(samples) if self._takes_over else samples)
+        self._takes_over = False
+
+    def _samples(self, news: dict[Key, Points]) -> Iterator[Sample]:
+        for key, points in news.items():
+            name = f"{key.series}/{key.tag}" if key.series else key.tag
+            for step, time, value in points.tolist():
+                yield Sample(name, step, round(time * 1000), value)
+
+    def _keep_code(self) -> None:
+        program = self._folder / PROGRAM_FOLDER
+        for path in sorted(program.rglob("*.py")):
+            self._keep(path, "/".join(("program", *path.parent.relative_to(program).parts)))
+
+    def _end(self, status: Status) -> None:
+        """Results first: a run of MLflow that has ended is complete."""
+        results = self._folder / RESULTS_FOLDER
+        found = [path for path in results.rglob("*") if path.is_file()] if results.is_dir() else []
+        size = sum(path.stat().st_size for path in found)
+        tags = {"distrain.state": str(status.state), "distrain.error": status.error}
+        if size > LARGEST_RESULTS:
+            tags["distrain.results"] = f"not here: {size} bytes, in {results}"
+        elif found:
+            self._keep(results, "results")
+        self._run.describe({}, tags)
+        ended = status.times.get(str(status.state), self._request.created)
+        self._run.end(STATUSES[status.state], ended)
+        self._run.drop_doubles(self._request.key)
+        replace(self._run.tracked, note="", done=True).write(self._folder)
+
+    def _keep(self, path: Path, below: str) -> None:
+        """What can't be kept there costs nothing else: a store may need another package."""
+        try:
+            self._run.keep(path, below)
+        except Exception as wrong:
+            if out_of_reach(wrong):
+                raise
+            _log.warning("%s can't be kept by the tracker: %s", path, wrong)
+            said = f"{path.name}: {type(wrong).__name__}: {wrong}"
+            self._run.describe({}, {"distrain.not_kept": said})

@@ -1,0 +1,192 @@
+"""A run of MLflow: found by our key, or made, and what is told to it.
+
+By MLflow's own client, so that any address does that it knows: a server, a database, and what
+plugins bring, such as sagemaker-mlflow for ARNs. Limits are those of MLflow 2.14 to 3.18.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+    from distrain_nb.tracking.request import TrackingRequest
+
+KEY_TAG = "distrain.key"
+PARENT_TAG = "mlflow.parentRunId"
+DEFAULT = "Default"  # the experiment of runs that are filed under none
+
+_MOST_METRICS, _MOST_PARAMETERS = 1000, 100
+_LONGEST_NAME, _LONGEST_PARAMETER, _LONGEST_TAG = 250, 6000, 5000
+_LARGEST = 1.7976931348623157e308  # what databases have in the place of infinity
+_ODD = re.compile(r"[^\w.\- :/]", re.ASCII)
+
+
+class Sample(NamedTuple):
+    """One value of a metric; `time` is in milliseconds since the epoch."""
+
+    metric: str
+    step: int
+    time: int
+    value: float
+
+    @property
+    def stored(self) -> tuple[str, int, int, str]:
+        """By what it is known again, as MLflow has it."""
+        value = max(-_LARGEST, min(_LARGEST, self.value)) if math.isinf(self.value) else self.value
+        return self.metric, self.step, self.time, repr(value + 0.0)  # there is no -0.0
+
+
+class MlflowRun:
+    """One run on a tracker. Every method raises what MLflow's client does."""
+
+    def __init__(self, client: MlflowClient, tracked: Tracked) -> None:
+        self._client = client
+        self.tracked = tracked
+
+    @classmethod
+    def of(
+        cls, client: MlflowClient, request: TrackingRequest, parent: str
+    ) -> tuple[MlflowRun, bool]:
+        """The run of that key, and whether it was there before: made if there is none."""
+        name = request.experiment or DEFAULT
+        experiment = _experiment(client, name)
+        found = _with_key(client, experiment, request.key)
+        if not found:
+            tags = {KEY_TAG: request.key, **({PARENT_TAG: parent} if parent else {})}
+            created = round(request.created * 1000)
+            run = client.create_run(experiment, created, tags, request.name)
+        else:
+            run = found[0]
+        url = _page(request.uri, experiment, run.info.run_id)
+        tracked = Tracked(request.uri, run.info.run_id, experiment, name, url)
+        return cls(client, tracked), bool(found)
+
+    @property
+    def id(self) -> str:
+        return self.tracked.run
+
+    def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """What it was given, and what it is. Parameters can't be changed later."""
+        from mlflow.entities import Param, RunTag
+
+        given = [Param(_name(n), v[:_LONGEST_PARAMETER]) for n, v in parameters.items()]
+        said = [RunTag(_name(n), v[:_LONGEST_TAG]) for n, v in tags.items() if v]
+        for some in _chunks(given, _MOST_PARAMETERS):
+            self._client.log_batch(self.id, params=some)
+        for some in _chunks(said, _MOST_PARAMETERS):
+            self._client.log_batch(self.id, tags=some)
+
+    def log(self, samples: Iterable[Sample]) -> None:
+        """All of them, in turn."""
+        from mlflow.entities import Metric
+
+        made = (Metric(_name(s.metric), s.value, s.time, s.step) for s in samples)
+        for some in _chunks(made, _MOST_METRICS):
+            self._client.log_batch(self.id, metrics=some)
+
+    def missing(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Those of the samples that it doesn't have; each counts as often as it is there."""
+        known: Counter[tuple[str, int, int, str]] = Counter()
+        asked = set()
+        for sample in samples:
+            name = _name(sample.metric)
+            if name not in asked:
+                asked.add(name)
+                history = self._client.get_metric_history(self.id, name)
+                known.update(Sample(name, m.step, m.timestamp, m.value).stored for m in history)
+            stored = sample._replace(metric=name).stored
+            if known[stored]:
+                known[stored] -= 1
+            else:
+                yield sample
+
+    def keep(self, path: Path, below: str) -> None:
+        """A file, or all files of a folder, as artifacts."""
+        if path.is_dir():
+            self._client.log_artifacts(self.id, str(path), below)
+        else:
+            self._client.log_artifact(self.id, str(path), below)
+
+    def end(self, status: str, time: float) -> None:
+        """`status` is MLflow's word, `time` in seconds since the epoch."""
+        self._client.set_terminated(self.id, status, round(time * 1000))
+
+    def drop_doubles(self, key: str) -> None:
+        """Other runs of that key, which a process made whose answer never came."""
+        for run in _with_key(self._client, self.tracked.experiment, key):
+            if run.info.run_id != self.id:
+                self._client.delete_run(run.info.run_id)
+
+
+def out_of_reach(wrong: BaseException | None) -> bool:
+    """Whether nobody answered, rather than that somebody refused."""
+    import requests
+
+    while wrong is not None:
+        if isinstance(wrong, requests.ConnectionError | requests.Timeout):
+            return True
+        wrong = wrong.__cause__ or wrong.__context__
+    return False
+
+
+def abandon(client: MlflowClient, request: TrackingRequest) -> None:
+    """End the run of one of ours that was deleted before it had ended; one that has said nothing
+    was never begun, and goes."""
+    experiment = client.get_experiment_by_name(request.experiment or DEFAULT)
+    for run in _with_key(client, experiment.experiment_id, request.key) if experiment else ():
+        if run.info.status != "RUNNING":
+            continue
+        if run.data.metrics:
+            client.set_terminated(run.info.run_id, "KILLED")
+        else:
+            client.delete_run(run.info.run_id)
+
+
+def _experiment(client: MlflowClient, name: str) -> str:
+    """The identifier of the experiment of that name, which is made if it isn't there."""
+    from mlflow.exceptions import MlflowException
+
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        try:
+            return str(client.create_experiment(name))
+        except MlflowException:  # somebody else may just have made it
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    return str(found.experiment_id)
+
+
+def _with_key(client: MlflowClient, experiment: str, key: str) -> Sequence[Run]:
+    found = client.search_runs([experiment], f"tags.`{KEY_TAG}` = '{key}'", max_results=10)
+    return sorted(found, key=lambda run: str(run.info.run_id))
+
+
+def _page(uri: str, experiment: str, run: str) -> str:
+    """Where people see it; empty where nothing says so."""
+    web = uri.startswith(("http://", "https://"))
+    return f"{uri.rstrip('/')}/#/experiments/{experiment}/runs/{run}" if web else ""
+
+
+def _name(name: str) -> str:
+    """As MLflow takes names: what it has no place for is `_`."""
+    parts = [part for part in _ODD.sub("_", name).split("/") if part not in ("", ".", "..")]
+    return "/".join(parts)[:_LONGEST_NAME] or "_"
+
+
+def _chunks(items: Iterable[object], most: int) -> Iterator[list[object]]:
+    taking = iter(items)
+    while some := list(islice(taking, most)):
+        yield some

@@ -1,0 +1,125 @@
+"""The process that mirrors runs: one for all of a user's, for as long as there are some."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.tracking.mirror import Mirror, ParentMissing
+from distrain_nb.tracking.mlflow_run import abandon, out_of_reach
+from distrain_nb.tracking.request import pending
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+    from distrain_nb.tracking.request import TrackingRequest
+
+TURN_S = 0.05
+LOOK_EVERY_S = 1.0  # at a run
+AGAIN_AFTER_S = 5.0  # what a tracker had no answer for
+LINGER_S = 10.0  # for the next run, which then begins at once
+GIVE_UP_S = 120.0  # on a tracker that is down, when nothing goes on: whoever looks at runs, tries
+TRIES = 20  # of what it refuses of a run that has ended
+
+_log = logging.getLogger(__name__)
+
+
+class TrackingProcess:
+    """Whatever is on the list of what is to be mirrored."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, TrackingRequest] = {}
+        self._clients: dict[str, MlflowClient] = {}
+        self._mirrors: dict[str, Mirror] = {}
+        self._at: dict[str, float] = {}
+        self._down: dict[str, tuple[float, str]] = {}  # until when, and why
+        self._refused: dict[str, int] = {}
+        self._useful_at = time.monotonic()
+
+    def run(self) -> bool:
+        """Until there is nothing to do, or nothing that can be done; whether all is done."""
+        while True:
+            self._pending = pending(self._pending)
+            for request in self._pending.values():
+                if time.monotonic() >= self._at.get(request.key, 0.0):
+                    self._at[request.key] = time.monotonic() + LOOK_EVERY_S
+                    if request.goes_on:
+                        self._useful_at = time.monotonic()
+                    self._mirror(request)
+            idle = time.monotonic() - self._useful_at
+            if idle > (GIVE_UP_S if self._pending else LINGER_S):
+                return not self._pending
+            time.sleep(TURN_S)
+
+    def _mirror(self, request: TrackingRequest) -> None:
+        until, why = self._down.get(request.uri, (0.0, ""))
+        if time.monotonic() < until:
+            self._note(request, why)
+            return
+        try:
+            self._do(request)
+        except ParentMissing as missing:
+            self._at[request.key] = time.monotonic() + TURN_S
+            if str(missing):
+                self._note(request, str(missing))
+        except Exception as wrong:
+            self._failed(request, wrong)
+        else:
+            self._down.pop(request.uri, None)
+
+    def _do(self, request: TrackingRequest) -> None:
+        """Raises what the tracker's client does."""
+        if not request.path.is_dir():
+            abandon(self._client(request.uri), request)
+            self._forget(request)
+            return
+        if request.key not in self._mirrors:
+            self._mirrors[request.key] = Mirror(self._client(request.uri), request)
+            self._useful_at = time.monotonic()
+            self._at[request.key] = 0.0
+            return  # somebody may be waiting for the run: others may be so too
+        if self._mirrors[request.key].turn():
+            self._forget(request)
+
+    def _forget(self, request: TrackingRequest) -> None:
+        request.strike()
+        self._mirrors.pop(request.key, None)
+        self._useful_at = time.monotonic()
+
+    def _client(self, uri: str) -> MlflowClient:
+        if uri not in self._clients:
+            from mlflow import MlflowClient
+
+            self._clients[uri] = MlflowClient(tracking_uri=uri)
+        return self._clients[uri]
+
+    def _failed(self, request: TrackingRequest, wrong: Exception) -> None:
+        """The next mirror of the run asks the tracker what it has."""
+        _log.warning("%s: %s: %s", request.folder, type(wrong).__name__, wrong, exc_info=True)
+        self._mirrors.pop(request.key, None)
+        said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
+        why = f"MLflow at {request.uri} is not up to date: {said:.300}"
+        self._note(request, why)
+        status = getattr(wrong, "get_http_status_code", int)()
+        if out_of_reach(wrong) or status in (401, 403):
+            self._down[request.uri] = time.monotonic() + AGAIN_AFTER_S, why
+            of_it = [key for key, each in self._pending.items() if each.uri == request.uri]
+            for key in of_it:
+                self._mirrors.pop(key, None)
+            return
+        self._at[request.key] = time.monotonic() + AGAIN_AFTER_S
+        if 400 <= status < 500 and status not in (408, 429):
+            self._refused[request.key] = self._refused.get(request.key, 0) + 1
+            if self._refused[request.key] >= TRIES and request.status.state.final:
+                self._forget(request)
+
+    def _note(self, request: TrackingRequest, why: str) -> None:
+        try:
+            before = Tracked.read(request.path) or Tracked(request.uri)
+            if before.note != why:
+                replace(before, note=why).write(request.path)
+        except (OSError, ValueError):
+            return  # deleted, or on a full disk

@@ -1,0 +1,81 @@
+"""Runs and studies as a tracker is to have them."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.config import Config
+from distrain_nb.errors import OptionError
+from distrain_nb.run import Run
+from distrain_nb.tracking.request import TrackingRequest, address
+from distrain_nb.tracking.starting import begin
+from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from distrain_nb.run.store import Record
+
+NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have no --experiment
+
+
+def begin_run(record: Record, *, here: bool) -> str:
+    """Have a run mirrored that is about to be started; `here` on this machine. See `begin`."""
+    try:
+        uri = address(Config.load(), os.environ)
+    except OptionError as wrong:
+        return str(wrong)
+    request = replace(_of(record, uri), ends_here=here or bool(record.handle.get("rehearsal")))
+    return begin(request, waits=here)
+
+
+def begin_study(
+    folder: Path, name: str, created: float, experiment: str, options: Mapping[str, str]
+) -> str:
+    """Have a study mirrored that is about to be started, to which its trials then belong."""
+    uri = address(Config.load(), os.environ)
+    filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
+    request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
+    return begin(replace(request, ends_here=False), waits=True)
+
+
+def begin_trial(record: Record, study: Path) -> str:
+    """Have the run of a trial mirrored, if its study is. See `begin`."""
+    with suppress(OSError, Damaged):
+        parent, tracked = TrackingRequest.read(study), Tracked.read(study)
+        if parent is not None:
+            request = replace(
+                _of(record, parent.uri), parent=str(study), experiment=parent.experiment
+            )
+            return begin(request, waits=tracked is None or not tracked.note)
+    return ""
+
+
+def _of(record: Record, uri: str) -> TrackingRequest:
+    options = Run(record).options
+    parameters = dict(text.split("=", 1) for text in options.get("param", ()) if "=" in text)
+    others = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
+    tags = {
+        **_common(),
+        "distrain.run": str(record.id),
+        "distrain.layout": record.line,
+        "distrain.backend": record.backend,
+        **{f"distrain.{name}": text for name, text in others.items()},
+    }
+    experiment = record.experiment or os.environ.get(NAME_VARIABLE, "")
+    return TrackingRequest(
+        uri, experiment, record.name, "", record.created, str(record.folder), parameters, tags
+    )
+
+
+def _common() -> dict[str, str]:
+    tags = {"mlflow.source.name": "distrain-nb", "mlflow.source.type": "NOTEBOOK"}
+    with suppress(OSError, KeyError):
+        tags["mlflow.user"] = getpass.getuser()
+    return tags

@@ -1,0 +1,119 @@
+"""Asking for a run to be mirrored, and seeing to it that a process does so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from distrain_nb.config import Config, home
+from distrain_nb.errors import DistrainError
+from distrain_nb.tracking.request import TRACKING_FOLDER, address, key_of
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.status import Owner
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.tracking.request import TrackingRequest
+
+PROCESS = "distrain_nb.tracking"
+PROCESS_LOG = "tracking.log"  # text: what the process prints
+OWNER_FILE = "owner"  # `status.Owner` of the process
+ANSWER_WITHIN_S = 15.0
+LOOK_EVERY_S = 0.02
+START_AGAIN_AFTER_S = 10.0
+
+# By this process, which is to reap them: for each home the last one, and when it was started.
+_started: dict[Path, tuple[subprocess.Popen[bytes], float]] = {}
+
+
+def begin(request: TrackingRequest, *, waits: bool) -> str:
+    """Have a run mirrored from now on, which `request` names, if a tracker is set.
+
+    With `waits` it returns when the tracker has a run for it, or is known to be out of reach, so
+    that rank 0 can go on with that run. Gives what to tell whoever started it; empty if nothing.
+    A tracker costs no run: whatever is wrong with it is told so.
+    """
+    bare, _ = _bare(request.uri)
+    if not bare:
+        return ""
+    if find_spec("mlflow") is None:
+        return f"not mirrored to MLflow at {bare}: pip install 'distrain-nb[mlflow]'"
+    try:
+        replace(request, uri=bare, key=key_of(request.path, request.created)).write()
+        _see_to_it()
+        return _answer(request.path) if waits else ""
+    except (OSError, DistrainError, fields.Damaged) as wrong:
+        return f"not mirrored to MLflow at {bare}: {wrong}"
+
+
+def catch_up() -> None:
+    """Start the process again if it was killed before all was done. Never raises."""
+    with suppress(OSError, DistrainError):
+        folder = home() / TRACKING_FOLDER
+        if folder.is_dir() and any(folder.glob("*.json")):
+            _see_to_it()
+
+
+def owner() -> Owner | None:
+    """The process that mirrors runs now; None if there is none."""
+    try:
+        found = fields.read(Owner, home() / TRACKING_FOLDER / OWNER_FILE)
+    except (OSError, fields.Damaged):
+        return None
+    return found if found.alive else None
+
+
+def _see_to_it() -> None:
+    last, since = _started.get(home(), (None, 0.0))
+    alive = last is not None and last.poll() is None
+    if owner() is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
+        return
+    _, login = _bare(address(Config.load(), os.environ))
+    with (home() / TRACKING_FOLDER / PROCESS_LOG).open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", PROCESS],
+            cwd="/",
+            env={**os.environ, **login, "DISTRAIN_HOME": str(home())},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    _started[home()] = process, time.monotonic()
+
+
+def _answer(folder: Path) -> str:
+    """Wait for the tracker's run; what keeps it from being there, empty if it is."""
+    end = time.monotonic() + ANSWER_WITHIN_S
+    while time.monotonic() < end:
+        found = Tracked.read(folder)
+        if found is not None and (found.run or found.note):
+            return "" if found.run else found.note
+        _see_to_it()
+        time.sleep(LOOK_EVERY_S)
+    return f"MLflow has not answered within {ANSWER_WITHIN_S:g} s: the run is mirrored once it does"
+
+
+def _bare(uri: str) -> tuple[str, dict[str, str]]:
+    """A URI without user and password, and the variables by which MLflow takes these."""
+    try:
+        parts = urlsplit(uri)
+        user, password = parts.username, parts.password
+    except ValueError:
+        return uri, {}
+    if parts.scheme not in ("http", "https") or user is None:
+        return uri, {}
+    login = {
+        "MLFLOW_TRACKING_USERNAME": unquote(user),
+        "MLFLOW_TRACKING_PASSWORD": unquote(password or ""),
+    }
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])), login

@@ -1,0 +1,74 @@
+"""How far an experiment tracker has a run, and what its ranks know of it.
+
+Ranks that call MLflow themselves, as `mlflow.autolog()` does, find it by variables. Rank 0 goes on
+with the tracker's run. All others, and all ranks of a run that the tracker doesn't have yet, keep
+what they log in the run's folder: four ranks are one run, and a tracker that is down ends none.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Dict, Optional
+
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import MLFLOW_FILE, MLFLOW_FOLDER, TRACKING_FILE
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+
+
+@dataclass(frozen=True)
+class Tracked:
+    """A run of MLflow, by its identifiers; `done` says that all of ours is in it.
+
+    `note` says what keeps it from being brought up to date; `url` is its page, where it has one.
+    """
+
+    uri: str
+    run: str = ""
+    experiment: str = ""
+    experiment_name: str = ""
+    url: str = ""
+    note: str = ""
+    done: bool = False
+
+    def write(self, folder: Path) -> None:
+        replace_file(folder / MLFLOW_FILE, fields.encode(self, indent=1))
+
+    @classmethod
+    def read(cls, folder: Path) -> Optional[Tracked]:
+        """None where the tracker has nothing of the run. Raises `fields.Damaged`."""
+        try:
+            return fields.read(cls, folder / MLFLOW_FILE)
+        except FileNotFoundError:
+            return None
+
+
+def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]:
+    """Those of a process of a run, besides what it has; none for a run that isn't tracked."""
+    if not os.path.exists(str(folder / TRACKING_FILE)):
+        return {}
+    try:
+        tracked = Tracked.read(folder)
+    except (OSError, fields.Damaged):
+        tracked = None
+    if rank == 0 and tracked is not None and tracked.run:
+        return _of_the_run(tracked)
+    return {
+        URI_VARIABLE: (folder / MLFLOW_FOLDER.format(process)).as_uri(),
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+        "MLFLOW_EXPERIMENT_ID": "0",
+        "MLFLOW_EXPERIMENT_NAME": "Default",
+    }
+
+
+def _of_the_run(tracked: Tracked) -> Dict[str, str]:
+    found = {
+        "MLFLOW_RUN_ID": tracked.run,
+        "MLFLOW_EXPERIMENT_ID": tracked.experiment,
+        "MLFLOW_EXPERIMENT_NAME": tracked.experiment_name,
+    }
+    with_password = "@" in os.environ.get(URI_VARIABLE, "")  # which our files don't have
+    return found if with_password else {URI_VARIABLE: tracked.uri, **found}

@@ -1,0 +1,41 @@
+"""What ranks that call an experiment tracker themselves know by its variables: one run for all.
+
+W&B's variables are those of docs.wandb.ai ("Environment variables"), trackio's those of
+`trackio.init` and `TRACKIO_DIR`. Names that the user has set stand, and so does
+what a cell says.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Dict, Mapping, Optional
+
+from distrain_nb.worker.files import fields, tracked
+from distrain_nb.worker.files.folder import RECORD_FILE, TRACKIO_FOLDER
+
+
+def variables(
+    folder: Path, process: int, rank: Optional[int], given: Mapping[str, str]
+) -> Dict[str, str]:
+    """Those of a process of a run besides what it is `given`."""
+    named = {name: text for name, text in _names(folder).items() if text and name not in given}
+    others = {} if rank == 0 else _kept_apart(folder, process)
+    return {**named, **others, **tracked.variables(folder, process, rank)}
+
+
+def _names(folder: Path) -> Dict[str, str]:
+    """Where the run has a record: in a cloud its ranks know of none."""
+    try:
+        record = fields.load(folder / RECORD_FILE)
+    except (OSError, fields.Damaged):
+        return {}
+    return {
+        "WANDB_NAME": str(record.get("name", "")),
+        "WANDB_RUN_GROUP": str(record.get("experiment", "")),
+    }
+
+
+def _kept_apart(folder: Path, process: int) -> Dict[str, str]:
+    """Of what another rank than 0 tells them, nothing reaches a project."""
+    own = str(folder / TRACKIO_FOLDER.format(process))
+    return {"WANDB_MODE": "disabled", "TRACKIO_DIR": own}

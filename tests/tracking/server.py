@@ -1,0 +1,75 @@
+"""A real MLflow server with a SQLite database, which a test stops and starts again."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+from mlflow import MlflowClient
+
+from tests.conftest import eventually
+
+
+class Server:
+    """Below a folder, at a port of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._port = _port()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.uri = f"http://127.0.0.1:{self._port}"
+
+    @property
+    def client(self) -> MlflowClient:
+        return MlflowClient(self.uri)
+
+    def start(self) -> None:
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
+                    *("--host", "127.0.0.1", "--port", str(self._port)),
+                    *("--backend-store-uri", f"sqlite:///{self._folder}/mlflow.db"),
+                    *("--artifacts-destination", str(self._folder / "artifacts")),
+                ],
+                cwd=self._folder,
+                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        assert eventually(self._answers, 240), self.log
+
+    def _answers(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self.log
+        try:
+            return httpx.get(f"{self.uri}/health").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    @property
+    def log(self) -> str:
+        return (self._folder / "server.log").read_text()[-3000:]
+
+    def stop(self) -> None:
+        """With all its workers, at once."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+
+def _port() -> int:
+    """A free one that no program is given for the asking, so that it stays free while the server
+    is down."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return port

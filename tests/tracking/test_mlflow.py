@@ -1,0 +1,197 @@
+"""Runs and studies on a real MLflow server: every number, once, whoever is killed when."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run as TheirRun
+
+from distrain_nb import api, study
+from distrain_nb.run import Run
+from distrain_nb.run.metrics.events import EventFolder
+from distrain_nb.study.trial import StudyTrial
+from distrain_nb.tracking import catch_up
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.starting import owner
+from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.files.tracked import Tracked
+from tests.conftest import eventually
+from tests.tracking.server import Server
+
+pytestmark = pytest.mark.slow
+
+# Ranks 0 and 1 call MLflow, as a cell does that knows of no ranks.
+FOUR = """\
+import os
+from distrain_nb import log_metrics
+rank = int(os.environ["RANK"])
+for step in range(30):
+    log_metrics({"train/loss": lr / (step + 1)}, step=step, every_rank=True)
+    log_metrics({"odd name!": step % 7}, step=step)
+log_metrics({"never": float("nan"), "high": float("inf")}, step=0)
+if rank < 2:
+    import mlflow
+    with mlflow.start_run():
+        mlflow.log_param("own", "yes")
+        mlflow.log_metric("by_hand", 0.25 + rank)
+weights = [lr, rank]
+"""
+
+BOWL = """\
+import time
+from distrain_nb import log_metrics
+for step in range(5):
+    log_metrics({"val/loss": (x - 0.3) ** 2 + 1 / (step + 1)}, step=step)
+    time.sleep(0.02)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    found = Server(tmp_path_factory.mktemp("mlflow"))
+    try:
+        found.start()
+        yield found
+    finally:
+        found.stop()
+
+
+@pytest.fixture
+def tracked_home(home: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A home whose runs are mirrored; the process that does so ends with the test."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+    yield home
+    if found := owner():
+        os.kill(found.pid, signal.SIGKILL)
+
+
+def kill_the_process() -> None:
+    found = owner()
+    if found is not None:
+        os.kill(found.pid, signal.SIGKILL)
+        assert eventually(lambda: not found.alive)
+
+
+def points_here(folder: Path) -> Counter[tuple[str, int, int, str]]:
+    """Every point of a run's event files, by the name that MLflow has for its metric."""
+    events = EventFolder(folder / EVENTS_FOLDER)
+    found: Counter[tuple[str, int, int, str]] = Counter()
+    for (series, tag), points in events.read().items():
+        name = "/".join(filter(None, (series, tag.replace("!", "_"))))
+        for step, time, value in points.tolist():
+            finite = 1.7976931348623157e308 if math.isinf(value) else value
+            found[name, step, round(time * 1000), repr(finite)] += 1
+    return found
+
+
+def points_there(client: MlflowClient, run: TheirRun) -> Counter[tuple[str, int, int, str]]:
+    return Counter(
+        (name, each.step, each.timestamp, repr(each.value))
+        for name in run.data.metrics
+        for each in client.get_metric_history(run.info.run_id, name)
+    )
+
+
+def runs_there(client: MlflowClient, experiment: str) -> list[TheirRun]:
+    found = client.get_experiment_by_name(experiment)
+    return list(client.search_runs([found.experiment_id])) if found else []
+
+
+def theirs(client: MlflowClient, run: Run) -> TheirRun:
+    tracked = Tracked.read(run.folder)
+    assert tracked is not None and tracked.run, tracked
+    return client.get_run(tracked.run)
+
+
+def all_mirrored() -> bool:
+    catch_up()
+    return not pending()
+
+
+def test_four_ranks_are_one_run_with_every_number(tracked_home: Path, server: Server) -> None:
+    run = api.submit(
+        FOUR, ranks_per_replica=4, experiment="digits", name="four", param="lr=0.1",
+        result="weights", wait=True,
+    )  # fmt: skip
+    assert eventually(all_mirrored, 120)
+    client = server.client
+    (found,) = runs_there(client, "digits")
+    assert found.info.run_id == theirs(client, run).info.run_id
+    here, there = points_here(run.folder), points_there(client, found)
+    by_hand = [point for point in there if point[0] == "by_hand"]
+    assert [repr(0.25)] == [point[3] for point in by_hand]  # rank 0's alone
+    assert there - Counter(by_hand) == here
+    assert {name for name, *_ in here} == {
+        "odd name_", "never", "high", *(f"rank-{rank}/train/loss" for rank in range(4))
+    }  # fmt: skip
+    assert len(here) == 5 * 30 + 2
+    assert found.data.params == {"lr": "0.1", "own": "yes"}
+    assert found.data.tags["distrain.layout"] == run.line
+    assert (found.info.run_name, found.info.status) == ("four", "FINISHED")
+    assert found.info.start_time == round(run.created * 1000)
+    assert found.info.end_time == round(run.status.times["succeeded"] * 1000)
+    kept = {each.path for each in client.list_artifacts(found.info.run_id)}
+    assert {"program", "results"} <= kept
+    code = client.download_artifacts(found.info.run_id, "program/main.py")
+    assert Path(code).read_text() == (run.folder / "program" / "main.py").read_text()
+    assert run.links["MLflow"].endswith(f"/runs/{found.info.run_id}")
+    assert list((run.folder / "mlflow").iterdir())  # what rank 1 told MLflow
+
+
+def test_a_study_is_caught_up_with_after_server_and_process_were_killed(
+    tracked_home: Path, server: Server
+) -> None:
+    """Nobody waits for it. Its 20 trials are nested below it, and each point is there once."""
+    found = study.tune(
+        BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=20, parallel=2, name="bowl",
+        search="random,seed=1",
+    )  # fmt: skip
+    ended = lambda: [trial for trial in found.each() if trial.state.final]  # noqa: E731
+    assert eventually(lambda: len(ended()) >= 3, 240)
+    kill_the_process()
+    assert eventually(lambda: len(ended()) >= 6, 240)
+    server.stop()
+    assert eventually(lambda: len(ended()) >= 10, 240)
+    kill_the_process()
+    found.wait(480)
+    assert eventually(lambda: any(map(_note, found.each())), 120)
+    assert found.trials["state"].tolist() == ["succeeded"] * 20
+    server.start()
+    api.runs()
+    assert eventually(lambda: all(_is_begun(trial.run) for trial in found.each()), 120)
+    kill_the_process()
+    assert eventually(all_mirrored, 240)
+
+    client = server.client
+    there = runs_there(client, "bowl")
+    (parent,) = [run for run in there if "mlflow.parentRunId" not in run.data.tags]
+    nested = {run.info.run_id: run for run in there if run is not parent}
+    assert len(nested) == 20
+    assert {run.data.tags["mlflow.parentRunId"] for run in nested.values()} == {parent.info.run_id}
+    assert parent.info.status == "FINISHED" and parent.data.params["trials"] == "20"
+    for trial in found.each():
+        run = nested[theirs(client, trial.run).info.run_id]
+        assert points_there(client, run) == points_here(trial.run.folder)
+        assert sum(points_there(client, run).values()) == 5
+        assert float(run.data.params["x"]) == trial.params["x"]
+        assert run.info.status == "FINISHED" and run.info.run_name == trial.run.name
+        assert not _note(trial)
+
+
+def _note(trial: StudyTrial) -> str:
+    """What keeps its run from being up to date; whoever asks sees to it that somebody tries."""
+    catch_up()
+    found = Tracked.read(trial.run.folder)
+    return found.note if found else ""
+
+
+def _is_begun(run: Run) -> bool:
+    found = Tracked.read(run.folder)
+    return found is not None and bool(found.run)
