@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from pydoc_data.topics import topics
 
-CONTEXT, WIDTH, LAYERS, HEADS = 32, 192, 4, 4
+CONTEXT, WIDTH, LAYERS, HEADS = 16, 256, 4, 4
 
 
 def train(steps: int) -> tuple[float, list[float], int]:
@@ -41,7 +41,7 @@ def train(steps: int) -> tuple[float, list[float], int]:
 
     torch.manual_seed(0)
     model = DistributedDataParallel(Transformer())
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.03)
     draw = torch.Generator().manual_seed(1 + dist.get_rank())
     losses = []
     for step in range(steps + 1):
