@@ -12,8 +12,8 @@ from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.listing import delete
 from distrain_nb.study.starting import prepare, start
 from distrain_nb.tuning.formats import form_of
-from distrain_nb.ui.study_monitor import StudyMonitor
-from distrain_nb.ui.study_table import StudyTable, studies_text
+from distrain_nb.ui.study_monitor import StudyMonitor, displayed
+from distrain_nb.ui.study_table import studies_text
 
 if TYPE_CHECKING:
     import argparse
@@ -91,7 +91,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
     elif options.stop is not None:
         _stop_trial(study, options.stop)
     else:
-        return StudyTable.of(study)
+        return displayed(study)
     if options.trials:
         _watch(study, waits=False)
     return None

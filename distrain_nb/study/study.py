@@ -37,6 +37,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import optuna
@@ -147,7 +148,10 @@ class Study:
     @property
     def front(self) -> list[StudyTrial]:
         """The trials that no other beats in all goals; of one goal the best alone."""
-        trials = self.each()
+        return self.front_of(self.each())
+
+    def front_of(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
+        """Of these trials, all of this study."""
         for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
             valued = [trial for trial in trials if trial.state is state]
             if valued:

@@ -60,6 +60,16 @@ class StudyTrial:
         return (self._file.end or time.time()) - self._file.begin
 
     @property
+    def begin(self) -> float:
+        """When it was asked for, in seconds since the epoch."""
+        return self._file.begin
+
+    @property
+    def end(self) -> float | None:
+        """When it ended; None before."""
+        return self._file.end or None
+
+    @property
     def run_id(self) -> int | None:
         """The number of its run; None before it has one."""
         return self._file.run

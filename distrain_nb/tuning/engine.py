@@ -226,6 +226,16 @@ def _key(spec: StudySpec, parameter: Parameter) -> str:
     return name
 
 
+def by_name(spec: StudySpec, found: Mapping[str, float]) -> dict[str, float]:
+    """Numbers by the names under which Optuna knows the parameters, by their own: those of one
+    name are added up."""
+    names = {_key(spec, parameter): parameter.name for parameter in spec.parameters}
+    added: dict[str, float] = {}
+    for key, value in found.items():
+        added[names[key]] = added.get(names[key], 0.0) + value
+    return added
+
+
 def _distribution(parameter: Parameter) -> BaseDistribution:
     from optuna import distributions
 

@@ -42,12 +42,20 @@ class LiveTable:
     def __init__(self) -> None:
         self._store = Store()
         self._charts: dict[str, RunCharts | ComparisonCharts] = {}
-        self.widget = RunsWidget(home=fingerprint(self._store.folder), key=uuid4().hex)
+        self.widget = self._made(home=fingerprint(self._store.folder), key=uuid4().hex)
         self.widget.on_msg(self._heard)
+
+    def _made(self, **names: str) -> Any:
+        return RunsWidget(**names)
 
     @property
     def key(self) -> str:
         return str(self.widget.key)
+
+    @property
+    def mark(self) -> str:
+        """Where it stands in a document, in HTML."""
+        return f'<i hidden data-distrain-live="{self.key}"></i>'
 
     def _heard(self, _: Any, message: dict[str, Any], __: Any) -> None:
         query = {name: str(value) for name, value in message.get("query", {}).items()}

@@ -1,4 +1,5 @@
-"""A study below its cell: its table, replaced as trials come and go; in a terminal, a line each."""
+"""A study below its cell: a live view where a page has one, else its charts and table, replaced as
+trials come and go; in a terminal, a line each."""
 
 from __future__ import annotations
 
@@ -8,14 +9,19 @@ import time
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunUnreadable
+from distrain_nb.study.importances import Importances
+from distrain_nb.study.summary import summary_of
 from distrain_nb.ui import outputs
 from distrain_nb.ui.frontend import Frontend, frontend
 from distrain_nb.ui.study_table import MOST_ROWS, StudyTable
 
 if TYPE_CHECKING:
     from distrain_nb.study import Study
+    from distrain_nb.ui.live_study import LiveStudy
 
 REFRESH_EVERY_S = 0.5
+# What a document has under a live view matters when it is saved.
+REPLACED_EVERY_S, SEEN_EVERY_S = 3.0, 30.0
 
 
 class StudyMonitor:
@@ -23,28 +29,48 @@ class StudyMonitor:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._table = StudyTable.of(study)
-        self._terminal = frontend() is Frontend.TERMINAL
+        self._summary = summary_of(study)
+        self._importances = Importances()
+        self._frontend = frontend()
+        self._live: LiveStudy | None = None
         self._told: set[int] = set()
         self._output: outputs.CellOutput | None = None
+        self._shown: outputs.Bundle = {}
+        self._due = 0.0
+        self._let_go = False
 
     def show(self) -> None:
         """Display it below the cell that is running."""
-        if self._terminal:
+        if self._frontend is Frontend.TERMINAL:
             self._tell()
-        else:
-            self._output = outputs.show(self._table.bundle)
+            return
+        if self._frontend.has_widgets:
+            from distrain_nb.ui.live_study import LiveStudy
+
+            self._live = LiveStudy(self._study, self._summary, self._importances)
+        self._shown = self._bundle()
+        self._output = outputs.show(self._shown)
+        self._due = time.monotonic() + REPLACED_EVERY_S
 
     def wait(self) -> None:
         """Show it until it has ended."""
-        while not self._table.state.final:
+        if self._live:
+            self._live.widget.waiting = not self._let_go
+        while not self._summary.state.final:
             time.sleep(REFRESH_EVERY_S)
             self._refresh()
+        if self._live:
+            self._live.tell(self._summary, last=True)
+            self._live.widget.waiting = False
+        if self._frontend is not Frontend.TERMINAL:
+            self._importances.of(self._summary.spec, self._summary.trials, wait=True)
+            self._replace()
 
     def follow(self) -> None:
         """Let the cell go; what shows the outputs may take nothing after its end."""
-        if self._terminal or self._table.state.final:
+        if self._frontend is Frontend.TERMINAL or self._summary.state.final:
             return
+        self._let_go = True
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(self._follow,), daemon=True).start()
 
@@ -55,20 +81,50 @@ class StudyMonitor:
             return
 
     def _refresh(self) -> None:
-        before, self._table = self._table, StudyTable.of(self._study)
-        if self._terminal:
+        self._summary = summary_of(self._study)
+        if self._frontend is Frontend.TERMINAL:
             self._tell()
-        elif self._output and self._table.bundle != before.bundle:
-            self._output.replace(self._table.bundle)
+            return
+        if self._live:
+            self._live.tell(self._summary)
+        if time.monotonic() >= self._due:
+            self._replace()
+
+    def _replace(self) -> None:
+        """The document by now, with the place of the live view if there is one."""
+        every = SEEN_EVERY_S if self._live and self._live.is_seen else REPLACED_EVERY_S
+        self._due = time.monotonic() + every
+        bundle = self._bundle()
+        lost = self._let_go and self._frontend is Frontend.SERVER
+        if self._output and bundle != self._shown and not lost:
+            self._output.replace(bundle)
+            self._shown = bundle
+
+    def _bundle(self) -> outputs.Bundle:
+        shares = self._importances.of(self._summary.spec, self._summary.trials)
+        mark = self._live.mark if self._live else ""
+        return StudyTable(self._summary, shares, mark)._repr_mimebundle_()
 
     def _tell(self) -> None:
         """A line for the study at first and at last, and for each trial that has ended."""
+        table = StudyTable(self._summary)
         if not self._told:
-            print(self._table.line, flush=True)
+            print(self._summary.line, flush=True)
         self._told.add(0)
-        for row, trial in zip(self._table.rows[::-1], self._table.trials[-MOST_ROWS:], strict=True):
+        for row, trial in zip(table.rows[::-1], self._summary.trials[-MOST_ROWS:], strict=True):
             if trial.state.final and trial.number not in self._told:
                 self._told.add(trial.number)
                 print("  ".join(filter(None, row)), flush=True)
-        if self._table.state.final:
-            print(self._table.line, flush=True)
+        if self._summary.state.final:
+            print(self._summary.line, flush=True)
+
+
+def displayed(study: Study) -> StudyTable:
+    """A study as it is now, to be displayed: live where a page can have it so."""
+    summary, importances = summary_of(study), Importances()
+    if not frontend().has_widgets:
+        return StudyTable(summary, importances.of(study.spec, summary.trials, wait=True))
+    from distrain_nb.ui.live_study import LiveStudy
+
+    live = LiveStudy(study, summary, importances)
+    return StudyTable(summary, importances.of(study.spec, summary.trials), live.mark)

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.run.summary import brief, duration, plural
+from distrain_nb.study.charts.axes import written
+from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
+from distrain_nb.study.summary import summary_of
+from distrain_nb.ui import unstyled
 from distrain_nb.ui.table import SIGNS
-from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from distrain_nb.study import Study
+    from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import StudySpec, Value
 
 MOST_ROWS = 50  # the newest: `study.trials` has all
 LONGEST_CAUSE = 60
@@ -25,38 +28,19 @@ LONGEST_CAUSE = 60
 
 @dataclass(frozen=True)
 class StudyTable:
-    """A study as it was at one time; prints as text, shows as a table in a notebook."""
+    """A study as it was at one time; prints as text, shows as charts and a table in a notebook.
 
-    id: int
-    name: str
-    state: State
-    error: str
-    spec: StudySpec
-    wanted: int
-    trials: tuple[StudyTrial, ...]
-    front: tuple[StudyTrial, ...]
+    `mark` is where a live view may stand instead, in HTML.
+    """
 
-    @classmethod
-    def of(cls, study: Study) -> StudyTable:
-        """As it is now. Raises RunUnreadable."""
-        status, trials = study.status, tuple(study.each())
-        front = tuple(study.front)
-        name, wanted = study.name, study.wanted
-        return cls(study.id, name, status.state, status.error, study.spec, wanted, trials, front)
-
-    @property
-    def line(self) -> str:
-        """State, progress and the best so far, in a line of text."""
-        running = sum(not trial.state.final for trial in self.trials)
-        ended = len(self.trials) - running
-        parts = [f"{ended} of {plural(self.wanted, 'trial')}"]
-        parts += [f"{running} running"] if running else []
-        parts += [each for each in (self._best(), self._left()) if each]
-        return f"study {self.id} ({self.name}): {self.state}, {'; '.join(parts)}"
+    summary: StudySummary
+    importances: Mapping[str, float] = field(default_factory=dict)
+    mark: str = ""
 
     @property
     def headings(self) -> tuple[str, ...]:
-        return ("trial", "state", *self._names, *self._goals, "steps", "duration", "run")
+        names, goals = self.summary.names, self.summary.goals
+        return ("trial", "state", *names, *goals, "steps", "duration", "run")
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -64,7 +48,7 @@ class StudyTable:
         return [tuple(self._row(trial)) for trial in self._shown]
 
     def __repr__(self) -> str:
-        lines = [self.line, self.error]
+        lines = [self.summary.line, self.summary.error]
         if self.rows:
             widths = [max(map(len, each)) for each in zip(self.headings, *self.rows, strict=True)]
             lines += [
@@ -73,78 +57,100 @@ class StudyTable:
             ]
         return "\n".join(line.rstrip() for line in (*lines, self._more) if line)
 
-    def _repr_html_(self) -> str:
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        return {"text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
+
+    def still(self) -> str:
+        """State, charts and table in HTML that needs neither kernel nor scripts."""
         from distrain_nb.ui.document import style
 
-        said = "".join(f"<p>{html.escape(each)}</p>" for each in (self.error, self._more) if each)
-        done = sum(trial.state.final for trial in self.trials)
-        bar = f'<progress value="{done}" max="{self.wanted}" aria-label="trials"></progress>'
-        head = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in self.headings)
-        body = "".join(map(self._row_html, self._shown))
-        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>" if body else ""
+        summary = self.summary
+        sheet = StudyDrawing(summary, self.importances).sheet()
+        charts = (
+            '<div class="distrain-charts"><div class="dn-chart-tools"><span class="dn-soft">'
+            f"brushes, values, logs of trials: %distrain tune {summary.id}</span></div>"
+            f'<div class="dn-figure">{sheet}</div></div>'
+        )
+        error = f'<div class="dn-error">{html.escape(summary.error)}</div>' if summary.error else ""
         return (
-            f'{style()}<div class="distrain" style="overflow-x:auto"><p>{bar} '
-            f'{html.escape(self.line)}</p><table class="dn-table">{table}</table>{said}</div>'
+            f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled"'
+            f' hidden="hidden" data-state="{summary.state}" aria-label="study {summary.id}">'
+            f"{self._head()}"
+            f"{self._best()}{error}{charts if sheet else ''}{self._table()}</section>"
+            f"{unstyled.run(repr(self))}"
         )
 
-    @property
-    def bundle(self) -> dict[str, str]:
-        return {"text/html": self._repr_html_(), "text/plain": repr(self)}
+    # -- parts of the page ------------------------------------------------------------------------
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(parameter.name for parameter in self.spec.parameters))
-
-    @property
-    def _goals(self) -> tuple[str, ...]:
-        return tuple(goal.metric for goal in self.spec.goals)
-
-    @property
-    def _shown(self) -> list[StudyTrial]:
-        return list(reversed(self.trials))[:MOST_ROWS]
-
-    @property
-    def _more(self) -> str:
-        count = len(self.trials) - MOST_ROWS
-        return f"{plural(count, 'older trial')}: see study.trials" if count > 0 else ""
+    def _head(self) -> str:
+        summary = self.summary
+        running = f"{summary.running} running" if summary.running else ""
+        where = " · ".join(filter(None, (summary.progress, running)))
+        return (
+            '<div class="dn-head"><span class="dn-badge">'
+            f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "◌")}</span> '
+            f"<span>{summary.state}</span></span> "
+            f'<span class="dn-time">{duration((summary.end or summary.now) - summary.begin)}</span>'
+            f' <span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
+            f'<span class="dn-soft">{where}</span></div>'
+        )
 
     def _best(self) -> str:
-        if not self.front:
-            return ""
-        if len(self._goals) > 1:
-            return f"{plural(len(self.front), 'trial')} that no other beats"
-        best, goal = self.front[0], self._goals[0]
-        values = ", ".join(f"{name}={_text(value)}" for name, value in best.params.items())
-        return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values})"
+        summary = self.summary
+        bar = (
+            f'<progress value="{summary.ended}" max="{summary.wanted}" aria-label="trials">'
+            "</progress>"
+        )
+        return (
+            f'<div class="dn-progress">{bar} <span class="dn-soft">{summary.left}</span> '
+            f'<span class="dn-best-trial">{html.escape(summary.best)}</span></div>'
+        )
 
-    def _left(self) -> str:
-        """How long it still takes, if trials go on as they went."""
-        ended = [trial.duration for trial in self.trials if trial.state.final]
-        left = self.wanted - len(ended)
-        if self.state is not State.RUNNING or not ended or left <= 0:
+    def _table(self) -> str:
+        head = "".join(f'<th scope="col">{html.escape(each)}</th>' for each in self.headings)
+        body = "".join(map(self._row_html, self._shown))
+        if not body:
             return ""
-        seconds = sum(ended) / len(ended) * left / self.spec.parallel
-        return f"about {duration(seconds)} left"
-
-    def _row(self, trial: StudyTrial) -> Iterator[str]:
-        yield str(trial.number)
-        state = "running" if trial.state is TrialState.REQUESTED else str(trial.state)
-        yield f"{SIGNS.get(state, '◌')} {state}{_shortened(trial.why)}"
-        for name in self._names:
-            yield _text(trial.params[name]) if name in trial.params else ""
-        for goal in self._goals:
-            yield brief(trial.goals[goal]) if goal in trial.goals else ""
-        yield str(trial.steps)
-        yield duration(trial.duration)
-        yield str(trial.run_id or "")
+        count = plural(len(self.summary.trials), "trial")
+        more = (
+            f'<div class="dn-empty dn-soft">{html.escape(self._more)}</div>' if self._more else ""
+        )
+        return (
+            f'<div class="dn-bar"><strong>{count}</strong></div><div class="dn-runs">'
+            f'<table class="dn-table dn-trials"><thead><tr>{head}</tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{more}"
+        )
 
     def _row_html(self, trial: StudyTrial) -> str:
         cells = [f"<td>{html.escape(cell)}</td>" for cell in self._row(trial)]
         why = f' title="{html.escape(trial.why)}"' if trial.why else ""
         cells[1] = cells[1].replace("<td>", f'<td class="dn-state"{why}>', 1)
-        best = trial.number in {each.number for each in self.front}
-        mark = ' style="font-weight:600"' if best else ""
+        best = trial.number in {each.number for each in self.summary.front}
+        mark = ' class="dn-top"' if best else ""
         return f'<tr data-state="{trial.state}"{mark}>{"".join(cells)}</tr>'
+
+    # -- texts ------------------------------------------------------------------------------------
+
+    @property
+    def _shown(self) -> list[StudyTrial]:
+        return list(reversed(self.summary.trials))[:MOST_ROWS]
+
+    @property
+    def _more(self) -> str:
+        count = len(self.summary.trials) - MOST_ROWS
+        return f"{plural(count, 'older trial')}: see study.trials" if count > 0 else ""
+
+    def _row(self, trial: StudyTrial) -> Iterator[str]:
+        yield str(trial.number)
+        state = "running" if trial.state is TrialState.REQUESTED else str(trial.state)
+        yield f"{SIGNS.get(state, '◌')} {state}{_shortened(trial.why)}"
+        for name in self.summary.names:
+            yield written(trial.params[name]) if name in trial.params else ""
+        for goal in self.summary.goals:
+            yield brief(trial.goals[goal]) if goal in trial.goals else ""
+        yield str(trial.steps)
+        yield duration(trial.duration)
+        yield str(trial.run_id or "")
 
 
 def studies_text(found: list[Study]) -> str:
@@ -156,13 +162,9 @@ def studies_text(found: list[Study]) -> str:
 
 def _line(study: Study) -> str:
     try:
-        return StudyTable.of(study).line
+        return summary_of(study).line
     except DistrainError as wrong:
         return str(wrong)
-
-
-def _text(value: Value) -> str:
-    return value if isinstance(value, str) else brief(value)
 
 
 def _shortened(cause: str) -> str:

@@ -129,7 +129,7 @@ def _live_mark() -> str:
         return ""
     from distrain_nb.ui.live_table import LiveTable
 
-    return f'<i hidden data-distrain-live="{LiveTable().key}"></i>'
+    return LiveTable().mark
 
 
 def _row(each: RunRow, now: float) -> tuple[str, ...]:

@@ -116,6 +116,61 @@ export interface TableRun {
   progress: Progress | null;
 }
 
+export interface Trial {
+  id: number;
+  state: string;
+  final: boolean;
+  parameters: Record<string, string | number>;
+  goals: Record<string, number | null>;
+  steps: number;
+  begin: number;
+  end: number | null;
+  run: number | null;
+  why: string;
+}
+
+/** A study, with what a run's state line needs; `front` are the trials that no other beats. */
+export interface StudySummary extends RunSummary {
+  ended: number;
+  wanted: number;
+  left: string;
+  best: string;
+  front: number[];
+  names: string[];
+  goals: string[];
+  trials: Trial[];
+}
+
+/** From `low` to `high` on a scale, or the listed values equally far from each other. */
+export interface StudyAxis {
+  name: string;
+  kind: "linear" | "log" | "reverse-log" | "listed";
+  low: number;
+  high: number;
+  values: string[];
+}
+
+/** The drawings, and where each trial stands on the parallel axes, from 0 to 1, by its number. */
+export interface StudyCharts {
+  sheet: string;
+  axes: StudyAxis[];
+  shares: Record<string, (number | null)[]>;
+}
+
+/** Charts are left out where they are those that the page has `seen`. */
+export interface StudyAnswer {
+  seen: string;
+  summary: StudySummary;
+  charts: StudyCharts | null;
+}
+
+export interface StudyState extends Asking {
+  study: number;
+  state: Partial<StudyAnswer>;
+  waiting: boolean;
+  kernel: string;
+}
+
 /** One thing that compared runs have: a text for each, `best` are places of the best values. */
 export interface ComparedRow {
   name: string;

@@ -106,19 +106,20 @@ function moveAfter(place, moved) {
 
 /**
  * A document that needs neither kernel nor scripts marks where the live view stands instead of it,
- * as long as somebody answers. Gives what puts the document back.
+ * as long as somebody answers. Gives the view, and what puts the document back.
  * @param {Element} place
  * @param {Model<any>} model
  * @param {Open} open
+ * @param {View} [own] of a place that is there no more
  */
-function revive(place, model, open) {
+function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => { for (const part of still) part.remove(); });
   view.moved?.();
-  return () => { view.end(); view.root.replaceWith(...still); };
+  return { view, end: () => { view.end(); view.root.replaceWith(...still); } };
 }
 
 /**
@@ -148,14 +149,20 @@ function whenever(selector, found) {
 export function standsWhereMarked(open) {
   return (/** @type {{model: Model<any>}} */ { model }) => {
     const key = model.get("key");
-    /** @type {Map<Element, () => void>} */
+    /** @type {Map<Element, {view: View, end: () => void}>} */
     const revived = new Map();
     MODELS.set(key, model);
+    // A document that is replaced takes its live view over, as it stands.
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
     const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
-      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
     });
     const clock = setInterval(() => {  // what is moved is out of the page for less than a moment
-      for (const [place, end] of revived) {
+      for (const [place, { end }] of revived) {
         if (place.isConnected) continue;
         end();
         revived.delete(place);
@@ -166,7 +173,7 @@ export function standsWhereMarked(open) {
       clearInterval(clock);
       MODELS.delete(key);
       unpark(key)?.end();
-      for (const end of revived.values()) end();
+      for (const { end } of revived.values()) end();
     };
   };
 }

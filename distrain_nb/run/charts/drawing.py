@@ -50,7 +50,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
     said = figure.words(lines)
     own = {tag: {key: line for key, line in lines.items() if key.tag == tag} for tag in tags}
     charts = {
-        tag: _chart(
+        tag: chart(
             tag,
             brief(last[tag]) if tag in last else "",
             said.get(tag, ""),
@@ -59,7 +59,7 @@ def sheet(metrics: Metrics, lines: Lines, *, drawn: bool) -> str:
         for tag in tags
     }
     grouped = figure.groups(tags)
-    body = "".join(_group(name, [charts[tag] for tag in held]) for name, held in grouped.items())
+    body = "".join(group(name, [charts[tag] for tag in held]) for name, held in grouped.items())
     style = f"--dn-left:{_left(own.values(), _height(tags)):.0f}px;--dn-plot:{_height(tags)}px"
     return (
         f'<div class="dn-sheet" style="{style}">{_legend(colours)}{body}'
@@ -89,7 +89,8 @@ def _notes(notes: Iterable[str]) -> str:
     )
 
 
-def _group(name: str, charts: Sequence[str]) -> str:
+def group(name: str, charts: Sequence[str]) -> str:
+    """Charts side by side; those of a name can be folded."""
     most = 1 if len(charts) == 1 else 2 if len(charts) <= 4 else 3
     grid = f'<div class="dn-grid" data-most="{most}">{"".join(charts)}</div>'
     if not name:
@@ -101,7 +102,8 @@ def _group(name: str, charts: Sequence[str]) -> str:
     )
 
 
-def _chart(tag: str, newest: str, said: str, drawn: str) -> str:
+def chart(tag: str, newest: str, said: str, drawn: str) -> str:
+    """One chart: its title with the newest value, what is said in its place, its drawing."""
     tag = html.escape(tag)
     return (
         f'<div class="dn-chart" data-tag="{tag}"><div class="dn-title" title="{tag}"><b>{tag}</b> '
@@ -112,9 +114,12 @@ def _chart(tag: str, newest: str, said: str, drawn: str) -> str:
 
 def _left(charts: Iterable[Lines], height: float) -> float:
     """The room that the longest number beside a chart takes, in pixels."""
-    texts = (text for own in charts for _, text in ticks(Y_AXIS, *_y_range(own, height)))
-    longest = max(map(len, texts), default=0)
-    return max(LEFT_AT_LEAST_PX, longest * CHARACTER_PX + BESIDE_PX)
+    return left_of(text for own in charts for _, text in ticks(Y_AXIS, *_y_range(own, height)))
+
+
+def left_of(texts: Iterable[str]) -> float:
+    """The room that these take beside a chart, in pixels."""
+    return max(LEFT_AT_LEAST_PX, max(map(len, texts), default=0) * CHARACTER_PX + BESIDE_PX)
 
 
 @dataclass(frozen=True)
@@ -134,15 +139,23 @@ def plot(lines: Lines, colours: Mapping[str, str], height: float) -> Plot:
     )
     rows = [(1 - _share(value, y_range), text) for value, text in ticks(Y_AXIS, *y_range)]
     columns = [(_share(value, x_range), text) for value, text in ticks(X_AXIS, *x_range)]
+    return Plot(ground(rows) + drawn, rows, columns)
+
+
+def ground(rows: Iterable[tuple[float, str]]) -> str:
+    """What lines stand on: a rule for each row, and one below all."""
     grid = "".join(f"M0 {share * SIDE:.1f}H{SIDE}" for share, _ in rows)
-    ground = f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
-    return Plot(ground + drawn, rows, columns)
+    return f'<path class="dn-rows" d="{grid}"/><path class="dn-ground" d="M0 {SIDE}H{SIDE}"/>'
 
 
 def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> str:
     if all(not np.isfinite(line.y).any() for line in lines.values()):
         return ""
-    drawn = plot(lines, colours, height)
+    return framed(plot(lines, colours, height), f"{tag} by step")
+
+
+def framed(drawn: Plot, label: str) -> str:
+    """A plot with its ticks."""
     beside = "".join(
         f'<span class="dn-tick dn-y" style="top:{share:.2%}">{text}</span>'
         for share, text in drawn.rows
@@ -153,7 +166,7 @@ def _svg(tag: str, lines: Lines, colours: Mapping[str, str], height: float) -> s
     )
     return (
         f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" role="img"'
-        f' aria-label="{html.escape(tag)} by step">{drawn.paths}</svg>{beside}{below}'
+        f' aria-label="{html.escape(label)}">{drawn.paths}</svg>{beside}{below}'
     )
 
 

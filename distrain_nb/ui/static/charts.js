@@ -1115,19 +1115,19 @@ function moveAfter(place, moved) {
   else place.after(moved);
   return kept;
 }
-function revive(place, model, open) {
+function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
     for (const part of still) part.remove();
   });
   view.moved?.();
-  return () => {
+  return { view, end: () => {
     view.end();
     view.root.replaceWith(...still);
-  };
+  } };
 }
 function whenever(selector, found) {
   const observer = new MutationObserver((records) => {
@@ -1148,11 +1148,16 @@ function standsWhereMarked(open) {
     const key = model.get("key");
     const revived = /* @__PURE__ */ new Map();
     MODELS.set(key, model);
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
     const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
-      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
     });
     const clock = setInterval(() => {
-      for (const [place, end] of revived) {
+      for (const [place, { end }] of revived) {
         if (place.isConnected) continue;
         end();
         revived.delete(place);
@@ -1163,7 +1168,7 @@ function standsWhereMarked(open) {
       clearInterval(clock);
       MODELS.delete(key);
       unpark(key)?.end();
-      for (const end of revived.values()) end();
+      for (const { end } of revived.values()) end();
     };
   };
 }

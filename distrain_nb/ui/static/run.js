@@ -1444,19 +1444,19 @@ function moveAfter(place, moved) {
   else place.after(moved);
   return kept;
 }
-function revive(place, model, open) {
+function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
     for (const part of still) part.remove();
   });
   view.moved?.();
-  return () => {
+  return { view, end: () => {
     view.end();
     view.root.replaceWith(...still);
-  };
+  } };
 }
 function whenever(selector, found) {
   const observer = new MutationObserver((records) => {
@@ -1477,11 +1477,16 @@ function standsWhereMarked(open) {
     const key = model.get("key");
     const revived = /* @__PURE__ */ new Map();
     MODELS.set(key, model);
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
     const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
-      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
     });
     const clock = setInterval(() => {
-      for (const [place, end] of revived) {
+      for (const [place, { end }] of revived) {
         if (place.isConnected) continue;
         end();
         revived.delete(place);
@@ -1492,7 +1497,7 @@ function standsWhereMarked(open) {
       clearInterval(clock);
       MODELS.delete(key);
       unpark(key)?.end();
-      for (const end of revived.values()) end();
+      for (const { end } of revived.values()) end();
     };
   };
 }
@@ -1513,11 +1518,13 @@ var CLOCKS_AGREE_S = 2;
 var StateLine = class {
   /**
    * @param {HTMLElement} root
-   * @param {RunSource} source
+   * @param {Stoppable} source
    * @param {HTMLElement} stop
+   * @param {string} what it is the state of
    */
-  constructor(root, source, stop) {
+  constructor(root, source, stop, what = "run") {
     this.root = root;
+    this.what = what;
     this.source = source;
     this.skew = 0;
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
@@ -1567,12 +1574,12 @@ var StateLine = class {
     this.skew = Date.now() / 1e3 - summary.now;
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
     root.dataset.state = summary.state;
-    root.setAttribute("aria-label", `run ${summary.id}`);
+    root.setAttribute("aria-label", `${this.what} ${summary.id}`);
     root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `run ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
     this.word.textContent = words;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
@@ -1642,8 +1649,8 @@ function kindOf(line, before) {
 
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
-var BUSY2 = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
-var UNREACHABLE = "Jupyter's server does not answer: the run goes on. Try again when it is back.";
+var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
+var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
     try {
@@ -1652,13 +1659,18 @@ async function askToStop(source) {
     } catch {
     }
   }
-  source.model.send({ kind: "stop" });
-  if (source.model.get("waiting") && source.model.get("kernel")) {
-    await request(`api/kernels/${source.model.get("kernel")}/interrupt`, { method: "POST" });
+  const model = (
+    /** @type {Model} */
+    source.model
+  );
+  model.send({ kind: "stop" });
+  if (model.get("waiting") && model.get("kernel")) {
+    await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
 }
-function stopButton(root, source) {
-  const note = element("div", { class: "dn-note", role: "note", hidden: true }, source.model.lacksKernel ? UNREACHABLE : BUSY2);
+function stopButton(root, source, what = "run") {
+  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
+  const note = element("div", { class: "dn-note", role: "note", hidden: true }, said);
   root.append(note);
   let wait;
   const unanswered = () => {
@@ -1672,9 +1684,10 @@ function stopButton(root, source) {
     });
     if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
-  const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
+  const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {
     stop.hidden = source.summary.final !== false;
+    if (stop.hidden) Object.assign(stop, { disabled: false, textContent: "Stop" });
     if (stop.hidden || source.summary.state === "stopping") {
       clearTimeout(wait);
       note.hidden = true;

@@ -367,11 +367,13 @@ var CLOCKS_AGREE_S = 2;
 var StateLine = class {
   /**
    * @param {HTMLElement} root
-   * @param {RunSource} source
+   * @param {Stoppable} source
    * @param {HTMLElement} stop
+   * @param {string} what it is the state of
    */
-  constructor(root, source, stop) {
+  constructor(root, source, stop, what = "run") {
     this.root = root;
+    this.what = what;
     this.source = source;
     this.skew = 0;
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
@@ -421,12 +423,12 @@ var StateLine = class {
     this.skew = Date.now() / 1e3 - summary.now;
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
     root.dataset.state = summary.state;
-    root.setAttribute("aria-label", `run ${summary.id}`);
+    root.setAttribute("aria-label", `${this.what} ${summary.id}`);
     root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `run ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
     this.word.textContent = words;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
@@ -483,16 +485,16 @@ var COLUMNS = [
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   plain("experiment")
 ];
-function className(column) {
-  return `dn-${column.name.split(" ")[0]}`;
+function className({ name, kind }) {
+  return `dn-${kind ?? name.split(" ")[0]}`;
 }
 function compared(a, b) {
   if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
   if (typeof a === "number" && typeof b === "number") return a - b;
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
-function sorted(runs, { column, down }, now) {
-  return [...runs].sort((one, other) => {
+function sorted(items, { column, down }, now) {
+  return [...items].sort((one, other) => {
     const [a, b] = [column.value(one, now), column.value(other, now)];
     if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one.id;
     return (down ? -1 : 1) * compared(a, b) || other.id - one.id;
@@ -1726,19 +1728,19 @@ function moveAfter(place, moved) {
   else place.after(moved);
   return kept;
 }
-function revive(place, model, open) {
+function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
     for (const part of still) part.remove();
   });
   view.moved?.();
-  return () => {
+  return { view, end: () => {
     view.end();
     view.root.replaceWith(...still);
-  };
+  } };
 }
 function whenever(selector, found) {
   const observer = new MutationObserver((records) => {
@@ -1759,11 +1761,16 @@ function standsWhereMarked(open) {
     const key = model.get("key");
     const revived = /* @__PURE__ */ new Map();
     MODELS.set(key, model);
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
     const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
-      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open));
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
     });
     const clock = setInterval(() => {
-      for (const [place, end] of revived) {
+      for (const [place, { end }] of revived) {
         if (place.isConnected) continue;
         end();
         revived.delete(place);
@@ -1774,7 +1781,7 @@ function standsWhereMarked(open) {
       clearInterval(clock);
       MODELS.delete(key);
       unpark(key)?.end();
-      for (const end of revived.values()) end();
+      for (const { end } of revived.values()) end();
     };
   };
 }
@@ -1816,8 +1823,8 @@ function kindOf(line, before) {
 
 // src/run/stop.js
 var ANSWERED_WITHIN_MS = 1500;
-var BUSY2 = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
-var UNREACHABLE = "Jupyter's server does not answer: the run goes on. Try again when it is back.";
+var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
+var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
 async function askToStop(source) {
   if (source.served) {
     try {
@@ -1826,13 +1833,18 @@ async function askToStop(source) {
     } catch {
     }
   }
-  source.model.send({ kind: "stop" });
-  if (source.model.get("waiting") && source.model.get("kernel")) {
-    await request(`api/kernels/${source.model.get("kernel")}/interrupt`, { method: "POST" });
+  const model = (
+    /** @type {Model} */
+    source.model
+  );
+  model.send({ kind: "stop" });
+  if (model.get("waiting") && model.get("kernel")) {
+    await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
 }
-function stopButton(root, source) {
-  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, source.model.lacksKernel ? UNREACHABLE : BUSY2);
+function stopButton(root, source, what = "run") {
+  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
+  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, said);
   root.append(note2);
   let wait;
   const unanswered = () => {
@@ -1846,9 +1858,10 @@ function stopButton(root, source) {
     });
     if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
-  const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
+  const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {
     stop.hidden = source.summary.final !== false;
+    if (stop.hidden) Object.assign(stop, { disabled: false, textContent: "Stop" });
     if (stop.hidden || source.summary.state === "stopping") {
       clearTimeout(wait);
       note2.hidden = true;
@@ -2056,7 +2069,7 @@ var CHARTS_EVERY_MS = 2e3;
 var Panels = class {
   /**
    * @param {HTMLElement} root
-   * @param {RunsSource} source
+   * @param {RunsSource | StudySource} source
    */
   constructor(root, source) {
     this.source = source;
@@ -2090,14 +2103,14 @@ var Panels = class {
     panel?.ends.forEach((end) => end());
     panel?.node.remove();
   }
-  /** @param {TableRun} run */
+  /** @param {Shown} run */
   attach(run) {
-    const panel = this.watch(run, `run ${run.id}: log and charts`);
+    const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
     if (!panel) return;
     this.charts(String(run.id), panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
   }
   /**
-   * @param {TableRun} run
+   * @param {Shown} run
    * @param {string} title
    */
   watch(run, title) {
@@ -2161,219 +2174,77 @@ function note({ body }, text) {
   if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
 }
 
-// src/runs/row.js
-var Row = class {
+// src/runs/sorted.js
+var SortedTable = class {
   /**
-   * @param {Table} table
-   * @param {TableRun} run
+   * @param {string} what its rows are, in the plural
+   * @param {Column<T>[]} columns
+   * @param {Column<T>} first by which it is sorted
    */
-  constructor(table, run) {
-    this.table = table;
-    this.run = run;
-    this.tick = element("input", {
-      type: "checkbox",
-      "aria-label": `compare run ${run.id}`,
-      onchange: () => table.ticked()
-    });
-    this.cells = COLUMNS.map((column) => element("td", { class: className(column) }));
-    this.last = button("", () => {
-    });
-    this.actions = element("td", { class: "dn-row-actions" });
-    const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
-    this.node = element("tr", {
-      tabindex: "-1",
-      onkeydown: (event) => this.key(event),
-      onfocusin: () => table.visit(this)
-    }, ...parts);
-    this.buttons();
-  }
-  /**
-   * @param {TableRun} run
-   * @param {number} now
-   * @param {Column[]} columns those that are shown
-   */
-  show(run, now, columns) {
-    const ended = run.final !== this.run.final;
-    this.run = run;
-    this.node.dataset.state = run.state;
-    this.node.setAttribute("aria-label", `run ${run.id}, ${run.name}, ${run.state}`);
-    COLUMNS.forEach((column, place) => {
-      const cell = this.cells[place];
-      const [text, detail] = [column.text(run, now), column.detail?.(run) ?? ""];
-      cell.hidden = !columns.includes(column);
-      if (cell.textContent === text + detail) return;
-      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
-      cell.title = detail || (column.name === "name" ? text : "");
-    });
-    if (ended) this.buttons();
-  }
-  buttons() {
-    const { run, table } = this;
-    const held = this.actions.contains(document.activeElement);
-    this.last = run.final ? this.button("Delete", "Forget this run and remove its files", () => this.confirm()) : this.button("Stop", "Stop this run", () => this.stop());
-    this.actions.replaceChildren(
-      this.button("Open", "Show its state, log and charts below the table", () => table.panels.attach(run)),
-      this.last
-    );
-    if (held) this.last.focus();
-  }
-  /**
-   * @param {string} text
-   * @param {string} title
-   * @param {() => void} act
-   */
-  button(text, title, act) {
-    const tabindex = this.table.current === this ? 0 : -1;
-    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} run ${this.run.id}`, tabindex });
-  }
-  stop() {
-    this.last.disabled = true;
-    this.table.act(this.run, "cancel", `run ${this.run.id} is being stopped`);
-  }
-  /** Files are gone for good: ask first, over the row, with the harmless answer at hand. */
-  confirm() {
-    const { id } = this.run;
-    const asked = `Delete run ${id} and its files?`;
-    const back = () => {
-      box.remove();
-      this.node.focus();
-    };
-    const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
-    const remove = button("Delete", () => this.table.act(this.run, "delete", `run ${id} is deleted`), {
-      class: "dn-chip dn-danger",
-      title: `Delete run ${id} with its files`,
-      "aria-label": `Yes, delete run ${id}`
-    });
-    const box = element("div", {
-      class: "dn-asked",
-      role: "alertdialog",
-      "aria-label": asked,
-      onkeydown: (event) => {
-        if (event.key === "Escape") back();
-      }
-    }, element("span", {}, asked), remove, keep);
-    this.actions.querySelector(".dn-asked")?.remove();
-    this.actions.append(box);
-    keep.focus();
-  }
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key in moves) this.table.move(this, moves[event.key]);
-    else if (event.target !== this.node) return;
-    else if (event.key === "Enter") this.table.panels.attach(this.run);
-    else if (event.key === " ") this.tick.click();
-    else if (event.key === "Delete" && this.run.final) this.confirm();
-    else return;
-    event.preventDefault();
-  }
-  /**
-   * Only the row that was visited last is on the way of the Tab key.
-   * @param {boolean} yes
-   */
-  reachable(yes) {
-    this.node.tabIndex = yes ? 0 : -1;
-    for (
-      const it of
-      /** @type {NodeListOf<HTMLElement>} */
-      this.node.querySelectorAll("button, input")
-    ) {
-      it.tabIndex = yes ? 0 : -1;
-    }
-  }
-};
-
-// src/runs/table.js
-var RUNS_EVERY_MS = 2e3;
-var AGES_EVERY_MS = 1e3;
-var SAID_MS2 = 8e3;
-var Table = class {
-  /**
-   * @param {HTMLElement} root
-   * @param {RunsSource} source
-   */
-  constructor(root, source) {
-    this.source = source;
+  constructor(what, columns, first) {
+    this.columns = columns;
     this.rows = /* @__PURE__ */ new Map();
     this.current = void 0;
-    this.order = { column: COLUMNS[0], down: true };
-    this.closed = false;
-    this.timer = void 0;
-    this.silence = void 0;
-    this.count = element("strong");
-    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
-      class: "dn-chip",
-      title: "Show what differs between the ticked runs"
-    });
-    this.status = element("span", { class: "dn-soft", role: "status" });
+    this.order = { column: first, down: true };
     this.body = element("tbody");
-    this.heads = COLUMNS.map((column) => this.head(column));
-    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, this.table());
-    this.filters = new Filters(() => this.show());
-    const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
-    bar.append(this.count, this.filters.node, this.compare, this.status);
-    root.append(bar, this.frame);
-    this.panels = new Panels(root, source);
-    this.ticked();
-    source.listeners.push(() => this.show());
-    this.clock = setInterval(() => this.show(), AGES_EVERY_MS);
-    this.look();
-  }
-  table() {
+    this.heads = columns.map((column) => this.head(column));
     const unseen = (text, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text));
     const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
-    const label = "runs; arrow keys go from run to run, Enter opens one";
-    return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
+    const label = `${what}; arrow keys go from row to row, Enter opens one`;
+    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
+    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
   }
-  /** @param {Column} column */
+  /** @param {Column<T>} column */
   head(column) {
     const sort = button(column.name, () => this.sort(column), { class: "dn-sort", title: `Sort by ${column.name}` });
     return element("th", { class: className(column), scope: "col" }, sort);
   }
-  /** @param {Column} column */
+  /** @param {Column<T>} column */
   sort(column) {
     const down = this.order.column === column ? !this.order.down : false;
     this.order = { column, down };
     this.show();
   }
-  look() {
-    const again = async () => {
-      if (!document.hidden) await this.source.refresh().catch(() => {
-      });
-      if (!this.closed) this.timer = setTimeout(again, RUNS_EVERY_MS);
-    };
-    this.source.probed.then(again);
-  }
-  // ---- On screen -------------------------------------------------------------------------
+  /** Bring it up to date. */
   show() {
-    const { runs } = this.source;
-    if (!runs) return;
-    const now = Date.now() / 1e3;
-    const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
+  }
+  /**
+   * @param {T} _item
+   * @returns {SortedRow<T>}
+   */
+  row(_item) {
+    throw new Error("has no rows");
+  }
+  /** A box was ticked, or is there no more. */
+  ticked() {
+  }
+  /**
+   * What was asked for by Enter.
+   * @param {T} _item
+   */
+  open(_item) {
+  }
+  /**
+   * @param {T[]} items
+   * @param {Column<T>[]} columns those that are shown
+   * @param {number} now
+   */
+  fill(items, columns, now) {
     this.showHeads(columns);
-    this.filters.offer(runs);
-    const passing = runs.filter((run) => this.filters.passes(run));
-    const there = new Set(passing.map((run) => run.id));
+    const there = new Set(items.map(({ id }) => id));
     for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
-    sorted(passing, this.order, now).forEach((run, place) => {
-      const row = this.rows.get(run.id) ?? new Row(this, run);
-      this.rows.set(run.id, row);
-      row.show(run, now, columns);
+    sorted(items, this.order, now).forEach((item, place) => {
+      const row = this.rows.get(item.id) ?? this.row(item);
+      this.rows.set(item.id, row);
+      row.show(item, now, columns);
       this.put(row.node, place);
     });
-    if (!this.current || !this.rows.has(this.current.run.id)) this.visit(this.rowAt(0));
-    const running = runs.filter((run) => !run.final).length;
-    const some = passing.length < runs.length ? `${passing.length} of ` : "";
-    const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
-    write(this.count, runs.length ? words : "no runs yet");
-    this.frame.hidden = !runs.length;
-    this.ticked();
+    if (!this.current || !this.rows.has(this.current.item.id)) this.visit(this.rowAt(0));
   }
-  /** @param {Column[]} columns those that are shown */
+  /** @param {Column<T>[]} columns those that are shown */
   showHeads(columns) {
     this.heads.forEach((head, place) => {
-      const column = COLUMNS[place];
+      const column = this.columns[place];
       head.hidden = !columns.includes(column);
       if (column !== this.order.column) head.removeAttribute("aria-sort");
       else head.setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
@@ -2393,7 +2264,7 @@ var Table = class {
   }
   /**
    * @param {number} id
-   * @param {Row} row
+   * @param {SortedRow<T>} row
    */
   leave(id, row) {
     const held = row.node.contains(document.activeElement);
@@ -2407,7 +2278,7 @@ var Table = class {
     const node = this.body.children[place];
     return [...this.rows.values()].find((row) => row.node === node);
   }
-  /** @param {Row | undefined} row */
+  /** @param {SortedRow<T> | undefined} row */
   visit(row) {
     if (row === this.current) return;
     this.current?.reachable(false);
@@ -2415,7 +2286,7 @@ var Table = class {
     row?.reachable(true);
   }
   /**
-   * @param {Row} row
+   * @param {SortedRow<T>} row
    * @param {number} by
    */
   move(row, by) {
@@ -2423,10 +2294,247 @@ var Table = class {
     const place = [...this.body.children].indexOf(row.node) + by;
     this.rowAt(Math.max(0, Math.min(last, place)))?.node.focus();
   }
+  /** The items whose boxes are ticked. */
+  get tickedItems() {
+    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.item);
+  }
+};
+var SortedRow = class {
+  /**
+   * @param {SortedTable<T>} table
+   * @param {T} item
+   * @param {string} what it is, in the singular
+   */
+  constructor(table, item, what) {
+    this.table = table;
+    this.item = item;
+    this.what = what;
+    this.tick = element("input", {
+      type: "checkbox",
+      "aria-label": `compare ${what} ${item.id}`,
+      onchange: () => table.ticked()
+    });
+    this.cells = table.columns.map((column) => element("td", { class: className(column) }));
+    this.actions = element("td", { class: "dn-row-actions" });
+    const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
+    this.node = element("tr", {
+      tabindex: "-1",
+      onkeydown: (event) => this.key(event),
+      onfocusin: () => table.visit(this)
+    }, ...parts);
+  }
+  /** What is said of it as a whole. */
+  get label() {
+    return `${this.what} ${this.item.id}, ${this.item.state}`;
+  }
+  /** Offer what can be done with it now. */
+  buttons() {
+  }
+  /**
+   * @param {T} item
+   * @param {number} now
+   * @param {Column<T>[]} columns those that are shown
+   */
+  show(item, now, columns) {
+    const ended = item.final !== this.item.final;
+    this.item = item;
+    this.node.dataset.state = item.state;
+    this.node.setAttribute("aria-label", this.label);
+    this.table.columns.forEach((column, place) => {
+      const cell = this.cells[place];
+      const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
+      cell.hidden = !columns.includes(column);
+      if (cell.textContent === text + detail) return;
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text : "");
+    });
+    if (ended) this.buttons();
+  }
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   */
+  button(text, title, act) {
+    const tabindex = this.table.current === this ? 0 : -1;
+    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} ${this.what} ${this.item.id}`, tabindex });
+  }
+  /**
+   * What a key does besides what all rows do; says whether it did something.
+   * @param {string} _key
+   */
+  pressed(_key) {
+    return false;
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.table.move(this, moves[event.key]);
+    else if (event.target !== this.node) return;
+    else if (event.key === "Enter") this.table.open(this.item);
+    else if (event.key === " ") this.tick.click();
+    else if (!this.pressed(event.key)) return;
+    event.preventDefault();
+  }
+  /**
+   * Only the row that was visited last is on the way of the Tab key.
+   * @param {boolean} yes
+   */
+  reachable(yes) {
+    this.node.tabIndex = yes ? 0 : -1;
+    for (
+      const it of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.node.querySelectorAll("button, input")
+    ) {
+      it.tabIndex = yes ? 0 : -1;
+    }
+  }
+};
+
+// src/runs/row.js
+var Row = class extends SortedRow {
+  /**
+   * @param {Table} table
+   * @param {TableRun} run
+   */
+  constructor(table, run) {
+    super(table, run, "run");
+    this.runs = table;
+    this.last = button("", () => {
+    });
+    this.buttons();
+  }
+  /** @override */
+  get label() {
+    return `run ${this.item.id}, ${this.item.name}, ${this.item.state}`;
+  }
+  /** @override */
+  buttons() {
+    const { item } = this;
+    const held = this.actions.contains(document.activeElement);
+    this.last = item.final ? this.button("Delete", "Forget this run and remove its files", () => this.confirm()) : this.button("Stop", "Stop this run", () => this.stop());
+    this.actions.replaceChildren(
+      this.button("Open", "Show its state, log and charts below the table", () => this.table.open(item)),
+      this.last
+    );
+    if (held) this.last.focus();
+  }
+  stop() {
+    this.last.disabled = true;
+    this.runs.act(this.item, "cancel", `run ${this.item.id} is being stopped`);
+  }
+  /** Files are gone for good: ask first, over the row, with the harmless answer at hand. */
+  confirm() {
+    const { id } = this.item;
+    const asked = `Delete run ${id} and its files?`;
+    const back = () => {
+      box.remove();
+      this.node.focus();
+    };
+    const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
+    const remove = button("Delete", () => this.runs.act(this.item, "delete", `run ${id} is deleted`), {
+      class: "dn-chip dn-danger",
+      title: `Delete run ${id} with its files`,
+      "aria-label": `Yes, delete run ${id}`
+    });
+    const box = element("div", {
+      class: "dn-asked",
+      role: "alertdialog",
+      "aria-label": asked,
+      onkeydown: (event) => {
+        if (event.key === "Escape") back();
+      }
+    }, element("span", {}, asked), remove, keep);
+    this.actions.querySelector(".dn-asked")?.remove();
+    this.actions.append(box);
+    keep.focus();
+  }
+  /**
+   * @override
+   * @param {string} key
+   */
+  pressed(key) {
+    if (key !== "Delete" || !this.item.final) return false;
+    this.confirm();
+    return true;
+  }
+};
+
+// src/runs/table.js
+var RUNS_EVERY_MS = 2e3;
+var AGES_EVERY_MS = 1e3;
+var SAID_MS2 = 8e3;
+var Table = class extends SortedTable {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunsSource} source
+   */
+  constructor(root, source) {
+    super("runs", COLUMNS, COLUMNS[0]);
+    this.source = source;
+    this.closed = false;
+    this.timer = void 0;
+    this.silence = void 0;
+    this.count = element("strong");
+    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
+      class: "dn-chip",
+      title: "Show what differs between the ticked runs"
+    });
+    this.status = element("span", { class: "dn-soft", role: "status" });
+    this.filters = new Filters(() => this.show());
+    const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
+    bar.append(this.count, this.filters.node, this.compare, this.status);
+    root.append(bar, this.frame);
+    this.panels = new Panels(root, source);
+    this.ticked();
+    source.listeners.push(() => this.show());
+    this.clock = setInterval(() => this.show(), AGES_EVERY_MS);
+    this.look();
+  }
+  look() {
+    const again = async () => {
+      if (!document.hidden) await this.source.refresh().catch(() => {
+      });
+      if (!this.closed) this.timer = setTimeout(again, RUNS_EVERY_MS);
+    };
+    this.source.probed.then(again);
+  }
+  /**
+   * @override
+   * @param {TableRun} run
+   */
+  row(run) {
+    return new Row(this, run);
+  }
+  /**
+   * @override
+   * @param {TableRun} run
+   */
+  open(run) {
+    this.panels.attach(run);
+  }
+  /** @override */
+  show() {
+    const { runs } = this.source;
+    if (!runs) return;
+    const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
+    this.filters.offer(runs);
+    const passing = runs.filter((run) => this.filters.passes(run));
+    this.fill(passing, columns, Date.now() / 1e3);
+    const running = runs.filter((run) => !run.final).length;
+    const some = passing.length < runs.length ? `${passing.length} of ` : "";
+    const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
+    write(this.count, runs.length ? words : "no runs yet");
+    this.frame.hidden = !runs.length;
+    this.ticked();
+  }
   // ---- Actions ---------------------------------------------------------------------------
   get chosen() {
-    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.run.id);
+    return this.tickedItems.map((run) => run.id);
   }
+  /** @override */
   ticked() {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;

@@ -5,6 +5,7 @@ import { duration, size } from "../words.js";
 
 /** @import { RunSummary, Progress } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
+/** @import { Stoppable } from "./stop.js" */
 
 /** @type {Record<string, string>} */
 export const SIGNS = {
@@ -17,11 +18,13 @@ const CLOCKS_AGREE_S = 2;
 export class StateLine {
   /**
    * @param {HTMLElement} root
-   * @param {RunSource} source
+   * @param {Stoppable} source
    * @param {HTMLElement} stop
+   * @param {string} what it is the state of
    */
-  constructor(root, source, stop) {
+  constructor(root, source, stop, what = "run") {
     this.root = root;
+    this.what = what;
     this.source = source;
     this.skew = 0;  // seconds that this clock is ahead of the kernel's
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
@@ -68,12 +71,12 @@ export class StateLine {
     this.skew = Date.now() / 1000 - summary.now;
     if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
     root.dataset.state = summary.state;
-    root.setAttribute("aria-label", `run ${summary.id}`);
+    root.setAttribute("aria-label", `${this.what} ${summary.id}`);
     root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
     const words = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `run ${summary.id} is ${summary.state}`;
+    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
     this.word.textContent = words;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");

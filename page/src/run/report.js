@@ -3,13 +3,13 @@
 import { element } from "../dom.js";
 import { isInCell, RAISED } from "../log/line.js";
 
-/** @import { RunSource } from "../source.js" */
+/** @import { Stoppable } from "./stop.js" */
 
 const PLACE = /^\s*(File "|Cell In\[|  File )/;
 
 /**
  * @param {HTMLElement} root
- * @param {RunSource} source
+ * @param {Stoppable} source
  */
 export function report(root, source) {
   const note = element("div", { class: "dn-note", role: "note" });

@@ -3,17 +3,24 @@
 import { button, element } from "../dom.js";
 import { request } from "../source.js";
 
+/** @import { Model } from "../protocol.d.ts" */
 /** @import { RunSource } from "../source.js" */
+/** @import { StudySource } from "../study/source.js" */
+/** @typedef {RunSource | StudySource} Stoppable */
 
 const ANSWERED_WITHIN_MS = 1500;
-const BUSY = "The kernel is busy with another cell, and stops this run when that is done. To stop at once: "
-  + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
-const UNREACHABLE = "Jupyter's server does not answer: the run goes on. Try again when it is back.";
+const busy = (/** @type {string} */ what) => (
+  `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: `
+  + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter."
+);
+const unreachable = (/** @type {string} */ what) => (
+  `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`
+);
 
 /**
  * The server stops the run whatever the kernel is doing. Where it can't, the kernel has to be asked;
  * a cell that waits for this very run is interrupted, which is what cancels such a run.
- * @param {RunSource} source
+ * @param {Stoppable} source
  */
 async function askToStop(source) {
   if (source.served) {
@@ -22,20 +29,23 @@ async function askToStop(source) {
       if (answer.ok) return;
     } catch { /* the server has gone: the kernel is still there */ }
   }
-  source.model.send({ kind: "stop" });
-  if (source.model.get("waiting") && source.model.get("kernel")) {
-    await request(`api/kernels/${source.model.get("kernel")}/interrupt`, { method: "POST" });
+  const model = /** @type {Model} */ (source.model);
+  model.send({ kind: "stop" });
+  if (model.get("waiting") && model.get("kernel")) {
+    await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
   }
 }
 
 /**
  * The button, and what ends it.
  * @param {HTMLElement} root
- * @param {RunSource} source
+ * @param {Stoppable} source
+ * @param {string} what it stops
  * @returns {[HTMLButtonElement, () => void]}
  */
-export function stopButton(root, source) {
-  const note = element("div", { class: "dn-note", role: "note", hidden: true }, source.model.lacksKernel ? UNREACHABLE : BUSY);
+export function stopButton(root, source, what = "run") {
+  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
+  const note = element("div", { class: "dn-note", role: "note", hidden: true }, said);
   root.append(note);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let wait;
@@ -49,9 +59,10 @@ export function stopButton(root, source) {
     askToStop(source).catch(() => {});
     if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
   };
-  const stop = button("Stop", click, { class: "dn-stop", title: "Stop this run" });
+  const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
   const change = () => {
     stop.hidden = source.summary.final !== false;
+    if (stop.hidden) Object.assign(stop, { disabled: false, textContent: "Stop" });  // it may go on
     if (stop.hidden || source.summary.state === "stopping") { clearTimeout(wait); note.hidden = true; }
   };
   source.listeners.push(change);

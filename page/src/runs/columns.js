@@ -6,12 +6,15 @@ import { age, brief, duration } from "../words.js";
 /** @import { TableRun } from "../protocol.d.ts" */
 /** @typedef {string | number | null | [string, number]} Value pairs by their first part that differs */
 /**
- * `value` is what is sorted by, `detail` a second line.
+ * `value` is what is sorted by, `detail` a second line, `kind` the column's class where that is not
+ * its name.
+ * @template {{id: number}} T
  * @typedef {{
  *   name: string,
- *   value: (run: TableRun, now: number) => Value,
- *   text: (run: TableRun, now: number) => string,
- *   detail?: (run: TableRun) => string,
+ *   kind?: string,
+ *   value: (item: T, now: number) => Value,
+ *   text: (item: T, now: number) => string,
+ *   detail?: (item: T) => string,
  * }} Column
  */
 
@@ -22,7 +25,7 @@ export function stateText({ state, progress }) {
 
 /**
  * @param {"name" | "experiment"} name
- * @returns {Column}
+ * @returns {Column<TableRun>}
  */
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
@@ -31,7 +34,7 @@ function plain(name) {
 /** @param {TableRun} run */
 function placeText({ place, size }) { return [place, size].filter(Boolean).join(", "); }
 
-/** @type {Column[]} */
+/** @type {Column<TableRun>[]} */
 export const COLUMNS = [
   { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
   plain("name"),
@@ -47,8 +50,8 @@ export const COLUMNS = [
   plain("experiment"),
 ];
 
-/** @param {Column} column */
-export function className(column) { return `dn-${column.name.split(" ")[0]}`; }
+/** @param {{name: string, kind?: string}} column */
+export function className({ name, kind }) { return `dn-${kind ?? name.split(" ")[0]}`; }
 
 /**
  * @param {Exclude<Value, null>} a
@@ -62,13 +65,14 @@ function compared(a, b) {
 }
 
 /**
- * The runs in the order of a column; those that have no value come last either way.
- * @param {TableRun[]} runs
- * @param {{column: Column, down: boolean}} order
+ * The items in the order of a column; those that have no value come last either way.
+ * @template {{id: number}} T
+ * @param {T[]} items
+ * @param {{column: Column<T>, down: boolean}} order
  * @param {number} now
  */
-export function sorted(runs, { column, down }, now) {
-  return [...runs].sort((one, other) => {
+export function sorted(items, { column, down }, now) {
+  return [...items].sort((one, other) => {
     const [a, b] = [column.value(one, now), column.value(other, now)];
     if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one.id;
     return (down ? -1 : 1) * compared(a, b) || other.id - one.id;

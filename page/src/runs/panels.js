@@ -6,8 +6,9 @@ import { messageOf } from "../source.js";
 import { Comparison } from "./comparison.js";
 import { modelOf } from "./source.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
 /** @import { RunsSource } from "./source.js" */
+/** @import { StudySource } from "../study/source.js" */
+/** @typedef {{id: number, title?: string}} Shown a run, with the title of its panel */
 /** @typedef {{node: HTMLElement, body: HTMLElement, ends: (() => void)[]}} Panel */
 
 const MOST_PANELS = 6;
@@ -17,7 +18,7 @@ const CHARTS_EVERY_MS = 2000;
 export class Panels {
   /**
    * @param {HTMLElement} root
-   * @param {RunsSource} source
+   * @param {RunsSource | StudySource} source
    */
   constructor(root, source) {
     this.source = source;
@@ -56,16 +57,16 @@ export class Panels {
     panel?.node.remove();
   }
 
-  /** @param {TableRun} run */
+  /** @param {Shown} run */
   attach(run) {
-    const panel = this.watch(run, `run ${run.id}: log and charts`);
+    const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
     if (!panel) return;
     this.charts(String(run.id), panel)
       .catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
   }
 
   /**
-   * @param {TableRun} run
+   * @param {Shown} run
    * @param {string} title
    */
   watch(run, title) {

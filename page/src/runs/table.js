@@ -1,33 +1,30 @@
 // The table of all runs: kept current, sorted by any column.
 
-import { button, element, OWN_KEYS, write } from "../dom.js";
+import { button, element, write } from "../dom.js";
 import { messageOf } from "../source.js";
 import { plural } from "../words.js";
-import { className, COLUMNS, sorted } from "./columns.js";
+import { COLUMNS } from "./columns.js";
 import { Filters } from "./filters.js";
 import { Panels } from "./panels.js";
 import { Row } from "./row.js";
+import { SortedTable } from "./sorted.js";
 
 /** @import { TableRun } from "../protocol.d.ts" */
-/** @import { Column } from "./columns.js" */
 /** @import { RunsSource } from "./source.js" */
 
 const RUNS_EVERY_MS = 2000;
 const AGES_EVERY_MS = 1000;
 const SAID_MS = 8000;
 
-export class Table {
+/** @extends {SortedTable<TableRun>} */
+export class Table extends SortedTable {
   /**
    * @param {HTMLElement} root
    * @param {RunsSource} source
    */
   constructor(root, source) {
+    super("runs", COLUMNS, COLUMNS[0]);
     this.source = source;
-    /** @type {Map<number, Row>} by the run's number */
-    this.rows = new Map();
-    /** @type {Row | undefined} the one that the Tab key goes to */
-    this.current = undefined;
-    this.order = { column: COLUMNS[0], down: true };
     this.closed = false;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
@@ -38,9 +35,6 @@ export class Table {
       class: "dn-chip", title: "Show what differs between the ticked runs",
     });
     this.status = element("span", { class: "dn-soft", role: "status" });
-    this.body = element("tbody");
-    this.heads = COLUMNS.map((column) => this.head(column));
-    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, this.table());
     this.filters = new Filters(() => this.show());
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "runs" });
     bar.append(this.count, this.filters.node, this.compare, this.status);
@@ -52,28 +46,6 @@ export class Table {
     this.look();
   }
 
-  table() {
-    const unseen = (/** @type {string} */ text, className = "") => (
-      element("th", { class: className, scope: "col" }, element("span", { class: "dn-unseen" }, text))
-    );
-    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
-    const label = "runs; arrow keys go from run to run, Enter opens one";
-    return element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
-  }
-
-  /** @param {Column} column */
-  head(column) {
-    const sort = button(column.name, () => this.sort(column), { class: "dn-sort", title: `Sort by ${column.name}` });
-    return element("th", { class: className(column), scope: "col" }, sort);
-  }
-
-  /** @param {Column} column */
-  sort(column) {
-    const down = this.order.column === column ? !this.order.down : false;
-    this.order = { column, down };
-    this.show();
-  }
-
   look() {
     const again = async () => {
       if (!document.hidden) await this.source.refresh().catch(() => {});
@@ -82,25 +54,26 @@ export class Table {
     this.source.probed.then(again);
   }
 
-  // ---- On screen -------------------------------------------------------------------------
+  /**
+   * @override
+   * @param {TableRun} run
+   */
+  row(run) { return new Row(this, run); }
 
+  /**
+   * @override
+   * @param {TableRun} run
+   */
+  open(run) { this.panels.attach(run); }
+
+  /** @override */
   show() {
     const { runs } = this.source;
     if (!runs) return;
-    const now = Date.now() / 1000;
     const columns = COLUMNS.filter((column) => column.name !== "experiment" || runs.some((run) => run.experiment));
-    this.showHeads(columns);
     this.filters.offer(runs);
     const passing = runs.filter((run) => this.filters.passes(run));
-    const there = new Set(passing.map((run) => run.id));
-    for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
-    sorted(passing, this.order, now).forEach((run, place) => {
-      const row = this.rows.get(run.id) ?? new Row(this, run);
-      this.rows.set(run.id, row);
-      row.show(run, now, columns);
-      this.put(row.node, place);
-    });
-    if (!this.current || !this.rows.has(this.current.run.id)) this.visit(this.rowAt(0));
+    this.fill(passing, columns, Date.now() / 1000);
     const running = runs.filter((run) => !run.final).length;
     const some = passing.length < runs.length ? `${passing.length} of ` : "";
     const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
@@ -109,71 +82,11 @@ export class Table {
     this.ticked();
   }
 
-  /** @param {Column[]} columns those that are shown */
-  showHeads(columns) {
-    this.heads.forEach((head, place) => {
-      const column = COLUMNS[place];
-      head.hidden = !columns.includes(column);
-      if (column !== this.order.column) head.removeAttribute("aria-sort");
-      else head.setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
-    });
-  }
-
-  /**
-   * What is moved loses the focus.
-   * @param {HTMLElement} node
-   * @param {number} place
-   */
-  put(node, place) {
-    const there = this.body.children[place];
-    if (there === node) return;
-    const held = node.contains(document.activeElement) ? document.activeElement : null;
-    this.body.insertBefore(node, there ?? null);
-    if (held instanceof HTMLElement) held.focus({ preventScroll: true });
-  }
-
-  /**
-   * @param {number} id
-   * @param {Row} row
-   */
-  leave(id, row) {
-    const held = row.node.contains(document.activeElement);
-    const next = row.node.nextElementSibling ?? row.node.previousElementSibling;
-    row.node.remove();
-    this.rows.delete(id);
-    if (held && next instanceof HTMLElement) next.focus();
-  }
-
-  /** @param {number} place */
-  rowAt(place) {
-    const node = this.body.children[place];
-    return [...this.rows.values()].find((row) => row.node === node);
-  }
-
-  /** @param {Row | undefined} row */
-  visit(row) {
-    if (row === this.current) return;
-    this.current?.reachable(false);
-    this.current = row;
-    row?.reachable(true);
-  }
-
-  /**
-   * @param {Row} row
-   * @param {number} by
-   */
-  move(row, by) {
-    const last = this.body.children.length - 1;
-    const place = [...this.body.children].indexOf(row.node) + by;
-    this.rowAt(Math.max(0, Math.min(last, place)))?.node.focus();
-  }
-
   // ---- Actions ---------------------------------------------------------------------------
 
-  get chosen() {
-    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.run.id);
-  }
+  get chosen() { return this.tickedItems.map((run) => run.id); }
 
+  /** @override */
   ticked() {
     const count = this.chosen.length;
     this.compare.disabled = count < 2;

@@ -1,0 +1,1 @@
+"""The charts of a study, drawn for documents and pages alike."""

@@ -1,0 +1,151 @@
+"""Where values of parameters and goals stand along an axis, and what is written beside it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from distrain_nb.run.charts.ticks import MINUS, Axis, ticks
+from distrain_nb.run.summary import brief
+from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from distrain_nb.tuning.spec import Parameter, StudySpec, Value
+
+Kind: TypeAlias = Literal["linear", "log", "reverse-log", "listed"]
+
+ROOM = 0.04  # of an axis, beyond its first and last number
+LOG_FROM = 100  # times the smallest value of a goal is the largest, which are no numbers near 0
+MOST_DECADES = 6
+_PLAIN_FROM, _PLAIN_TO = -3, 4  # powers of ten that are written as numbers
+_TICKS = Axis(5, 4, False)
+
+
+@dataclass(frozen=True)
+class ValueAxis:
+    """From `low` to `high` on a scale, or `listed` values in order, equally far from each other."""
+
+    name: str
+    kind: Kind
+    low: float = 0.0
+    high: float = 1.0
+    values: tuple[Value, ...] = ()
+
+    def share(self, value: Value | None) -> float | None:
+        """How far along it a value is, from 0 to 1; None for what has no place on it."""
+        if self.kind == "listed":
+            place = next((n for n, each in enumerate(self.values) if _alike(each, value)), None)
+            return None if place is None else (place + 0.5) / len(self.values)
+        if value is None or isinstance(value, str) or not math.isfinite(value):
+            return None
+        along = self._along(value)
+        return None if along is None else ROOM + (1 - 2 * ROOM) * along
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Where something is written beside it, and what."""
+        if self.kind == "listed":
+            values = [(each, written(each)) for each in self.values]
+        elif self.kind == "linear":
+            values = list(ticks(_TICKS, self.low, self.high))
+        else:
+            values = [(value, power(value)) for value in _decades(self.low, self.high)]
+        found = [(self.share(value), text) for value, text in values]
+        return [(share, text) for share, text in found if share is not None]
+
+    def as_json(self) -> dict[str, object]:
+        """What a page needs to say what stands at a share of it."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "low": self.low,
+            "high": self.high,
+            "values": [written(each) for each in self.values],
+        }
+
+    def _along(self, value: float) -> float | None:
+        if self.high <= self.low:
+            return 0.5
+        if self.kind == "linear":
+            return (value - self.low) / (self.high - self.low)
+        if self.kind == "reverse-log":
+            reflected = self.low + self.high - value
+            along = _log_share(reflected, self.low, self.high)
+            return None if along is None else 1 - along
+        return _log_share(value, self.low, self.high)
+
+
+def parameter_axes(spec: StudySpec) -> list[ValueAxis]:
+    """An axis for each name, in the order of the spec."""
+    names = dict.fromkeys(parameter.name for parameter in spec.parameters)
+    return [_of(name, [p for p in spec.parameters if p.name == name]) for name in names]
+
+
+def goal_axis(name: str, values: Iterable[float]) -> ValueAxis:
+    """Of the values that there are; logarithmic where they differ by powers of ten."""
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
+        return ValueAxis(name, "linear")
+    low, high = min(finite), max(finite)
+    if low == high:
+        return ValueAxis(name, "linear", low - 1, high + 1)
+    return ValueAxis(name, "log" if 0 < low * LOG_FROM <= high else "linear", low, high)
+
+
+def written(value: Value) -> str:
+    """A value of a parameter as the page has it."""
+    return value if isinstance(value, str) else brief(value)
+
+
+def power(value: float) -> str:
+    """A tick of a logarithmic axis: `0.01`, `1e−5`, `20`."""
+    exponent = math.floor(math.log10(value) + 1e-9)
+    if _PLAIN_FROM <= exponent <= _PLAIN_TO:
+        return f"{value:.6g}"
+    return f"{value / 10.0**exponent:.3g}e{MINUS if exponent < 0 else '+'}{abs(exponent)}"
+
+
+def _of(name: str, parameters: Sequence[Parameter]) -> ValueAxis:
+    """Under several conditions a parameter may have several domains."""
+    domains = [parameter.domain for parameter in parameters]
+    if any(isinstance(each, (Discrete, Categorical)) for each in domains):
+        return ValueAxis(name, "listed", values=tuple(_listed(parameters)))
+    ranges = [each for each in domains if isinstance(each, (Double, Integer))]
+    low, high = min(each.low for each in ranges), max(each.high for each in ranges)
+    scales = {parameter.scale for parameter in parameters}
+    scale = parameters[0].scale if len(scales) == 1 and low > 0 else "linear"
+    return ValueAxis(name, scale, low, high)
+
+
+def _listed(parameters: Iterable[Parameter]) -> list[Value]:
+    found: list[Value] = []
+    for parameter in parameters:
+        domain = parameter.domain
+        values = domain.values if isinstance(domain, (Discrete, Categorical)) else ()
+        native = [parameter.native(value) for value in values]
+        found += [each for each in native if not any(_alike(each, one) for one in found)]
+    return found
+
+
+def _alike(one: Value, other: Value | None) -> bool:
+    return other is not None and same(one, other)
+
+
+def _log_share(value: float, low: float, high: float) -> float | None:
+    return math.log(value / low) / math.log(high / low) if value > 0 else None
+
+
+def _decades(low: float, high: float) -> list[float]:
+    """Round numbers between two positive ones: powers of ten, or where these are few, more."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    every = -(-(last - first) // MOST_DECADES)
+    for factors in ((1,), (1, 3), (1, 2, 5), tuple(range(1, 10))):
+        powers = range(first, last + 1, max(1, every))
+        found = [factor * 10.0**exponent for exponent in powers for factor in factors]
+        found = [each for each in found if low * (1 - 1e-9) <= each <= high * (1 + 1e-9)]
+        if len(found) >= 3:
+            return found
+    return found or [low, high]

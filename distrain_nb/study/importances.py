@@ -1,0 +1,90 @@
+"""How much each parameter has to do with a goal: computed by Optuna, of trials that ended."""
+
+from __future__ import annotations
+
+import math
+import threading
+import warnings
+from typing import TYPE_CHECKING
+
+from distrain_nb.study.files import TrialState
+from distrain_nb.tuning.engine import Outcome, SearchEngine, by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from distrain_nb.study.trial import StudyTrial
+    from distrain_nb.tuning.spec import StudySpec
+
+FEWEST_TRIALS = 8  # fewer say nothing
+EVERY_TRIALS = 5
+
+
+def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, float]:
+    """Shares that add up to 1, by parameter, the largest first, for the first goal; empty for too
+    few trials. By PED-ANOVA, the evaluator that needs no package besides Optuna.
+
+    Raises DistrainError where Optuna is missing.
+    """
+    goal = spec.goals[0]
+    valued = _valued(trials, goal.metric)
+    if len(valued) < FEWEST_TRIALS or len({trial.goals[goal.metric] for trial in valued}) < 2:
+        return {}
+    told = [(trial.params, Outcome("succeeded", (trial.goals[goal.metric],))) for trial in valued]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the evaluator is experimental there
+        study = SearchEngine(spec.edited(goals=(goal,)), told).study
+        from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+        found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    named = by_name(spec, found)
+    return dict(sorted(named.items(), key=lambda each: -each[1]))
+
+
+class Importances:
+    """The importances of a study that goes on, computed beside whoever asks for them: importing
+    Optuna's evaluators takes seconds."""
+
+    def __init__(self) -> None:
+        self._found: Mapping[str, float] = {}
+        self._of = 0  # how many trials they were computed of
+        self._thread: threading.Thread | None = None
+
+    def of(
+        self, spec: StudySpec, trials: Sequence[StudyTrial], *, wait: bool = False
+    ) -> Mapping[str, float]:
+        """Those that there are by now; with `wait`, those of all these trials."""
+        count = len(_valued(trials, spec.goals[0].metric))
+        due = count != self._of if wait else count >= self._of + EVERY_TRIALS
+        if due and count >= FEWEST_TRIALS:
+            self._compute(spec, tuple(trials), count, wait=wait)
+        return self._found
+
+    def _compute(
+        self, spec: StudySpec, trials: Sequence[StudyTrial], count: int, *, wait: bool
+    ) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            if not wait:
+                return
+            self._thread.join()
+        self._of = count
+        self._thread = threading.Thread(target=self._take, args=(spec, trials), daemon=True)
+        self._thread.start()
+        if wait:
+            self._thread.join()
+
+    def _take(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> None:
+        """What can't be computed must not hide the rest of the page."""
+        try:
+            self._found = importances(spec, trials)
+        except Exception:  # Optuna is missing, or has no answer for such trials
+            self._found = {}
+
+
+def _valued(trials: Sequence[StudyTrial], metric: str) -> list[StudyTrial]:
+    """Those that came to their end with a number."""
+    return [
+        trial
+        for trial in trials
+        if trial.state is TrialState.SUCCEEDED and math.isfinite(trial.goals.get(metric, math.nan))
+    ]

@@ -1,0 +1,206 @@
+"""What pages, tables and texts say of a study, as it was at one time."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from distrain_nb.run.metrics import finite
+from distrain_nb.run.summary import brief, duration, plural
+from distrain_nb.study.charts.axes import written
+from distrain_nb.study.files import TrialState
+from distrain_nb.worker.files.status import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from distrain_nb.study.study import Study
+    from distrain_nb.study.trial import StudyTrial
+    from distrain_nb.tuning.spec import Goal, StudySpec
+    from distrain_nb.types import Json
+
+VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
+
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A study with its trials. `begin`, `end` and `now` are in seconds since the epoch."""
+
+    id: int
+    name: str
+    state: State
+    error: str
+    spec: StudySpec
+    wanted: int
+    trials: tuple[StudyTrial, ...]
+    front: tuple[StudyTrial, ...]
+    begin: float
+    end: float | None
+    now: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of its parameters."""
+        return tuple(dict.fromkeys(parameter.name for parameter in self.spec.parameters))
+
+    @property
+    def goals(self) -> tuple[str, ...]:
+        return tuple(goal.metric for goal in self.spec.goals)
+
+    @cached_property
+    def running(self) -> int:
+        return sum(not trial.state.final for trial in self.trials)
+
+    @property
+    def ended(self) -> int:
+        return len(self.trials) - self.running
+
+    @property
+    def progress(self) -> str:
+        """`12 of 20 trials`."""
+        return f"{self.ended} of {plural(self.wanted, 'trial')}"
+
+    @property
+    def line(self) -> str:
+        """State, progress and the best so far, in a line of text."""
+        parts = [self.progress, *([f"{self.running} running"] if self.running else [])]
+        parts += [each for each in (self.best, self.left) if each]
+        return f"study {self.id} ({self.name}): {self.state}, {'; '.join(parts)}"
+
+    @property
+    def best(self) -> str:
+        """The best trial so far in words; empty before there is one."""
+        if not self.front:
+            return ""
+        if len(self.goals) > 1:
+            return f"{plural(len(self.front), 'trial')} that no other beats"
+        best, goal = self.front[0], self.goals[0]
+        return f"best {goal} {brief(best.goals[goal])} in trial {best.number} ({values_of(best)})"
+
+    @property
+    def left(self) -> str:
+        """How long it still takes, in words; empty where that can't be told."""
+        seconds = self.seconds_left
+        return "" if seconds is None else f"about {_roughly(seconds)} left"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """If trials go on as they went; None before one has ended, and when no more will."""
+        ended = [trial.duration for trial in self.trials if trial.state.final]
+        left = self.wanted - len(ended)
+        if self.state is not State.RUNNING or not ended or left <= 0:
+            return None
+        mean = sum(ended) / len(ended)
+        begun = (min(mean, trial.duration) for trial in self.trials if not trial.state.final)
+        return max(0.0, mean * left - sum(begun)) / min(self.spec.parallel, left)
+
+    def as_json(self) -> dict[str, Json]:
+        """What the page shows besides the charts, as JSON values."""
+        return finite.without_nan(
+            {
+                "id": self.id,
+                "name": self.name,
+                "state": str(self.state),
+                "phase": "",
+                "final": self.state.final,
+                "where": self.progress,
+                "size": f"{self.running} running" if self.running else "",
+                "begin": self.begin,
+                "end": self.end,
+                "now": self.now,
+                "note": "",
+                "error": self.error,
+                "steps": [],
+                "progress": None,
+                "ended": self.ended,
+                "wanted": self.wanted,
+                "left": self.left,
+                "best": self.best,
+                "front": [trial.number for trial in self.front],
+                "names": list(self.names),
+                "goals": list(self.goals),
+                "trials": [trial_json(trial) for trial in self.trials],
+            }
+        )
+
+
+def summary_of(study: Study) -> StudySummary:
+    """As it is now. Raises RunUnreadable."""
+    status, trials = study.status, tuple(study.each())
+    now = time.time()
+    return StudySummary(
+        study.id,
+        study.name,
+        status.state,
+        status.error,
+        study.spec,
+        study.wanted,
+        trials,
+        tuple(study.front_of(trials)),
+        study.file.created,
+        status.times.get(str(status.state), now) if status.state.final else None,
+        now,
+    )
+
+
+def trial_json(trial: StudyTrial) -> dict[str, Json]:
+    """A row of the page's table."""
+    return {
+        "id": trial.number,
+        "state": str(trial.state),
+        "final": trial.state.final,
+        "parameters": dict(trial.params),
+        "goals": dict(trial.goals),
+        "steps": trial.steps,
+        "begin": trial.begin,
+        "end": trial.end,
+        "run": trial.run_id,
+        "why": trial.why,
+    }
+
+
+def values_of(trial: StudyTrial) -> str:
+    """`lr=0.01, width=32`."""
+    return ", ".join(f"{name}={written(value)}" for name, value in trial.params.items())
+
+
+def value_of(trial: StudyTrial, goal: str) -> float:
+    """NaN where it has none."""
+    return trial.goals.get(goal, math.nan)
+
+
+def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, float]]:
+    """(number of the trial, value) of each that was better than all before it; stopped ones count
+    where none has succeeded."""
+    sign = 1 if goal.direction == "min" else -1
+    for state in VALUED:
+        found: list[tuple[int, float]] = []
+        for trial in trials:
+            value = value_of(trial, goal.metric)
+            counts = trial.state is state and math.isfinite(value)
+            if counts and (not found or sign * value < sign * found[-1][1]):
+                found.append((trial.number, value))
+        if found:
+            return found
+    return []
+
+
+def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
+    """From 0, the worst, to 1, the best, by the trial's number: equally far from each other, so
+    that one very bad value leaves the others apart."""
+    sign = -1 if goal.direction == "min" else 1
+    valued = [t for t in trials if t.state in VALUED and math.isfinite(value_of(t, goal.metric))]
+    ordered = sorted(valued, key=lambda trial: sign * value_of(trial, goal.metric))
+    return {t.number: n / max(1, len(ordered) - 1) for n, t in enumerate(ordered)}
+
+
+def _roughly(seconds: float) -> str:
+    """An estimate needs no seconds beside minutes."""
+    if seconds < 60:
+        return duration(10.0 * max(1, round(seconds / 10)))
+    if seconds < 3 * 3600:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h"

@@ -1,0 +1,98 @@
+"""The view of a study where a page can keep it current: what it is told, and what it asks."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from distrain_nb.errors import OptionError
+from distrain_nb.study.page import page_of
+from distrain_nb.study.summary import summary_of
+from distrain_nb.ui.frontend import kernel_id
+from distrain_nb.ui.live_table import LiveTable
+from distrain_nb.ui.widgets import STATIC
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from distrain_nb.study import Study
+    from distrain_nb.study.importances import Importances
+    from distrain_nb.study.summary import StudySummary
+
+SHORTEST_WAIT_S, LONGEST_WAIT_S = 0.4, 4.0
+BYTES_A_SECOND = 400_000
+
+
+class StudyWidget(anywidget.AnyWidget):
+    """State, charts and trials of a study. See `page/src/study/` for the other half.
+
+    `state` is what the page was told last; `waiting` says that a cell waits for the study, which
+    an interrupt stops.
+    """
+
+    _esm = STATIC / "study.js"
+    _css = STATIC / "study.css"
+
+    study = traitlets.Int().tag(sync=True)
+    home = traitlets.Unicode().tag(sync=True)
+    key = traitlets.Unicode().tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+    waiting = traitlets.Bool(False).tag(sync=True)
+    kernel = traitlets.Unicode("").tag(sync=True)
+
+
+class LiveStudy(LiveTable):
+    """Tells a page of one displayed study, and answers it, as long as the kernel lives."""
+
+    def __init__(self, study: Study, summary: StudySummary, importances: Importances) -> None:
+        self._study = study
+        self._importances = importances
+        self._due = 0.0
+        self.is_seen = False
+        super().__init__()
+        self.tell(summary)
+
+    def _made(self, **names: str) -> Any:
+        return StudyWidget(study=self._study.id, kernel=kernel_id(), **names)
+
+    def tell(self, summary: StudySummary, *, last: bool = False) -> None:
+        """Bring the page up to date; more seldom where that is much, the `last` time at once."""
+        now = time.monotonic()
+        if now < self._due and not last:
+            return
+        told = page_of(summary, self._shares(summary))
+        if told["seen"] != self.widget.state.get("seen"):
+            self.widget.state = told
+        wait = len(str(told["charts"])) / BYTES_A_SECOND
+        self._due = now + min(max(SHORTEST_WAIT_S, wait), LONGEST_WAIT_S)
+
+    def _shares(self, summary: StudySummary) -> Mapping[str, float]:
+        return self._importances.of(summary.spec, summary.trials)
+
+    def _heard(self, widget: Any, message: dict[str, Any], buffers: Any) -> None:
+        self.is_seen = True
+        super()._heard(widget, message, buffers)
+
+    def _body(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
+        if path == "study":
+            summary = summary_of(self._study)
+            return page_of(summary, self._shares(summary), query.get("seen", ""))
+        if path == "stop":
+            self._study.stop(_number(query, "trial"))
+        elif path == "more":
+            self._study.more(_number(query, "trials"))
+        elif path == "cancel" and "run" not in query:
+            self._study.cancel()
+        else:
+            return super()._body(path, query)
+        return {}
+
+
+def _number(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name, "")
+    if not text.isdecimal():
+        raise OptionError(f"invalid {name} {text!r}: expected a whole number")
+    return int(text)

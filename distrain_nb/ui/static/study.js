@@ -1,0 +1,3080 @@
+// Made from page/src by `make page`: edit that.
+
+// src/standing.js
+var LOOK_EVERY_MS = 250;
+var STANDING = /* @__PURE__ */ new Map();
+var PARKED = /* @__PURE__ */ new Map();
+var MODELS = /* @__PURE__ */ new Map();
+function keepFocus(root) {
+  let kept = null;
+  root.addEventListener("focusin", ({ target }) => {
+    kept = /** @type {HTMLElement} */
+    target;
+  });
+  root.addEventListener("focusout", () => setTimeout(() => {
+    if (root.isConnected && !root.contains(document.activeElement)) kept = null;
+  }));
+  return () => {
+    const now = document.activeElement;
+    if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
+  };
+}
+function taken(key) {
+  const standing = STANDING.get(key);
+  if (!standing) return void 0;
+  STANDING.delete(key);
+  const { view } = standing;
+  standing.view = null;
+  return view;
+}
+function unpark(key) {
+  const parked = PARKED.get(key);
+  clearTimeout(parked?.timer);
+  PARKED.delete(key);
+  return parked?.view;
+}
+function moveAfter(place, moved) {
+  const parent = (
+    /** @type {Element & {moveBefore?: (node: Node, before: Node | null) => void}} */
+    place.parentElement
+  );
+  const kept = moved.isConnected && parent.moveBefore !== void 0;
+  if (kept) parent.moveBefore?.(moved, place.nextSibling);
+  else place.after(moved);
+  return kept;
+}
+function revive(place, model, open, own) {
+  const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
+  const key = model.get("key");
+  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const kept = moveAfter(place, view.root);
+  Promise.resolve(view.ready?.(kept)).then(() => {
+    for (const part of still) part.remove();
+  });
+  view.moved?.();
+  return { view, end: () => {
+    view.end();
+    view.root.replaceWith(...still);
+  } };
+}
+function whenever(selector, found) {
+  const observer = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) {
+        if (!(node instanceof Element)) continue;
+        if (node.matches(selector)) found(node);
+        for (const inside of node.querySelectorAll(selector)) found(inside);
+      }
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true });
+  for (const there of document.querySelectorAll(selector)) found(there);
+  return observer;
+}
+function standsWhereMarked(open) {
+  return ({ model }) => {
+    const key = model.get("key");
+    const revived = /* @__PURE__ */ new Map();
+    MODELS.set(key, model);
+    const left = () => {
+      const [gone, { view }] = [...revived].find(([place]) => !place.isConnected) ?? [null, {}];
+      if (gone) revived.delete(gone);
+      return view;
+    };
+    const observer = whenever(`[data-distrain-live="${key}"]`, (place) => {
+      if (place.isConnected && !revived.has(place)) revived.set(place, revive(place, model, open, left()));
+    });
+    const clock = setInterval(() => {
+      for (const [place, { end }] of revived) {
+        if (place.isConnected) continue;
+        end();
+        revived.delete(place);
+      }
+    }, LOOK_EVERY_MS);
+    return () => {
+      observer.disconnect();
+      clearInterval(clock);
+      MODELS.delete(key);
+      unpark(key)?.end();
+      for (const { end } of revived.values()) end();
+    };
+  };
+}
+
+// src/dom.js
+var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
+function element(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") {
+      made.addEventListener(
+        name.slice(2),
+        /** @type {EventListener} */
+        value
+      );
+    } else if (value === true) made.setAttribute(name, "");
+    else if (value !== false && value !== void 0 && value !== null) made.setAttribute(name, String(value));
+  }
+  made.append(...children.filter((child) => child !== null && child !== void 0));
+  return made;
+}
+function button(label, onclick, attributes = {}) {
+  return element("button", { type: "button", onclick, ...OWN_KEYS, ...attributes }, label);
+}
+function toggle(label, title, onChange) {
+  const change = () => {
+    made.setAttribute("aria-pressed", String(!isPressed(made)));
+    onChange(isPressed(made));
+  };
+  const made = button(label, change, {
+    class: "dn-chip dn-toggle",
+    title,
+    "aria-pressed": "false",
+    "aria-label": title
+  });
+  return made;
+}
+function isPressed(toggle2) {
+  return toggle2.getAttribute("aria-pressed") === "true";
+}
+function choice(label, entries, onChange) {
+  const menu = element("select", { "aria-label": label, ...OWN_KEYS });
+  menu.append(...entries.map(([value, name]) => new Option(name, value)));
+  menu.addEventListener("change", () => onChange(menu.value));
+  return menu;
+}
+function fold(title, className2) {
+  const summary = element("summary", { ...OWN_KEYS }, title);
+  const inside = element("div", { class: className2 });
+  const box2 = element("details", { class: "dn-folded" }, summary, inside);
+  return { box: box2, inside, summary };
+}
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+function debounce(milliseconds, act) {
+  let timer;
+  const cancel = () => clearTimeout(timer);
+  const later = () => {
+    cancel();
+    timer = setTimeout(act, milliseconds);
+  };
+  return Object.assign(later, { cancel });
+}
+function download(name, address) {
+  element("a", { href: address, download: name }).click();
+}
+function saveAs(name, parts, type) {
+  const address = URL.createObjectURL(new Blob(parts, { type }));
+  download(name, address);
+  setTimeout(() => URL.revokeObjectURL(address), 6e4);
+}
+
+// src/words.js
+function plural(count, noun) {
+  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  return `${thousands(count)} ${noun}${ending}`;
+}
+function thousands(count) {
+  return count.toLocaleString("en");
+}
+function duration(seconds) {
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  const whole = Math.floor(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${digits(whole % 60, 2)} s`;
+  return `${Math.floor(whole / 3600)} h ${digits(Math.floor(whole % 3600 / 60), 2)} min`;
+}
+function age(seconds) {
+  const units = (
+    /** @type {const} */
+    [["d", 86400], ["h", 3600], ["min", 60]]
+  );
+  const [unit, long] = units.find(([, long2]) => seconds >= long2) ?? ["s", 1];
+  return `${Math.max(0, Math.floor(seconds / long))} ${unit} ago`;
+}
+function clockTime(seconds) {
+  const at = new Date(seconds * 1e3);
+  const parts = [at.getHours(), at.getMinutes(), at.getSeconds()].map((n) => digits(n, 2));
+  return `${parts.join(":")}.${digits(at.getMilliseconds(), 3)}`;
+}
+function size(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  const unit = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10));
+  const value = bytes / 1024 ** unit;
+  return `${unit && value < 10 ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+function brief(value) {
+  const size2 = Math.abs(value);
+  if (value === 0) return "0";
+  return size2 >= 1e-4 && size2 < 1e7 ? String(Number(value.toPrecision(4))) : value.toExponential(3);
+}
+function digits(number, count) {
+  return String(number).padStart(count, "0");
+}
+
+// src/run/head.js
+var SIGNS = {
+  queued: "◌",
+  starting: "◐",
+  running: "●",
+  stopping: "◑",
+  succeeded: "✓",
+  failed: "✕",
+  cancelled: "■",
+  unreadable: "?"
+};
+var TICK_MS = 100;
+var CLOCKS_AGREE_S = 2;
+var StateLine = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {Stoppable} source
+   * @param {HTMLElement} stop
+   * @param {string} what it is the state of
+   */
+  constructor(root, source, stop, what = "run") {
+    this.root = root;
+    this.what = what;
+    this.source = source;
+    this.skew = 0;
+    this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
+    this.word = element("span");
+    this.time = element("span", { class: "dn-time", "aria-label": "elapsed" });
+    this.name = element("span", { class: "dn-name" });
+    this.where = element("span", { class: "dn-soft" });
+    this.steps = element("span", { class: "dn-steps", "aria-label": "phases" });
+    this.spoken = element("span", { class: "dn-unseen", "aria-live": "polite" });
+    const badge = element("span", { class: "dn-badge" }, this.sign, this.word);
+    const parts = [badge, this.time, this.name, this.where, this.steps, stop];
+    this.node = element("div", { class: "dn-head", role: "status", "aria-live": "off" }, ...parts);
+    root.prepend(this.node);
+    root.append(this.spoken);
+    source.listeners.push(() => this.change());
+    this.change();
+    this.clock = setInterval(() => {
+      if (!source.summary.final) this.tick();
+    }, TICK_MS);
+  }
+  /** What is known of the run; null before anything is. */
+  get summary() {
+    return this.source.summary.state === void 0 ? null : (
+      /** @type {RunSummary} */
+      this.source.summary
+    );
+  }
+  tick() {
+    const { summary, steps } = this;
+    if (!summary) return;
+    const now = Date.now() / 1e3 - this.skew;
+    this.time.textContent = duration((summary.end ?? now) - summary.begin);
+    summary.steps.forEach((step, place) => {
+      const last = place === summary.steps.length - 1;
+      const span = steps.children[place] ?? steps.appendChild(element("span"));
+      const seconds = step.begin === null || step.begin === step.end ? "" : ` ${duration((step.end ?? now) - step.begin)}`;
+      span.textContent = `${step.label}${seconds}`;
+      span.className = last ? "dn-now" : "";
+      if (last) span.setAttribute("aria-current", "step");
+      else span.removeAttribute("aria-current");
+    });
+    while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
+  }
+  change() {
+    const { summary, root } = this;
+    if (!summary) return;
+    this.skew = Date.now() / 1e3 - summary.now;
+    if (Math.abs(this.skew) < CLOCKS_AGREE_S) this.skew = 0;
+    root.dataset.state = summary.state;
+    root.setAttribute("aria-label", `${this.what} ${summary.id}`);
+    root.toggleAttribute("data-live", !summary.final);
+    const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
+    const words = summary.state + phase;
+    this.sign.textContent = SIGNS[summary.state];
+    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    this.word.textContent = words;
+    this.name.textContent = `${summary.name} #${summary.id}`;
+    this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
+    this.tick();
+  }
+  close() {
+    clearInterval(this.clock);
+  }
+};
+function progressBar(root, source) {
+  const meter = element("progress", { "aria-label": "progress" });
+  const words = element("span");
+  const line = element("div", { class: "dn-progress" }, meter, words);
+  root.append(line);
+  const change = () => {
+    const { progress: progress2, now = 0 } = source.summary;
+    line.hidden = !progress2;
+    if (!progress2) return;
+    if (progress2.total) Object.assign(meter, { max: progress2.total, value: progress2.done });
+    else meter.removeAttribute("value");
+    words.textContent = progressText(progress2, now);
+  };
+  source.listeners.push(change);
+  change();
+}
+function progressText({ phase, total, done, since }, now) {
+  const bytes = total ? `${size(done)} of ${size(total)}` : done ? size(done) : "";
+  const time = since ? duration(now - since) : "";
+  const known = [bytes, time].filter(Boolean).join(", ");
+  return known ? `${phase}: ${known}` : phase;
+}
+
+// src/log/ansi.js
+var ANSI = /\x1b\[([0-9;:]*)m|\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+var HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
+var NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
+var TERMINAL = [
+  "#000000",
+  "#cd0000",
+  "#00cd00",
+  "#cdcd00",
+  "#0000ee",
+  "#cd00cd",
+  "#00cdcd",
+  "#e5e5e5",
+  "#7f7f7f",
+  "#ff0000",
+  "#00ff00",
+  "#ffff00",
+  "#5c5cff",
+  "#ff00ff",
+  "#00ffff",
+  "#ffffff"
+];
+var CUBE = [0, 95, 135, 175, 215, 255];
+var LIGHT = "#c0c0c0";
+var READABLE = 3;
+var MARKS = { 1: "bold", 2: "dim", 3: "italic", 4: "underline", 9: "strike" };
+var ENDS = { 22: ["bold", "dim"], 23: ["italic"], 24: ["underline"], 29: ["strike"] };
+var PLAIN = { marks: [], ink: null, under: null, inverse: false };
+function styleAfter(style, codes) {
+  const plain2 = codes.replace(/([34]8:2):\d*:(\d+:\d+:\d+)/g, "$1:$2").replace(/(^|;)4:[1-5]/g, "$14");
+  const numbers = plain2.split(/[;:]/).map(Number);
+  while (numbers.length) {
+    const code = numbers.shift() ?? 0;
+    style = code === 38 || code === 48 || code === 58 ? extended(style, code, numbers) : simple(style, code);
+  }
+  return style;
+}
+function simple(style, code) {
+  const { marks } = style;
+  if (code === 0) return PLAIN;
+  if (code in MARKS) return { ...style, marks: [.../* @__PURE__ */ new Set([...marks, MARKS[code]])] };
+  if (code in ENDS) return { ...style, marks: marks.filter((mark) => !ENDS[code].includes(mark)) };
+  if (code === 7 || code === 27) return { ...style, inverse: code === 7 };
+  if (code === 39) return { ...style, ink: null };
+  if (code === 49) return { ...style, under: null };
+  const name = NAMES[code % 10 + (code >= 90 ? 8 : 0)];
+  const tens = Math.floor(code / 10);
+  if (code % 10 > 7) return style;
+  if (tens === 3 || tens === 9) return { ...style, ink: name };
+  return tens === 4 || tens === 10 ? { ...style, under: name } : style;
+}
+function extended(style, code, rest) {
+  const kind = rest.shift();
+  const parts = rest.splice(0, kind === 5 ? 1 : kind === 2 ? 3 : 0);
+  if (!parts.length || parts.some((part) => part > 255) || code === 58) return style;
+  const colour = kind === 5 ? indexed(parts[0]) : hex(parts);
+  return code === 38 ? { ...style, ink: colour } : { ...style, under: colour };
+}
+function indexed(number) {
+  if (number < 16) return NAMES[number];
+  if (number >= 232) return hex(Array(3).fill(8 + 10 * (number - 232)));
+  return hex([36, 6, 1].map((size2) => CUBE[Math.floor((number - 16) / size2) % 6]));
+}
+function hex(parts) {
+  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+function asTerminal(colour) {
+  return TERMINAL[NAMES.indexOf(colour)] ?? colour;
+}
+function luminance(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+function contrast(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+function lookOf({ marks, ink, under, inverse }) {
+  if (inverse && !ink && !under) return { class: [...marks, "ansi-inverse"].join(" ") };
+  if (inverse) [ink, under] = [under, ink ?? LIGHT];
+  if (under) {
+    const ground = asTerminal(under);
+    const wanted = ink && asTerminal(ink);
+    const plain2 = contrast("#000000", ground) > contrast("#ffffff", ground) ? "#000000" : "#ffffff";
+    const shown = wanted && contrast(wanted, ground) >= READABLE ? wanted : plain2;
+    return { class: [...marks, "ansi-box"].join(" "), style: `--dn-ink:${shown};--dn-under:${ground}` };
+  }
+  if (ink?.startsWith("#")) return { class: [...marks, "ansi-ink"].join(" "), style: `--dn-ink:${ink}` };
+  const names = [...marks, ...ink ? [`ansi-${ink}`] : []];
+  return names.length ? { class: names.join(" ") } : {};
+}
+function ansiPieces(text) {
+  if (!text.includes("\x1B")) return [[text, {}]];
+  const pieces = [];
+  let style = PLAIN;
+  let at = 0;
+  for (const escape of text.matchAll(ANSI)) {
+    pieces.push([text.slice(at, escape.index), lookOf(style)]);
+    at = escape.index + escape[0].length;
+    if (escape[1] !== void 0) style = styleAfter(style, escape[1]);
+  }
+  pieces.push([text.slice(at), lookOf(style)]);
+  return pieces.filter(([part]) => part);
+}
+function plainText(text) {
+  return text.includes("\x1B") ? text.replace(ANSI, "") : text;
+}
+function appendText(parent, text, wanted) {
+  const found = wanted ? [...plainText(text).matchAll(wanted)].filter((match) => match[0]) : [];
+  const spans = found.map((match) => (
+    /** @type {const} */
+    [match.index, match.index + match[0].length]
+  ));
+  let begin = 0;
+  for (const [part, look2] of ansiPieces(text)) {
+    const place = look2.class ? element("span", { ...look2 }) : parent;
+    appendMarked(place, part, begin, spans);
+    if (place !== parent) parent.append(place);
+    begin += part.length;
+  }
+}
+function appendMarked(parent, part, begin, spans) {
+  let at = 0;
+  for (const [from, to] of spans) {
+    const [first, last] = [Math.max(at, from - begin), Math.min(part.length, to - begin)];
+    if (first >= last) continue;
+    parent.append(part.slice(at, first), element("mark", {}, part.slice(first, last)));
+    at = last;
+  }
+  parent.append(part.slice(at));
+}
+
+// src/log/line.js
+var ROW = 18;
+var COLOURS = 8;
+var RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b/;
+function colourOf(process) {
+  return `dn-p${Number(process) % COLOURS}`;
+}
+function isInCell(text) {
+  return text.includes("Cell In[");
+}
+function labelOf(summary, process) {
+  return summary.labels?.[process] ?? String(process);
+}
+function lineElement(line, summary, { times, wanted }) {
+  const label = labelOf(summary, line.process);
+  const title = line.stream === "e" ? `${label}, stderr` : label;
+  const text = element("span", { class: RAISED.test(line.text) ? "dn-raised" : "" });
+  appendText(text, line.text, wanted);
+  return element(
+    "div",
+    { class: `dn-line dn-${line.stream} ${colourOf(line.process)}` },
+    element("span", { class: "dn-tag", title }, label),
+    times && line.time ? element("time", { class: "dn-when" }, clockTime(line.time)) : null,
+    text
+  );
+}
+function lineText(line, summary) {
+  return `[${labelOf(summary, line.process)}] ${plainText(line.text)}
+`;
+}
+
+// src/run/report.js
+var PLACE = /^\s*(File "|Cell In\[|  File )/;
+function report(root, source) {
+  const note2 = element("div", { class: "dn-note", role: "note" });
+  const error = element("div", { role: "alert" });
+  root.append(note2, error);
+  let shown = "";
+  const change = () => {
+    note2.textContent = source.summary.note ?? "";
+    note2.hidden = !note2.textContent;
+    const text = (source.summary.error ?? "").trim();
+    if (text !== shown) error.replaceChildren(...text ? [reportBox(text)] : []);
+    shown = text;
+  };
+  source.listeners.push(change);
+  change();
+}
+function reportBox(text) {
+  const [cause, ...lines] = text.split("\n");
+  const box2 = element("div", { class: "dn-error" }, element("div", { class: "dn-cause" }, cause));
+  const body = element("pre");
+  lines.forEach((line, number) => {
+    const kind = kindOf(line, lines[number - 1] ?? "");
+    body.append(kind ? element("span", { class: kind }, line) : line, "\n");
+  });
+  if (lines.length) box2.append(body);
+  return box2;
+}
+function kindOf(line, before) {
+  if (isInCell(line)) return "dn-cell";
+  if (PLACE.test(line)) return "dn-place";
+  if (isInCell(before)) return "dn-cell";
+  return RAISED.test(line) ? "dn-raised" : "";
+}
+
+// src/source.js
+var PROBE_AGAIN_MS = 5e3;
+var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+function pageConfig() {
+  const config = document.getElementById("jupyter-config-data");
+  return config ? JSON.parse(config.textContent) : null;
+}
+function serverBase() {
+  const { baseUrl } = pageConfig();
+  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+}
+async function request(path, options = {}) {
+  const config = pageConfig();
+  if (!config) throw new Error("this page has no Jupyter server");
+  const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
+  const headers = {};
+  if (cookie) headers["X-XSRFToken"] = cookie[1];
+  if (config.token) headers.Authorization = `token ${config.token}`;
+  return fetch(`${serverBase()}${path}`, { ...options, headers });
+}
+function messageOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+var Refused = class extends Error {
+};
+var Source = class {
+  /** @param {Model<State>} model */
+  constructor(model) {
+    this.model = model;
+    this.served = null;
+    this.waiting = /* @__PURE__ */ new Map();
+    this.name = Math.random().toString(36).slice(2);
+    this.number = 0;
+    this.waitingSince = null;
+    this.closed = false;
+    this.again = void 0;
+    this.receiving = (message) => this.receive(message);
+    model.on("msg:custom", this.receiving);
+    this.probed = this.probe();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    return `distrain/runs/${this.model.get("run")}/${path}?${this.words(query)}`;
+  }
+  /** @param {Query} query */
+  words(query) {
+    return new URLSearchParams({ ...asText(query), home: this.model.get("home") });
+  }
+  /** What is asked first, to see whether the server answers. */
+  get opening() {
+    return "summary";
+  }
+  /**
+   * Take the answer to the opening.
+   * @param {object} _answer
+   */
+  learn(_answer) {
+  }
+  async probe() {
+    try {
+      const answer = await request(this.address(this.opening));
+      this.served = answer.ok;
+      if (answer.ok) this.learn(await answer.json());
+    } catch {
+      this.served = false;
+    }
+    return this.served;
+  }
+  /**
+   * The answer. Raises Refused for a question that makes no sense.
+   * @param {string} path
+   * @param {Query} [query]
+   * @returns {Promise<any>}
+   */
+  async ask(path, query = {}) {
+    if (this.served ?? await this.probed) {
+      try {
+        const answer = await request(this.address(path, query));
+        const body = await answer.json();
+        if (answer.ok) return body;
+        if (answer.status === 400) throw new Refused(body.message);
+      } catch (error) {
+        if (error instanceof Refused) throw error;
+      }
+      this.lost();
+    }
+    return this.askKernel(path, query);
+  }
+  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
+  lost() {
+    this.served = false;
+    clearTimeout(this.again);
+    if (!this.closed) this.again = setTimeout(() => this.probeAgain(), PROBE_AGAIN_MS);
+  }
+  async probeAgain() {
+    this.probed = this.probe();
+    if (!await this.probed) this.lost();
+  }
+  /**
+   * @param {string} path
+   * @param {Query} query
+   * @returns {Promise<any>}
+   */
+  askKernel(path, query) {
+    const id = `${this.name}-${++this.number}`;
+    this.waitingSince ??= Date.now();
+    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    return answer;
+  }
+  /** @param {{kind: string, id: string, body?: any, error?: string}} message */
+  receive(message) {
+    const waiting = message.kind === "answer" ? this.waiting.get(message.id) : void 0;
+    if (!waiting) return;
+    this.waiting.delete(message.id);
+    this.waitingSince = this.waiting.size ? Date.now() : null;
+    if (message.error === void 0) waiting.resolve(message.body);
+    else waiting.reject(new Refused(message.error));
+  }
+  /** Whether the kernel has owed an answer for a while: it is busy with something else. */
+  get kernelIsBusy() {
+    return this.waitingSince !== null && Date.now() - this.waitingSince > KERNEL_IS_BUSY_AFTER_MS;
+  }
+  close() {
+    this.closed = true;
+    clearTimeout(this.again);
+    this.model.off("msg:custom", this.receiving);
+  }
+};
+var RunSource = class extends /** @type {typeof Source<RunState>} */
+Source {
+  /** @param {Model<RunState>} model */
+  constructor(model) {
+    super(model);
+    this.summary = {};
+    this.listeners = [];
+    this.learning = () => this.learn(model.get("summary"));
+    model.on("change:summary", this.learning);
+    this.learning();
+  }
+  /**
+   * @override
+   * @param {Partial<RunSummary>} summary
+   */
+  learn(summary) {
+    if (summary.state === void 0 || (this.summary.now ?? 0) > (summary.now ?? 0)) return;
+    this.summary = summary;
+    for (const listener of this.listeners) listener();
+  }
+  /** @override */
+  close() {
+    super.close();
+    this.model.off("change:summary", this.learning);
+  }
+};
+function asText(query) {
+  return Object.fromEntries(Object.entries(query).map(([name, value]) => [name, String(value)]));
+}
+
+// src/run/stop.js
+var ANSWERED_WITHIN_MS = 1500;
+var busy = (what) => `The kernel is busy with another cell, and stops this ${what} when that is done. To stop at once: “jupyter server extension enable distrain_nb.server”, then restart Jupyter.`;
+var unreachable = (what) => `Jupyter's server does not answer: the ${what} goes on. Try again when it is back.`;
+async function askToStop(source) {
+  if (source.served) {
+    try {
+      const answer = await request(source.address("cancel"), { method: "POST" });
+      if (answer.ok) return;
+    } catch {
+    }
+  }
+  const model = (
+    /** @type {Model} */
+    source.model
+  );
+  model.send({ kind: "stop" });
+  if (model.get("waiting") && model.get("kernel")) {
+    await request(`api/kernels/${model.get("kernel")}/interrupt`, { method: "POST" });
+  }
+}
+function stopButton(root, source, what = "run") {
+  const said = source.model.lacksKernel ? unreachable(what) : busy(what);
+  const note2 = element("div", { class: "dn-note", role: "note", hidden: true }, said);
+  root.append(note2);
+  let wait;
+  const unanswered = () => {
+    note2.hidden = false;
+    if (source.model.lacksKernel) Object.assign(stop, { disabled: false, textContent: "Stop" });
+  };
+  const click = () => {
+    stop.disabled = true;
+    stop.textContent = "Stopping…";
+    askToStop(source).catch(() => {
+    });
+    if (!source.served) wait = setTimeout(unanswered, ANSWERED_WITHIN_MS);
+  };
+  const stop = button("Stop", click, { class: "dn-stop", title: `Stop this ${what}` });
+  const change = () => {
+    stop.hidden = source.summary.final !== false;
+    if (stop.hidden) Object.assign(stop, { disabled: false, textContent: "Stop" });
+    if (stop.hidden || source.summary.state === "stopping") {
+      clearTimeout(wait);
+      note2.hidden = true;
+    }
+  };
+  source.listeners.push(change);
+  change();
+  return [stop, () => clearTimeout(wait)];
+}
+
+// src/charts/colours.js
+function themeColours(place) {
+  const style = getComputedStyle(place);
+  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  return {
+    text: style.color,
+    font: style.fontFamily,
+    ground: colour("--jp-layout-color0", "#fff"),
+    raised: colour("--jp-layout-color1", "#fff")
+  };
+}
+
+// src/study/axes.js
+var ROOM = 0.04;
+function textAt({ kind, low, high, values }, share) {
+  if (kind === "listed") return values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? "";
+  const along = Math.min(1, Math.max(0, (share - ROOM) / (1 - 2 * ROOM)));
+  if (kind === "linear") return brief(low + (high - low) * along);
+  if (kind === "log") return brief(low * (high / low) ** along);
+  return brief(low + high - low * (high / low) ** (1 - along));
+}
+function stepOf({ kind, values }) {
+  return kind === "listed" ? 1 / values.length : 0.02;
+}
+function within(shares, spans) {
+  if (spans.every((span) => span === null)) return null;
+  const passes = (places) => spans.every((span, axis) => {
+    const share = places[axis];
+    return span === null || share !== null && share >= span[0] && share <= span[1];
+  });
+  return new Set(Object.keys(shares).filter((trial) => passes(shares[trial])).map(Number));
+}
+function nearestLine(shares, { x, y, width, height }, near) {
+  const gaps = Math.max(1, (Object.values(shares)[0]?.length ?? 1) - 1);
+  const place = Math.min(gaps - 1e-9, Math.max(0, x / width * gaps));
+  const first = Math.floor(place);
+  let best = [near, null];
+  for (const [trial, places] of Object.entries(shares)) {
+    const [a, b] = [places[first], places[first + 1]];
+    if (a === null || b === null || a === void 0 || b === void 0) continue;
+    const far = Math.abs((1 - (a + (b - a) * (place - first))) * height - y);
+    if (far < best[0]) best = [far, Number(trial)];
+  }
+  return best[1];
+}
+
+// src/study/brushes.js
+var MOVED = 0.015;
+var PAGE = 5;
+var Brushes = class {
+  /** @param {() => void} changed */
+  constructor(changed) {
+    this.changed = changed;
+    this.names = "";
+    this.brushes = [];
+    this.node = element("div", { class: "dn-brushes", role: "group", "aria-label": "Which trials are shown, by axis" });
+  }
+  /** @param {StudyAxis[]} axes */
+  show(axes) {
+    const names = JSON.stringify(axes.map(({ name }) => name));
+    if (names !== this.names) {
+      this.names = names;
+      this.brushes = axes.map((axis, place) => new Brush(axis, place / Math.max(1, axes.length - 1), this.changed));
+      this.node.replaceChildren(...this.brushes.map(({ node }) => node));
+    }
+    this.brushes.forEach((brush, place) => brush.rename(axes[place]));
+  }
+  get spans() {
+    return this.brushes.map(({ span }) => span);
+  }
+  clear() {
+    for (const brush of this.brushes) brush.set(null);
+    this.changed();
+  }
+};
+var Brush = class {
+  /**
+   * @param {StudyAxis} axis
+   * @param {number} left from 0 to 1
+   * @param {() => void} changed
+   */
+  constructor(axis, left, changed) {
+    this.axis = axis;
+    this.changed = changed;
+    this.span = null;
+    this.box = element("div", { class: "dn-span", hidden: true });
+    this.grips = /** @type {const} */
+    [0, 1].map((end) => this.grip(end));
+    this.node = element("div", { class: "dn-brush", style: `left:${left * 100}%` }, this.box, ...this.grips);
+    this.node.addEventListener("pointerdown", (event) => this.drag(event));
+    this.set(null);
+  }
+  /** @param {0 | 1} end */
+  grip(end) {
+    return element("div", {
+      class: "dn-grip",
+      role: "slider",
+      tabindex: 0,
+      "aria-orientation": "vertical",
+      "aria-label": `${this.axis.name} ${end ? "to" : "from"}`,
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+      ...OWN_KEYS,
+      onkeydown: (event) => this.key(event, end)
+    });
+  }
+  /** @param {StudyAxis} axis whose range may have changed */
+  rename(axis) {
+    this.axis = axis;
+    this.tell();
+  }
+  /** @param {Span | null} span */
+  set(span) {
+    this.span = span && (span[0] > 0 || span[1] < 1) ? span : null;
+    const [low, high] = span ?? [0, 1];
+    this.box.hidden = !this.span;
+    Object.assign(this.box.style, { bottom: `${low * 100}%`, height: `${(high - low) * 100}%` });
+    this.tell();
+  }
+  tell() {
+    (this.span ?? [0, 1]).forEach((share, end) => {
+      const grip = this.grips[end];
+      grip.style.bottom = `${share * 100}%`;
+      grip.setAttribute("aria-valuenow", String(Math.round(share * 100)));
+      const inside = end ? share - 1e-9 : share;
+      grip.setAttribute("aria-valuetext", textAt(this.axis, inside));
+    });
+  }
+  /** @param {PointerEvent} event */
+  shareAt({ clientY }) {
+    const { top, height } = this.node.getBoundingClientRect();
+    return Math.min(1, Math.max(0, 1 - (clientY - top) / height));
+  }
+  /** @param {PointerEvent} event */
+  drag(event) {
+    if (event.button) return;
+    const from = this.shareAt(event);
+    event.preventDefault();
+    this.node.setPointerCapture(event.pointerId);
+    const move = (moved) => {
+      const to = this.shareAt(moved);
+      this.set(Math.abs(to - from) < MOVED ? null : [Math.min(from, to), Math.max(from, to)]);
+      this.changed();
+    };
+    const end = (last) => {
+      move(last);
+      this.node.removeEventListener("pointermove", move);
+    };
+    this.node.addEventListener("pointermove", move);
+    this.node.addEventListener("pointerup", end, { once: true });
+    this.node.addEventListener("pointercancel", () => this.node.removeEventListener("pointermove", move), { once: true });
+  }
+  /**
+   * @param {KeyboardEvent} event
+   * @param {0 | 1} end
+   */
+  key(event, end) {
+    const step = stepOf(this.axis);
+    const moves = {
+      ArrowUp: step,
+      ArrowRight: step,
+      ArrowDown: -step,
+      ArrowLeft: -step,
+      PageUp: PAGE * step,
+      PageDown: -PAGE * step,
+      Home: -1,
+      End: 1
+    };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") this.set(null);
+    else if (event.key in moves) this.set(this.moved(end, moves[event.key], step));
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.changed();
+  }
+  /**
+   * @param {0 | 1} end
+   * @param {number} by
+   * @param {number} least between the ends
+   * @returns {Span}
+   */
+  moved(end, by, least) {
+    const [low, high] = this.span ?? [0, 1];
+    const to = (share) => Math.round(share * 1e6) / 1e6;
+    return end ? [low, to(Math.min(1, Math.max(low + least, high + by)))] : [to(Math.max(0, Math.min(high - least, low + by))), high];
+  }
+};
+
+// src/study/picture.js
+var SCALE = 2;
+var STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
+async function savePicture(figure, name, ground) {
+  const { width, height } = figure.getBoundingClientRect();
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(asSvg(figure, ground))}`;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: width * SCALE, height: height * SCALE });
+  const pen = canvas.getContext("2d");
+  if (!pen) return;
+  pen.scale(SCALE, SCALE);
+  pen.drawImage(image, 0, 0, width, height);
+  const blob = await new Promise((done) => canvas.toBlob(done, "image/png"));
+  if (blob) saveAs(`${name}.png`, [blob], "image/png");
+}
+function asSvg(figure, ground) {
+  const origin = figure.getBoundingClientRect();
+  const sheet = figure.querySelector(".dn-sheet");
+  const parts = [`<rect width="100%" height="100%" fill="${ground}"/>`];
+  for (const drawing of sheet?.querySelectorAll("svg") ?? []) parts.push(nested(drawing, origin));
+  for (const bar of sheet?.querySelectorAll(".dn-shares i") ?? []) parts.push(box(bar, origin));
+  for (const name of sheet?.querySelectorAll(".dn-series") ?? []) parts.push(inkOf(name, origin));
+  if (sheet) parts.push(...texts(sheet, origin));
+  const { width, height } = origin;
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">${parts.join("")}</svg>`;
+}
+function nested(drawing, origin) {
+  const copy = (
+    /** @type {SVGSVGElement} */
+    drawing.cloneNode(true)
+  );
+  const { left, top, width, height } = drawing.getBoundingClientRect();
+  const place = { x: left - origin.left, y: top - origin.top, width, height, overflow: "visible", fill: "none" };
+  for (const [name, value] of Object.entries(place)) copy.setAttribute(name, String(value));
+  const shown = drawing.querySelectorAll("path");
+  copy.querySelectorAll("path").forEach((path, number) => {
+    const style = getComputedStyle(shown[number]);
+    path.setAttribute("style", STROKES.map((name) => `${name}:${style.getPropertyValue(name)}`).join(";"));
+  });
+  return new XMLSerializer().serializeToString(copy);
+}
+function box(bar, origin) {
+  const { left, top, width, height } = bar.getBoundingClientRect();
+  return `<rect x="${left - origin.left}" y="${top - origin.top}" width="${width}" height="${height}" fill="${getComputedStyle(bar).backgroundColor}"/>`;
+}
+function inkOf(name, origin) {
+  const { left, top, height } = name.getBoundingClientRect();
+  const ink = getComputedStyle(name, "::before").backgroundColor;
+  return `<rect x="${left - origin.left + 6}" y="${top - origin.top + height / 2 - 1.5}" width="14" height="3" rx="1.5" fill="${ink}"/>`;
+}
+function texts(sheet, origin) {
+  const walker = document.createTreeWalker(sheet, NodeFilter.SHOW_TEXT);
+  const found = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const holder = node.parentElement;
+    const text = node.textContent?.trim();
+    if (!holder || !text || holder.closest(".dn-brushes")) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const { left, top, width, height } = range.getBoundingClientRect();
+    if (!width) continue;
+    const { color, fontFamily, fontSize, fontWeight } = getComputedStyle(holder);
+    const written2 = new Option(text).innerHTML;
+    found.push(
+      `<text x="${left - origin.left}" y="${top - origin.top + height / 2}" dominant-baseline="central" fill="${color}" font-family="${fontFamily.replaceAll('"', "'")}" font-size="${fontSize}" font-weight="${fontWeight}">${written2}</text>`
+    );
+  }
+  return found;
+}
+
+// src/study/charts.js
+var SIDE = 1e3;
+var NEAR_DOT_PX = 14;
+var NEAR_LINE_PX = 8;
+var PARALLEL = "parallel coordinates";
+var StudyCharts = class {
+  /**
+   * Calls `picked` when the reader has chosen other trials by brushes, `pointed` for the trial that
+   * the mouse is at, `chosen` for one that is clicked. `told` gives what is said of a trial.
+   * @param {{picked: () => void, chosen: (trial: number) => void, told: (trial: number) => string, name: () => string, table: () => void}} acts
+   */
+  constructor(acts) {
+    this.acts = acts;
+    this.drawn = { sheet: "", axes: [], shares: {} };
+    this.passing = null;
+    this.hot = null;
+    this.dots = /* @__PURE__ */ new WeakMap();
+    this.brushes = new Brushes(() => this.brushed());
+    this.clear = button("Clear brushes", () => this.brushes.clear(), { disabled: true });
+    this.note = element("span", { class: "dn-chart-note", role: "status" });
+    this.hint = element("div", { class: "dn-trial-hint", role: "tooltip", hidden: true });
+    this.figure = element("div", { class: "dn-figure" }, this.hint);
+    const picture = () => savePicture(this.figure, this.acts.name(), themeColours(this.figure).raised);
+    this.tools = element(
+      "div",
+      { class: "dn-chart-tools", role: "group", "aria-label": "Chart tools" },
+      this.clear,
+      button("PNG", picture, { title: "Save the charts as a picture" }),
+      button("CSV", () => this.acts.table(), { title: "Save all trials as a table" }),
+      this.note
+    );
+    this.root = element("div", { class: "distrain-charts", hidden: true }, this.tools, this.figure);
+    let due = 0;
+    this.figure.addEventListener("pointermove", (event) => {
+      cancelAnimationFrame(due);
+      due = requestAnimationFrame(() => this.point(event));
+    });
+    this.figure.addEventListener("pointerleave", () => {
+      cancelAnimationFrame(due);
+      this.light(null);
+    });
+    this.figure.addEventListener("click", ({ target }) => {
+      const brush = target instanceof Element && target.closest(".dn-brush");
+      if (this.hot !== null && !brush) this.acts.chosen(this.hot);
+    });
+  }
+  /** @param {Drawn} drawn */
+  show(drawn) {
+    if (drawn.sheet === this.drawn.sheet) return;
+    this.drawn = drawn;
+    this.root.hidden = !drawn.sheet;
+    const place = document.createElement("template");
+    place.innerHTML = drawn.sheet;
+    const fresh = place.content.firstElementChild;
+    if (!fresh) return;
+    const there = this.figure.querySelector(":scope > .dn-sheet");
+    if (!there || !renewed(there, fresh)) {
+      there?.remove();
+      this.figure.prepend(fresh);
+      fresh.querySelector(`.dn-chart[data-tag="${PARALLEL}"] .dn-area`)?.append(this.brushes.node);
+    }
+    this.dots = /* @__PURE__ */ new WeakMap();
+    this.brushes.show(drawn.axes);
+    this.brushed();
+    this.light(this.hot);
+  }
+  // ---- Brushes -----------------------------------------------------------------------------
+  brushed() {
+    const { shares } = this.drawn;
+    this.passing = within(shares, this.brushes.spans);
+    this.clear.disabled = this.passing === null;
+    write(this.note, this.passing ? `${this.passing.size} of ${Object.keys(shares).length} trials` : "");
+    for (const mark of this.figure.querySelectorAll("[data-trial]")) {
+      mark.classList.toggle("dn-out", this.passing?.has(trialOf(mark)) === false);
+    }
+    this.acts.picked();
+  }
+  // ---- The trial at the mouse --------------------------------------------------------------
+  /** @param {PointerEvent} event */
+  point({ target, clientX, clientY }) {
+    const area = target instanceof Element ? target.closest(".dn-area") : null;
+    if (!area || !this.figure.isConnected) return this.light(null);
+    const box2 = area.getBoundingClientRect();
+    const at = { x: clientX - box2.left, y: clientY - box2.top, width: box2.width, height: box2.height };
+    const chart = (
+      /** @type {HTMLElement | null} */
+      area.closest(".dn-chart")
+    );
+    const trial = chart?.dataset.tag === PARALLEL ? nearestLine(this.shown, at, NEAR_LINE_PX) : this.nearestDot(area, at);
+    this.light(trial);
+    if (trial !== null) this.put(clientX, clientY);
+  }
+  /** Where the trials stand that are not brushed away. */
+  get shown() {
+    const { passing, drawn: { shares } } = this;
+    return passing ? Object.fromEntries(Object.entries(shares).filter(([trial]) => passing.has(Number(trial)))) : shares;
+  }
+  /**
+   * @param {Element} area
+   * @param {{x: number, y: number, width: number, height: number}} at
+   */
+  nearestDot(area, { x, y, width, height }) {
+    const dots = this.dots.get(area) ?? dotsOf(area);
+    this.dots.set(area, dots);
+    let best = [NEAR_DOT_PX, null];
+    for (const dot of dots) {
+      if (this.passing?.has(dot.trial) === false) continue;
+      const far = Math.hypot(dot.x * width - x, dot.y * height - y);
+      if (far < best[0]) best = [far, dot.trial];
+    }
+    return best[1];
+  }
+  /** @param {number | null} trial */
+  light(trial) {
+    this.hot = trial;
+    for (const mark of this.figure.querySelectorAll(".dn-hot")) mark.classList.remove("dn-hot");
+    this.hint.hidden = trial === null;
+    if (trial === null) return;
+    for (const mark of this.figure.querySelectorAll(`[data-trial="${trial}"]`)) mark.classList.add("dn-hot");
+    write(this.hint, this.acts.told(trial));
+  }
+  /**
+   * @param {number} clientX
+   * @param {number} clientY
+   */
+  put(clientX, clientY) {
+    const { left, top, width } = this.figure.getBoundingClientRect();
+    const x = clientX - left;
+    const { style } = this.hint;
+    style.top = `${clientY - top + 14}px`;
+    style.left = x < width / 2 ? `${x + 12}px` : "auto";
+    style.right = x < width / 2 ? "auto" : `${width - x + 12}px`;
+  }
+};
+function trialOf(mark) {
+  return Number(mark.getAttribute("data-trial"));
+}
+function dotsOf(area) {
+  return [...area.querySelectorAll("[data-trial]")].map((mark) => {
+    const [, x, y] = mark.getAttribute("d")?.match(/^M(\S+) ([^hv]+)[hv]/) ?? [];
+    return { trial: trialOf(mark), x: Number(x) / SIDE, y: Number(y) / SIDE };
+  });
+}
+function renewed(there, fresh) {
+  const [old, now] = [there, fresh].map((sheet) => [.../** @type {NodeListOf<HTMLElement>} */
+  sheet.querySelectorAll(".dn-chart")]);
+  if (old.length !== now.length || old.some((chart, place) => chart.dataset.tag !== now[place].dataset.tag)) return false;
+  there.setAttribute("style", fresh.getAttribute("style") ?? "");
+  for (const part of [".dn-legend"]) there.querySelector(part)?.replaceWith(fresh.querySelector(part) ?? "");
+  old.forEach((chart, place) => {
+    const [area, drawn] = [chart, now[place]].map((each) => each.querySelector(".dn-area"));
+    if (!area || !drawn) return;
+    for (const child of [...area.children]) if (!child.classList.contains("dn-brushes")) child.remove();
+    area.prepend(...drawn.childNodes);
+    write(
+      /** @type {Element} */
+      chart.querySelector(".dn-newest"),
+      now[place].querySelector(".dn-newest")?.textContent ?? ""
+    );
+  });
+  return true;
+}
+
+// src/study/columns.js
+function written(value) {
+  return value === void 0 ? "" : typeof value === "number" ? brief(value) : value;
+}
+function stateText({ state }) {
+  const known = state === "requested" ? "starting" : state;
+  return `${SIGNS[known] ?? "◌"} ${known}`;
+}
+function lasted(trial, now) {
+  return (trial.end ?? now) - trial.begin;
+}
+function columnsOf({ names, goals }) {
+  const parameters = names.map((name) => ({
+    name,
+    kind: "parameter",
+    value: (trial) => trial.parameters[name] ?? null,
+    text: (trial) => written(trial.parameters[name])
+  }));
+  const reached = goals.map((goal) => ({
+    name: goal,
+    kind: "goal",
+    value: (trial) => trial.goals[goal] ?? null,
+    text: (trial) => written(trial.goals[goal] ?? void 0)
+  }));
+  return [
+    { name: "trial", value: ({ id }) => id, text: ({ id }) => String(id) },
+    { name: "state", value: ({ state }) => state, text: stateText, detail: ({ why }) => why },
+    ...reached,
+    ...parameters,
+    { name: "steps", value: ({ steps }) => steps, text: ({ steps }) => String(steps) },
+    { name: "duration", value: lasted, text: (trial, now) => duration(lasted(trial, now)) },
+    { name: "run", value: ({ run }) => run, text: ({ run }) => run === null ? "" : String(run) }
+  ];
+}
+function told({ id, state, goals, parameters, why }) {
+  const reached = Object.entries(goals).map(([name, value]) => `${name} ${written(value ?? void 0)}`);
+  const values = Object.entries(parameters).map(([name, value]) => `${name} = ${written(value)}`);
+  return [`trial ${id}, ${state}`, ...reached, ...values, ...why ? [why] : []].join("\n");
+}
+function asCsv({ names, goals, trials, now }) {
+  const heads = ["trial", "state", ...goals, ...names, "steps", "duration", "run", "why"];
+  const rows = trials.map((trial) => [
+    trial.id,
+    trial.state,
+    ...goals.map((goal) => trial.goals[goal] ?? ""),
+    ...names.map((name) => trial.parameters[name] ?? ""),
+    trial.steps,
+    lasted(trial, now).toFixed(3),
+    trial.run ?? "",
+    trial.why
+  ]);
+  return [heads, ...rows].map((row) => row.map(quoted).join(",")).join("\r\n");
+}
+function quoted(value) {
+  const text = String(value);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+// src/study/source.js
+var QUIET_MS = 2500;
+var LOOK_EVERY_MS2 = 1e3;
+var OF_STUDY = ["cancel", "stop", "more"];
+var StudySource = class extends /** @type {typeof Source<StudyState>} */
+Source {
+  /** @param {Model<StudyState>} model */
+  constructor(model) {
+    super(model);
+    this.summary = {};
+    this.charts = null;
+    this.seen = "";
+    this.heardAt = 0;
+    this.listeners = [];
+    this.learning = () => this.learn(model.get("state"));
+    model.on("change:state", this.learning);
+    this.learning();
+    this.asking = false;
+    this.clock = setInterval(() => this.look(), LOOK_EVERY_MS2);
+  }
+  /** The runs of its trials, as panels ask for them. */
+  get runs() {
+    return (this.summary.trials ?? []).flatMap(({ run, final }) => run === null ? [] : [{ id: run, final }]);
+  }
+  /** @override */
+  get opening() {
+    return "study";
+  }
+  /**
+   * @override
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  address(path, query = {}) {
+    const study = `studies/${this.model.get("study")}`;
+    const below = path === "study" ? study : OF_STUDY.includes(path) ? `${study}/${path}` : path;
+    return `distrain/${below}?${this.words(query)}`;
+  }
+  /**
+   * @override
+   * @param {Partial<StudyAnswer>} answer
+   */
+  learn({ seen, summary, charts }) {
+    this.heardAt = Date.now();
+    if (!summary || (this.summary.now ?? 0) > summary.now) return;
+    this.seen = seen ?? "";
+    this.summary = summary;
+    this.charts = charts ?? this.charts;
+    for (const listener of this.listeners) listener();
+  }
+  /** What nobody has told for a while is asked for. */
+  async look() {
+    if (this.asking || document.hidden || this.summary.final || Date.now() - this.heardAt < QUIET_MS) return;
+    await this.refresh();
+  }
+  async refresh() {
+    this.asking = true;
+    try {
+      this.learn(await this.ask("study", { seen: this.seen }));
+    } catch {
+    } finally {
+      this.asking = false;
+    }
+  }
+  /**
+   * Stop a trial, or want more of them. Raises Refused.
+   * @param {"stop" | "more"} action
+   * @param {Query} query
+   */
+  async act(action, query) {
+    if (this.served ?? await this.probed) {
+      const answer = await request(this.address(action, query), { method: "POST" }).catch(() => null);
+      if (answer?.ok) return;
+      if (answer?.status === 400) throw new Refused((await answer.json()).message);
+      this.lost();
+    }
+    await this.askKernel(action, query);
+  }
+  /** @override */
+  close() {
+    super.close();
+    clearInterval(this.clock);
+    this.model.off("change:state", this.learning);
+  }
+};
+
+// src/log/folds.js
+var OPEN_NEAR_END = 60;
+var Folds = class {
+  constructor() {
+    this.closed = [];
+    this.known = /* @__PURE__ */ new Map();
+    this.opened = /* @__PURE__ */ new Set();
+  }
+  reset() {
+    this.closed = [];
+    this.known.clear();
+    this.opened.clear();
+  }
+  /**
+   * Fold these tracebacks, but for those that are short, near the end or mixed with other lines.
+   * @param {Fold[]} folds
+   * @param {Rows} rows
+   */
+  find(folds, rows) {
+    for (const [first, last] of folds) {
+      if (last - first < 3 || last >= rows.count - OPEN_NEAR_END || !isAlone(first, last, rows)) continue;
+      this.known.set(first, last);
+    }
+    this.sort();
+  }
+  sort() {
+    const folds = [...this.known].filter(([first]) => !this.opened.has(first)).sort((a, b) => a[0] - b[0]);
+    this.closed = [];
+    for (const fold2 of folds) if (fold2[0] > (this.closed.at(-1)?.[1] ?? -1)) this.closed.push(fold2);
+  }
+  /**
+   * @param {number} first
+   * @param {boolean} open
+   */
+  turn(first, open) {
+    if (open) this.opened.add(first);
+    else this.opened.delete(first);
+    this.sort();
+  }
+  /**
+   * Open what hides the row.
+   * @param {number} row
+   */
+  reveal(row) {
+    const hiding = this.closed.find(([first, last]) => first < row && row < last);
+    if (hiding) this.turn(hiding[0], true);
+  }
+  /** @param {number} row */
+  hiddenBefore(row) {
+    let hidden = 0;
+    for (const [first, last] of this.closed) {
+      if (first >= row) break;
+      hidden += Math.min(last - 1, row - 1) - first;
+    }
+    return hidden;
+  }
+  /** @param {number} row */
+  placeOf(row) {
+    return row - this.hiddenBefore(row);
+  }
+  /** @param {number} place */
+  rowAt(place) {
+    let row = place;
+    for (const [first, last] of this.closed) {
+      if (first >= row) break;
+      row += last - 1 - first;
+    }
+    return row;
+  }
+  /**
+   * How many rows the fold that begins there hides or would hide; null where none begins.
+   * @param {number} row
+   */
+  at(row) {
+    const last = this.known.get(row);
+    return last === void 0 ? null : { open: this.opened.has(row), lines: last - row - 1 };
+  }
+};
+function isAlone(first, last, rows) {
+  const writer = rows.lines.get(first);
+  for (let row = first; row <= last; row++) {
+    const line = rows.lines.get(row);
+    if (!writer || !line || line.process !== writer.process) return false;
+  }
+  return true;
+}
+
+// src/log/rows.js
+var RECENT = 1e4;
+var HELD = 12e3;
+var NEAR = 4e3;
+var Rows = class {
+  constructor() {
+    this.recent = [];
+    this.filter = { process: "", role: "", stream: "" };
+    this.pools = {};
+    this.bars = [];
+    this.generation = 0;
+    this.lines = /* @__PURE__ */ new Map();
+    this.count = 0;
+    this.total = 0;
+    this.exact = true;
+  }
+  reset() {
+    this.generation += 1;
+    this.lines = /* @__PURE__ */ new Map();
+    this.count = 0;
+    this.total = 0;
+    this.exact = !this.filtered;
+  }
+  get filtered() {
+    return Boolean(this.filter.process || this.filter.role || this.filter.stream);
+  }
+  get query() {
+    return Object.fromEntries(Object.entries(this.filter).filter(([, value]) => value));
+  }
+  /** @param {Partial<Filter>} filter */
+  choose(filter) {
+    Object.assign(this.filter, filter);
+    const total = this.total;
+    this.reset();
+    if (this.recent.length) this.feed(this.recent);
+    else if (!this.filtered) this.count = this.total = total;
+  }
+  /** @param {Bar} line */
+  passes(line) {
+    const { process, role, stream } = this.filter;
+    if (process && String(line.process) !== process) return false;
+    if (role && this.pools[line.process] !== role) return false;
+    return !stream || line.stream === stream;
+  }
+  /** @param {Batch} batch */
+  takeBatch(batch) {
+    const lines = parseBatch(batch);
+    const known = (this.recent.at(-1)?.number ?? -1) + 1;
+    if (batch.whole && batch.total < known) this.recent = [];
+    else if (batch.first <= known) lines.splice(0, known - batch.first);
+    else this.recent = [];
+    this.recent.push(...lines);
+    if (this.recent.length > RECENT + 1e3) this.recent.splice(0, this.recent.length - RECENT);
+    this.bars = batch.bars;
+    this.feed(lines);
+  }
+  /** @param {Line[]} lines */
+  feed(lines) {
+    for (const line of lines) {
+      if (line.number < this.total) {
+        if (!this.filtered) this.lines.set(line.number, line);
+        continue;
+      }
+      if (line.number > this.total) this.skipTo(line.number);
+      this.total = line.number + 1;
+      if (this.passes(line)) this.lines.set(this.count++, line);
+    }
+  }
+  /**
+   * Nobody has said what is between: with a filter, how many rows that makes has to be asked.
+   * @param {number} number
+   */
+  skipTo(number) {
+    if (this.filtered) this.exact = false;
+    else this.count = number;
+    this.total = number;
+  }
+  /** @param {LogAnswer} answer */
+  takeAnswer(answer) {
+    const again = !this.exact || answer.total > this.total || answer.end;
+    if (!this.exact) this.lines.clear();
+    if (again) {
+      this.count = answer.rows;
+      this.total = answer.total;
+    }
+    this.exact = true;
+    answer.lines.forEach((line, place) => this.lines.set(answer.first + place, asLine(line)));
+    if (again) this.feed(this.recent.filter((line) => line.number >= this.total));
+  }
+  /**
+   * The first row that is not here; null if all are.
+   * @param {number} from
+   * @param {number} to
+   */
+  missing(from, to) {
+    for (let row = Math.max(0, from); row < Math.min(this.count, to); row++) {
+      if (!this.lines.has(row)) return row;
+    }
+    return null;
+  }
+  /**
+   * Forget what is far from the row and from the end.
+   * @param {number} row
+   */
+  tidy(row) {
+    if (this.lines.size <= HELD) return;
+    for (const held of this.lines.keys()) {
+      if (Math.abs(held - row) > NEAR && held < this.count - NEAR) this.lines.delete(held);
+    }
+  }
+};
+function asLine([number, time, process, stream, , text]) {
+  return { number, time, process, stream, text };
+}
+function parseBatch(batch) {
+  const records = new TextDecoder().decode(batch.lines).split("\n").slice(0, -1);
+  return records.map((record, place) => {
+    const [process, stream, time, ...rest] = record.split("	");
+    return { number: batch.first + place, time: Number(time), process: Number(process), stream, text: rest.join("	") };
+  });
+}
+
+// src/log/sheet.js
+var Sheet = class {
+  /** @param {Log} log */
+  constructor(log) {
+    this.log = log;
+    this.painted = /* @__PURE__ */ new Map();
+    this.first = 0;
+    this.node = element("div", { class: "dn-rows" });
+  }
+  /**
+   * Paint these places. What is in the page already stays there, so that text can be selected while
+   * lines come.
+   * @param {number} from
+   * @param {number} to
+   */
+  paint(from, to) {
+    const painted = /* @__PURE__ */ new Map();
+    for (let place = from; place < to; place++) {
+      const number = this.log.folds.rowAt(place);
+      painted.set(number, this.row(number, this.painted.get(number)));
+    }
+    for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
+    [...painted.values()].forEach(({ node }, place) => {
+      const there = this.node.children[place];
+      if (there !== node) this.node.insertBefore(node, there ?? null);
+    });
+    this.painted = painted;
+    this.first = from;
+  }
+  /**
+   * @param {(place: number) => number} below pixels from the top of what is in sight
+   */
+  arrange(below) {
+    this.rows.forEach((row, number) => {
+      row.style.top = `${this.log.placed + below(this.first + number)}px`;
+    });
+  }
+  /** How high each painted row is, from the first place on. */
+  get heights() {
+    return this.rows.map((row) => row.offsetHeight);
+  }
+  /** @param {number} row */
+  heightAt(row) {
+    return this.painted.get(row)?.node.offsetHeight || ROW;
+  }
+  /**
+   * @param {number} number
+   * @param {Painted | undefined} painted as it was the last time
+   * @returns {Painted}
+   */
+  row(number, painted) {
+    const { rows, folds, looks, style, source } = this.log;
+    const isCurrent = number === looks.current;
+    const line = rows.lines.get(number);
+    const before = rows.lines.get(number - 1);
+    const cell = line && (isInCell(line.text) || before?.process === line.process && isInCell(before.text));
+    const fold2 = folds.at(number);
+    const look2 = [style, isCurrent, cell, fold2?.open].join(" ");
+    if (painted && painted.line === line && painted.looks === look2) return painted;
+    const node = line ? lineElement(line, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
+    node.dataset.row = String(number);
+    if (isCurrent) node.classList.add("dn-current");
+    if (cell) node.classList.add("dn-cell");
+    if (line && fold2) node.append(this.foldSign(number, fold2));
+    return { node, line, looks: look2 };
+  }
+  /**
+   * @param {number} row
+   * @param {{open: boolean, lines: number}} fold
+   */
+  foldSign(row, { open, lines }) {
+    const { log } = this;
+    return button(
+      open ? "▾" : `▸ ${plural(lines, "line")}`,
+      () => log.refold(() => log.folds.turn(row, !open)),
+      {
+        class: "dn-fold",
+        title: open ? "Fold this traceback" : "Show the whole traceback",
+        "aria-expanded": String(open)
+      }
+    );
+  }
+  // ---- Copy ------------------------------------------------------------------------------
+  /** @param {ClipboardEvent} event */
+  copied(event) {
+    const selection = this.node.ownerDocument.getSelection();
+    if (!selection || selection.isCollapsed) return;
+    const rows = this.rows.filter((row) => selection.containsNode(row, true));
+    if (rows.length < 2) return;
+    event.clipboardData?.setData("text/plain", this.textOf(rows));
+    event.preventDefault();
+  }
+  get rows() {
+    return (
+      /** @type {HTMLElement[]} */
+      [...this.node.children]
+    );
+  }
+  /** @param {HTMLElement[]} rows */
+  textOf(rows) {
+    const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
+    return lines.map((line) => line ? lineText(line, this.log.source.summary) : "").join("");
+  }
+  get rowsInSight() {
+    return this.rows.filter((row) => {
+      const top = parseFloat(row.style.top) - this.log.placed;
+      return top > -row.offsetHeight && top < this.log.view.clientHeight;
+    });
+  }
+  /** The lines in sight as text. */
+  get textInSight() {
+    return this.textOf(this.rowsInSight);
+  }
+};
+
+// src/log/wrapped.js
+function paintWrapped(log, margin) {
+  const { sheet, view, places } = log;
+  const most = Math.ceil(parseFloat(getComputedStyle(view).maxHeight) / ROW) + margin;
+  const nearEnd = log.follow || log.top > places - most;
+  const from = Math.max(0, nearEnd ? places - most : Math.floor(log.top) - margin);
+  const to = nearEnd ? places : Math.min(places, from + most + margin);
+  sheet.paint(from, to);
+  const heights = sheet.heights;
+  const total = heights.reduce((sum, height) => sum + height, 0);
+  const isWhole = from === 0 && to === places;
+  if (isWhole) sheet.node.style.height = `${total}px`;
+  const lowest = nearEnd ? from + lowestOf(heights, view.clientHeight) : Math.max(log.wrapped.lowest, places - most);
+  log.wrapped = { lowest, height: isWhole && !lowest ? total : view.clientHeight + lowest * ROW };
+  log.putBar();
+  const tops = topsOf(heights, log.top - from);
+  sheet.arrange((place) => tops[place - from]);
+  return [from, to];
+}
+function lowestOf(heights, pixels) {
+  for (let row = heights.length - 1; row >= 0; row--) {
+    pixels -= heights[row];
+    if (pixels <= 0) return row - pixels / heights[row];
+  }
+  return 0;
+}
+function topsOf(heights, top) {
+  const whole = Math.min(heights.length - 1, Math.floor(top));
+  const above = heights.slice(0, whole).reduce((sum, height) => sum + height, 0);
+  let next = -above - (heights[whole] ?? 0) * (top - whole);
+  return heights.map((height) => {
+    const here = next;
+    next += height;
+    return here;
+  });
+}
+
+// src/log/log.js
+var TALLEST = 8e6;
+var BLOCK = 200;
+var MARGIN = 6;
+var FETCH_AFTER_MS = 40;
+var BUSY = "The kernel is busy: lines that are not here come when it is free, or at once with “jupyter server extension enable distrain_nb.server” and a restart of Jupyter.";
+var Log = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.rows = new Rows();
+    this.folds = new Folds();
+    this.top = 0;
+    this.placed = 0;
+    this.place = null;
+    this.follow = true;
+    this.looks = { times: false, wrap: false, wanted: null, current: null };
+    this.wrapped = { lowest: 0, height: 0 };
+    this.style = 0;
+    this.listeners = [];
+    this.lacking = null;
+    this.fetching = false;
+    this.scheduled = 0;
+    this.soon = void 0;
+    this.onSlash = () => {
+    };
+    this.sheet = new Sheet(this);
+    this.view = element("div", {
+      class: "dn-log",
+      role: "log",
+      tabindex: "0",
+      "aria-live": "off",
+      "aria-label": "log; arrow keys scroll, slash searches, End follows the latest lines"
+    }, this.sheet.node);
+    this.latest = button("↓ Latest", () => this.toEnd(), {
+      class: "dn-latest",
+      title: "Show new lines as they come",
+      hidden: true
+    });
+    this.frame = element("div", { class: "dn-frame" }, this.view, this.latest);
+    this.bars = element("div", { class: "dn-bars", "aria-label": "progress" });
+    this.note = element("div", { class: "dn-note dn-hint", role: "note", hidden: true });
+    this.root = root;
+    root.append(this.frame, this.bars, this.note);
+    this.view.addEventListener("scroll", () => this.scrolled(), { passive: true });
+    this.view.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.view.addEventListener("keydown", (event) => this.key(event));
+    this.view.addEventListener("copy", (event) => this.sheet.copied(event));
+    this.resized = new ResizeObserver(() => this.draw());
+    for (const box2 of [this.view, this.frame]) this.resized.observe(box2);
+    this.relabel();
+  }
+  /** Show what the ranks are called now. */
+  relabel() {
+    const labels = Object.values(this.source.summary.labels ?? {});
+    const longest = Math.max(4, ...labels.map((label) => label.length));
+    this.root.style.setProperty("--dn-tags", `${Math.min(24, longest + 1)}ch`);
+    this.rows.pools = this.source.summary.pools ?? {};
+    this.restyle({});
+  }
+  /**
+   * Change how rows look.
+   * @param {Partial<Looks>} changes
+   */
+  restyle(changes) {
+    Object.assign(this.looks, changes);
+    this.root.toggleAttribute("data-wrap", this.looks.wrap);
+    this.style += 1;
+    this.draw();
+  }
+  // ---- Where in the log -----------------------------------------------------------------
+  get places() {
+    return this.folds.placeOf(this.rows.count);
+  }
+  get fits() {
+    return this.view.clientHeight / ROW;
+  }
+  get lowest() {
+    return this.looks.wrap ? this.wrapped.lowest : Math.max(0, this.places - this.fits);
+  }
+  get height() {
+    return Math.min(TALLEST, this.looks.wrap ? this.wrapped.height : this.places * ROW);
+  }
+  /** Pixels of the scroll bar for each place: ROW, or less in a log too long for a browser. */
+  get scale() {
+    const room = this.height - this.view.clientHeight;
+    return room > 0 && this.lowest > 0 ? room / this.lowest : ROW;
+  }
+  /** A log that was moved in the page is at its top, and what it was told before comes late. */
+  scrolled() {
+    if (!this.root.getClientRects().length || this.root.parentNode !== this.place) return;
+    if (Math.abs(this.view.scrollTop - this.placed) < 1) return;
+    this.placed = this.view.scrollTop;
+    this.move(this.view.scrollTop / this.scale);
+  }
+  /**
+   * Where pixels of the bar stand for lines, however high or many, the wheel still goes by pixels.
+   * @param {WheelEvent} event
+   */
+  wheel(event) {
+    const { wrap } = this.looks;
+    if (!wrap && this.scale >= ROW - 0.01 || !event.deltaY || event.ctrlKey) return;
+    event.preventDefault();
+    const pixels = event.deltaY * (event.deltaMode === 1 ? ROW : 1);
+    this.move(this.top + pixels / this.sheet.heightAt(this.folds.rowAt(Math.floor(this.top))));
+  }
+  /** @param {number} top */
+  move(top) {
+    this.top = Math.max(0, Math.min(this.lowest, top));
+    this.follow = this.top >= this.lowest - 1;
+    this.draw();
+  }
+  toEnd() {
+    this.follow = true;
+    this.draw();
+    this.tell();
+  }
+  /**
+   * Put the row in sight, and mark it.
+   * @param {number} row
+   */
+  jump(row) {
+    this.folds.reveal(row);
+    this.looks.current = row;
+    this.move(this.folds.placeOf(row) - (this.looks.wrap ? 1 : Math.floor(this.fits / 3)));
+    this.follow = false;
+    this.draw();
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const page = Math.max(1, this.sheet.rowsInSight.length - 1);
+    const moves = { ArrowUp: -1, ArrowDown: 1, PageUp: -page, PageDown: page };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.move(this.top + moves[event.key]);
+    else if (event.key === "Home") this.move(0);
+    else if (event.key === "End") this.toEnd();
+    else if (event.key === "/") this.onSlash();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  /** @param {Partial<Filter>} filter */
+  filter(filter) {
+    this.rows.choose(filter);
+    this.folds.reset();
+    this.looks.current = null;
+    this.top = 0;
+    this.follow = true;
+    this.draw();
+    this.tell();
+    return this.refresh();
+  }
+  // ---- Lines -----------------------------------------------------------------------------
+  /** @param {Batch} batch */
+  take(batch) {
+    this.rows.takeBatch(batch);
+    this.draw();
+  }
+  /** Get the newest lines, or how many there are while older ones are looked at. */
+  async refresh() {
+    return this.load(this.follow ? { first: -BLOCK, count: BLOCK } : { first: -1, count: 1 });
+  }
+  /** @param {Span} span */
+  async load(span) {
+    const { generation } = this.rows;
+    const answer = await this.source.ask("log", { ...this.rows.query, ...span });
+    if (generation !== this.rows.generation) return;
+    this.rows.takeAnswer(answer);
+    if (this.source.served) this.rows.bars = answer.bars.map(asLine);
+    this.draw();
+  }
+  /** @param {number} row */
+  async fetch(row) {
+    if (this.fetching) return;
+    const first = Math.floor(row / BLOCK) * BLOCK;
+    const settled = first + BLOCK <= this.rows.count - OPEN_NEAR_END;
+    const span = { first, count: settled ? BLOCK + OPEN_NEAR_END : BLOCK };
+    this.fetching = true;
+    try {
+      await this.load(span);
+      if (settled) await this.findFolds(span);
+    } finally {
+      this.fetching = false;
+      this.draw();
+    }
+  }
+  /** @param {Span} span */
+  async findFolds(span) {
+    const { generation } = this.rows;
+    const { folds } = await this.source.ask("tracebacks", { ...this.rows.query, ...span });
+    if (generation !== this.rows.generation || !folds.length) return;
+    this.refold(() => this.folds.find(folds, this.rows));
+  }
+  /**
+   * Change folds while the row at the top stays where it is.
+   * @param {() => void} change
+   */
+  refold(change) {
+    const [whole, part] = [Math.floor(this.top), this.top % 1];
+    const row = this.folds.rowAt(whole);
+    change();
+    if (row !== this.looks.current) this.top = this.folds.placeOf(row) + part;
+    this.draw();
+  }
+  // ---- On screen -------------------------------------------------------------------------
+  draw() {
+    if (this.scheduled) return;
+    this.scheduled = requestAnimationFrame(() => {
+      this.scheduled = 0;
+      this.paint();
+    });
+  }
+  tell() {
+    for (const listener of this.listeners) listener();
+  }
+  /** Nothing is in sight where there is no box, as while JupyterLab changes its theme. */
+  paint() {
+    if (!this.root.getClientRects().length) return;
+    this.view.style.display = this.rows.count ? "" : "none";
+    const [from, to] = this.looks.wrap ? paintWrapped(this, MARGIN) : this.paintEven();
+    const first = this.folds.rowAt(from);
+    this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
+    this.fetchSoon(this.rows.exact ? this.lacking : first);
+    this.rows.tidy(first);
+    const bars = this.rows.bars.filter((line) => this.rows.passes(line));
+    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.summary, this.looks)));
+    this.latest.hidden = this.follow || !this.rows.count;
+    this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
+    this.note.textContent = BUSY;
+    this.tell();
+  }
+  /**
+   * Every row is as high as any other.
+   * @returns {[from: number, to: number]} places that are painted
+   */
+  paintEven() {
+    this.putBar();
+    const from = Math.max(0, Math.floor(this.top) - MARGIN);
+    const to = Math.min(this.places, Math.ceil(this.top + this.fits) + MARGIN);
+    this.sheet.paint(from, to);
+    this.sheet.arrange((place) => (place - this.top) * ROW);
+    return [from, to];
+  }
+  /** Put the scroll bar where the top is. */
+  putBar() {
+    this.sheet.node.style.height = `${this.height}px`;
+    this.top = this.follow ? this.lowest : Math.min(this.top, this.lowest);
+    const scroll = this.top * this.scale;
+    if (Math.abs(this.view.scrollTop - scroll) >= 1) this.view.scrollTop = scroll;
+    this.placed = this.view.scrollTop;
+    this.place = this.root.parentNode;
+  }
+  /** @param {number | null} row */
+  fetchSoon(row) {
+    clearTimeout(this.soon);
+    if (row === null || !this.rows.count) return;
+    this.soon = setTimeout(() => this.fetch(row).catch(() => {
+    }), FETCH_AFTER_MS);
+  }
+  close() {
+    cancelAnimationFrame(this.scheduled);
+    clearTimeout(this.soon);
+    this.resized.disconnect();
+  }
+};
+
+// src/log/search.js
+var HITS_AT_ONCE = 1e3;
+var MOST_HITS = 2e4;
+var CONTINUE_EVERY_MS = 2e3;
+var TYPED_MS = 200;
+var Search = class {
+  /** @param {Log} log */
+  constructor(log) {
+    this.log = log;
+    this.turn = 0;
+    this.text = "";
+    this.hits = [];
+    this.place = -1;
+    this.searched = -1;
+    this.busy = false;
+    this.failure = "";
+    const typed = debounce(TYPED_MS, () => this.start());
+    this.field = element("input", {
+      class: "dn-search",
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "search the whole log",
+      spellcheck: "false",
+      autocomplete: "off",
+      oninput: typed,
+      onkeydown: (event) => this.key(event)
+    });
+    this.regex = toggle(".*", "Regular expression", () => this.start());
+    this.letters = toggle("Aa", "Match upper and lower case", () => this.start());
+    this.back = button("↑", () => this.step(-1), { class: "dn-chip", title: "Previous match (Shift+Enter)" });
+    this.next = button("↓", () => this.step(1), { class: "dn-chip", title: "Next match (Enter)" });
+    this.status = element("span", { class: "dn-soft dn-hits", role: "status" });
+    this.box = element(
+      "span",
+      { class: "dn-searchbox", role: "group", "aria-label": "Search in the log" },
+      this.field,
+      this.regex,
+      this.letters,
+      this.back,
+      this.next,
+      this.status
+    );
+    this.log.onSlash = () => {
+      this.field.focus();
+      this.field.select();
+    };
+    this.clear();
+    this.clock = setInterval(() => this.continue(), CONTINUE_EVERY_MS);
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    event.stopPropagation();
+    if (event.key === "Enter") this.enter(event.shiftKey ? -1 : 1);
+    else if (event.key === "Escape") {
+      this.field.value = "";
+      this.start();
+      this.log.view.focus();
+    } else return;
+    event.preventDefault();
+  }
+  /** @param {1 | -1} direction */
+  enter(direction) {
+    if (this.field.value !== this.text) this.start();
+    else this.step(direction);
+  }
+  clear() {
+    this.turn += 1;
+    this.text = this.field.value;
+    this.hits = [];
+    this.place = -1;
+    this.searched = -1;
+    this.busy = false;
+    this.failure = "";
+    this.log.restyle({ wanted: this.pattern(), current: null });
+    this.show();
+  }
+  /** The same pattern for the eyes; what JavaScript can't say is found but not marked. */
+  pattern() {
+    return this.text ? patternOf(this.text, isPressed(this.regex), isPressed(this.letters)) : null;
+  }
+  /** Search anew, and go to the first match from what is in sight. */
+  async start() {
+    this.clear();
+    const row = this.log.folds.rowAt(Math.floor(this.log.top));
+    await this.continue();
+    if (!this.hits.length) return;
+    this.place = this.hits.findIndex((hit) => hit >= row) - 1;
+    if (this.place === -2) this.place = this.hits.length - 2;
+    this.step(1);
+  }
+  /** Look through what has not been searched yet. */
+  async continue() {
+    if (!this.text || this.busy || this.failure || !this.log.view.isConnected) return;
+    if (this.searched >= 0 && this.searched >= this.log.rows.count - 1) return;
+    const { turn } = this;
+    this.busy = true;
+    this.show();
+    try {
+      while (turn === this.turn && !await this.more(turn) && this.hits.length < MOST_HITS) ;
+    } catch (error) {
+      if (turn === this.turn) this.failure = messageOf(error);
+    }
+    if (turn !== this.turn) return;
+    this.busy = false;
+    this.show();
+  }
+  /**
+   * Ask for more matches; says whether there are no others.
+   * @param {number} turn
+   * @returns {Promise<boolean>}
+   */
+  async more(turn) {
+    const query = { ...this.log.rows.query, text: this.text, after: this.searched, limit: HITS_AT_ONCE };
+    if (isPressed(this.regex)) query.regex = 1;
+    if (isPressed(this.letters)) query.case = 1;
+    const answer = await this.log.source.ask("search", query);
+    if (turn !== this.turn) return true;
+    this.hits.push(...answer.rows);
+    const stuck = answer.searched <= this.searched;
+    this.searched = answer.searched;
+    this.show();
+    return answer.done || stuck;
+  }
+  /** @param {1 | -1} direction */
+  step(direction) {
+    if (!this.hits.length) return;
+    this.place = (this.place + direction + this.hits.length) % this.hits.length;
+    this.log.jump(this.hits[this.place]);
+    this.log.tell();
+    this.show();
+  }
+  show() {
+    this.status.textContent = this.failure || (this.text ? this.found : "");
+    this.status.classList.toggle("dn-bad", Boolean(this.failure));
+    this.field.setAttribute("aria-invalid", String(Boolean(this.failure)));
+    this.back.disabled = this.next.disabled = !this.hits.length;
+  }
+  get found() {
+    if (!this.hits.length) return this.busy ? "searching…" : "no match";
+    const all = thousands(this.hits.length) + (this.hits.length >= MOST_HITS ? "+" : "");
+    return this.place >= 0 ? `${thousands(this.place + 1)} of ${all}` : all;
+  }
+  close() {
+    clearInterval(this.clock);
+    this.turn += 1;
+  }
+};
+function patternOf(text, isExpression, isExact) {
+  const [, flags = ""] = isExpression && text.match(/^\(\?([aimsu]+)\)/) || [];
+  const source = isExpression ? text.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>").replace(/\\A/g, "^").replace(/\\[zZ]/g, "$") : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  const given = `g${flags.includes("i") || !isExact ? "i" : ""}${flags.replace(/[^ms]/g, "")}`;
+  for (const each of [`${given}u`, given]) {
+    try {
+      return new RegExp(source, each);
+    } catch {
+    }
+  }
+  return null;
+}
+
+// src/log/toolbar.js
+var MOST_CHIPS = 8;
+var DOWNLOAD_AT_ONCE = 2e3;
+var SAID_MS = 4e3;
+var Toolbar = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunSource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.shown = "";
+    this.silence = void 0;
+    this.bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "log" });
+    root.append(this.bar);
+    this.log = new Log(root, source);
+    this.search = new Search(this.log);
+    this.filters = element("span", { class: "dn-filters" });
+    this.count = element("span", { class: "dn-soft dn-count", title: "lines" });
+    this.status = element("span", { class: "dn-soft", role: "status" });
+    this.bar.append(
+      element("span", { class: "dn-tools" }, this.filters, this.status, this.count),
+      element("span", { class: "dn-tools" }, this.search.box, this.actions())
+    );
+    this.empty = element("div", { class: "dn-empty dn-soft", hidden: true });
+    this.bar.after(this.empty);
+    this.log.listeners.push(() => this.showCount());
+    this.relabel();
+  }
+  actions() {
+    return element(
+      "span",
+      { class: "dn-actions" },
+      button("First error", () => this.firstError(), { class: "dn-chip", title: "Go to the first traceback or error" }),
+      this.lineField(),
+      toggle("Wrap", "Break long lines", (wrap) => this.log.restyle({ wrap })),
+      toggle("Time", "Show when each line came", (times) => this.log.restyle({ times })),
+      button("Copy", () => this.copy(), { class: "dn-chip", title: "Copy the lines in sight, or the selected text" }),
+      button("Download", () => this.download(), { class: "dn-chip", title: "Save the whole log as a text file" })
+    );
+  }
+  lineField() {
+    const go = (event) => {
+      event.stopPropagation();
+      const row = Number(field.value.replace(/\D/g, "")) - 1;
+      if (event.key === "Enter" && row >= 0) this.log.jump(Math.min(row, this.log.rows.count - 1));
+    };
+    const field = element("input", {
+      class: "dn-goto",
+      type: "text",
+      inputmode: "numeric",
+      placeholder: "Line",
+      "aria-label": "go to line number",
+      size: "6",
+      onkeydown: go
+    });
+    return field;
+  }
+  // ---- Filters -----------------------------------------------------------------------------
+  /** Show what the ranks and pools are called now. */
+  relabel() {
+    const { labels = {}, pools = {} } = this.source.summary;
+    const key = JSON.stringify([labels, pools]);
+    if (key === this.shown) return;
+    this.shown = key;
+    const processes = Object.entries(labels);
+    const parts = processes.length < 2 ? [element("span", {}, "log")] : this.processes(processes);
+    const names = [...new Set(Object.values(pools))];
+    if (names.length > 1) parts.push(this.menu("worker pool", "role", [["", "all pools"], ...pairs(names)]));
+    parts.push(this.menu("stream", "stream", [["", "both streams"], ["o", "stdout"], ["e", "stderr"]]));
+    this.filters.replaceChildren(...parts);
+    this.log.relabel();
+  }
+  /**
+   * @param {[process: string, label: string][]} entries
+   * @returns {HTMLElement[]}
+   */
+  processes(entries) {
+    const all = [["", "all"], ...entries];
+    if (entries.length > MOST_CHIPS) return [this.menu("show the lines of", "process", all)];
+    const chips = all.map(([process, label]) => {
+      const choose = () => {
+        for (const other of chips) other.setAttribute("aria-pressed", String(other === chip));
+        this.choose({ process });
+      };
+      const chip = button(label, choose, {
+        class: process === "" ? "dn-chip" : `dn-chip ${colourOf(process)}`,
+        title: `Show the lines of ${label}`,
+        "aria-label": label,
+        "aria-pressed": String(process === this.log.rows.filter.process)
+      });
+      return chip;
+    });
+    return chips;
+  }
+  /**
+   * @param {string} label
+   * @param {keyof Filter} name
+   * @param {[value: string, name: string][]} entries
+   */
+  menu(label, name, entries) {
+    const menu = choice(label, entries, (value) => this.choose({ [name]: value }));
+    menu.value = this.log.rows.filter[name];
+    return menu;
+  }
+  /** @param {Partial<Filter>} filter */
+  choose(filter) {
+    this.log.filter(filter).catch(() => {
+    });
+    this.search.start();
+  }
+  showCount() {
+    const { total, count, filtered, exact, bars } = this.log.rows;
+    const moving = bars.filter((line) => this.log.rows.passes(line)).length;
+    const some = filtered && exact ? `${thousands(count + moving)} of ` : "";
+    write(this.count, `${some}${plural(total + bars.length, "line")}`);
+    this.bar.hidden = !total && !bars.length;
+    this.empty.hidden = !this.bar.hidden;
+    write(this.empty, noOutput(this.source.summary));
+  }
+  // ---- Actions -------------------------------------------------------------------------------
+  /** @param {string} text */
+  say(text) {
+    this.status.textContent = text;
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      this.status.textContent = "";
+    }, SAID_MS);
+  }
+  async firstError() {
+    const { row } = await this.source.ask("first-error", this.log.rows.query);
+    if (row === null) this.say("no error in the log");
+    else this.log.jump(row);
+  }
+  async copy() {
+    const selection = document.getSelection();
+    const selected = this.log.sheet.node.contains(selection?.anchorNode ?? null) && String(selection);
+    await navigator.clipboard.writeText(selected || this.log.sheet.textInSight);
+    this.say("copied");
+  }
+  async download() {
+    const name = `run-${this.source.summary.id}.log`;
+    if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
+    else saveAs(name, await this.wholeLog(), "text/plain");
+  }
+  async wholeLog() {
+    const parts = [];
+    for (let first = 0, rows = 1; first < rows; first += DOWNLOAD_AT_ONCE) {
+      const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
+      rows = answer.rows;
+      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.summary)).join(""));
+      this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
+    }
+    return parts;
+  }
+  close() {
+    clearTimeout(this.silence);
+    this.search.close();
+    this.log.close();
+  }
+};
+function pairs(names) {
+  return names.map((name) => [name, name]);
+}
+function noOutput({ final, phase, state }) {
+  if (final) return "no output";
+  const waits = phase && phase !== state ? `: ${phase}` : "";
+  return `no output yet${waits}`;
+}
+
+// src/run/view.js
+var LOOK_EVERY_MS3 = 200;
+var SUMMARY_EVERY = 2;
+function receiveBatches(log, source) {
+  const { model } = source;
+  let next = null;
+  const receive = () => {
+    const batch = model.get("batch");
+    if (source.served || batch.seq === void 0 || batch.seq + 1 === next) return;
+    if (!batch.whole && batch.seq !== next) {
+      model.send({ kind: "resync" });
+      return;
+    }
+    next = batch.seq + 1;
+    log.take(
+      /** @type {Batch} */
+      batch
+    );
+  };
+  model.on("change:batch", receive);
+  source.probed.then((served) => {
+    receive();
+    if (!served && next === null) model.send({ kind: "resync" });
+  });
+  return () => model.off("change:batch", receive);
+}
+function look(log, source) {
+  let looks = 0;
+  let closed = false;
+  let timer;
+  async function once() {
+    if (!source.served || document.hidden) return false;
+    const before = source.summary.final;
+    if (looks++ % SUMMARY_EVERY === 0) source.learn(await source.ask("summary", { watching: 1 }));
+    await log.refresh();
+    return before;
+  }
+  async function again() {
+    const over = await once().catch(() => false);
+    if (!closed && !over) timer = setTimeout(again, LOOK_EVERY_MS3);
+  }
+  source.probed.then(async () => {
+    await log.refresh().catch(() => {
+    });
+    if (!source.summary.final) again();
+  });
+  return () => {
+    clearTimeout(timer);
+    closed = true;
+  };
+}
+function openRun(model) {
+  const root = element("section", { class: "distrain", role: "region", "aria-label": "run" });
+  const source = new RunSource(model);
+  const [stop, endStop] = stopButton(root, source);
+  const head = new StateLine(root, source, stop);
+  progressBar(root, source);
+  report(root, source);
+  const toolbar = new Toolbar(root, source);
+  source.listeners.push(() => toolbar.relabel());
+  const ends = [
+    receiveBatches(toolbar.log, source),
+    look(toolbar.log, source),
+    endStop,
+    () => head.close(),
+    () => toolbar.close(),
+    () => source.close()
+  ];
+  const refocus = keepFocus(root);
+  const moved = () => {
+    toolbar.log.draw();
+    refocus();
+  };
+  const end = () => {
+    for (const each of ends) each();
+  };
+  model.send({ kind: "shown" });
+  return { root, moved, end };
+}
+
+// src/runs/comparison.js
+var LOOK_EVERY_MS4 = 2e3;
+var Comparison = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {() => Promise<CompareAnswer>} ask
+   */
+  constructor(root, ask) {
+    this.ask = ask;
+    this.answer = null;
+    this.order = null;
+    this.shown = "";
+    this.closed = false;
+    this.timer = void 0;
+    this.table = element("table", { class: "dn-table dn-compared", "aria-label": "runs compared" });
+    const { box: box2, inside, summary } = fold("", "dn-equals");
+    this.equal = box2;
+    this.equals = inside;
+    this.equalTitle = summary;
+    this.note = element("div", { class: "dn-note", role: "note", hidden: true });
+    root.append(element("div", { class: "dn-runs", ...OWN_KEYS }, this.table), this.equal, this.note);
+    this.look();
+  }
+  async look() {
+    try {
+      if (!document.hidden) this.answer = await this.ask();
+      this.note.hidden = true;
+    } catch (error) {
+      this.note.hidden = false;
+      this.note.textContent = messageOf(error);
+    }
+    if (this.closed) return;
+    this.show();
+    if (!this.answer?.runs.every((run) => run.final)) this.timer = setTimeout(() => this.look(), LOOK_EVERY_MS4);
+  }
+  /** @param {ComparedRow} row */
+  sort(row) {
+    const down = this.order?.name === row.name ? !this.order.down : false;
+    this.order = { name: row.name, down };
+    this.show();
+  }
+  show() {
+    if (!this.answer) return;
+    const { titles, runs, rows } = this.answer;
+    const shown = JSON.stringify([this.answer, this.order]);
+    if (shown === this.shown) return;
+    this.shown = shown;
+    const places = inOrder(rows, titles.length, this.order);
+    const [first, ...others] = rows;
+    const body = [first, ...others.filter((row) => row.differs || row.name === "cause")];
+    const held = this.table.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    const heads = places.map((place) => element("th", { scope: "col" }, titles[place]));
+    const corner = element("th", { scope: "col" }, "what differs");
+    this.table.replaceChildren(
+      element("thead", {}, element("tr", {}, corner, ...heads)),
+      element("tbody", {}, ...body.map((row) => this.line(row, places)))
+    );
+    for (const state of this.table.querySelectorAll("[data-place]")) {
+      const { place = 0 } = (
+        /** @type {HTMLElement} */
+        state.dataset
+      );
+      const run = runs[Number(place)];
+      state.dataset.state = run.state;
+      state.prepend(`${SIGNS[run.state] ?? "◌"} `);
+    }
+    this.showEquals(others.filter((row) => !row.differs && row.name !== "cause"));
+    if (held) [...this.table.querySelectorAll("button")].find((each) => each.textContent === held)?.focus();
+  }
+  /**
+   * @param {ComparedRow} row
+   * @param {number[]} places
+   */
+  line(row, places) {
+    const sorted2 = this.order?.name === row.name && (this.order.down ? "descending" : "ascending");
+    const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
+    const cells = places.map((place) => {
+      const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
+      const text = row.texts[place];
+      const isState = row.name === "state";
+      return element("td", {
+        class: star ? "dn-top" : `dn-${row.name === "cause" ? "cause" : "value"}`,
+        title: text.length > 40 && text,
+        "data-place": isState && String(place)
+      }, text, star);
+    });
+    return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted2 }, sort), ...cells);
+  }
+  /** @param {ComparedRow[]} rows those that all runs have alike */
+  showEquals(rows) {
+    const known = rows.filter((row) => row.texts[0]);
+    this.equal.hidden = !known.length;
+    this.equalTitle.textContent = `The same in all (${known.length})`;
+    const lines = known.map(({ name, texts: texts2 }) => element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, texts2[0])));
+    this.equals.replaceChildren(element("table", { class: "dn-table", "aria-label": "the same in all" }, element("tbody", {}, ...lines)));
+  }
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+};
+function inOrder(rows, count, order) {
+  const places = Array.from({ length: count }, (_, place) => place);
+  const row = rows.find(({ name }) => name === order?.name);
+  if (!row || !order) return places;
+  const has = (place) => row.numbers.length ? row.numbers[place] !== null : row.texts[place] !== "";
+  const compared2 = (a, b) => row.numbers.length ? Number(row.numbers[a]) - Number(row.numbers[b]) : row.texts[a].localeCompare(row.texts[b], "en", { numeric: true });
+  return places.sort((a, b) => Number(has(b)) - Number(has(a)) || (has(a) ? (order.down ? -1 : 1) * compared2(a, b) : 0) || a - b);
+}
+
+// src/runs/source.js
+function modelOf(model, run) {
+  const state = {
+    run,
+    home: model.get("home"),
+    key: `${model.get("key")}-${run}`,
+    summary: {},
+    batch: {},
+    waiting: false,
+    kernel: ""
+  };
+  return {
+    get: (name) => state[name],
+    set: () => {
+    },
+    save_changes: () => {
+    },
+    send: (message) => {
+      model.send({ ...message, query: { ...message.query, run: String(run) } });
+    },
+    on: (event, listener) => {
+      if (event === "msg:custom") model.on(event, listener);
+    },
+    off: (event, listener) => {
+      if (event === "msg:custom") model.off(event, listener);
+    },
+    widget_manager: model.widget_manager
+  };
+}
+
+// src/runs/panels.js
+var MOST_PANELS = 6;
+var ANSWERED_WITHIN_MS2 = 1500;
+var CHARTS_EVERY_MS = 2e3;
+var Panels = class {
+  /**
+   * @param {HTMLElement} root
+   * @param {RunsSource | StudySource} source
+   */
+  constructor(root, source) {
+    this.source = source;
+    this.place = element("div", { class: "dn-panels" });
+    this.panels = /* @__PURE__ */ new Map();
+    root.append(this.place);
+  }
+  /**
+   * A new panel with that title; null if there is one already, which gets the focus.
+   * @param {string} title
+   */
+  open(title) {
+    const there = this.panels.get(title);
+    there?.node.focus();
+    if (there) return null;
+    const close = button("✕ Close", () => this.shut(title), { class: "dn-chip", title: `Close: ${title}` });
+    const head = element("div", { class: "dn-panel-head" }, element("strong", {}, title), close);
+    const body = element("div");
+    const node = element("section", { class: "dn-panel", "aria-label": title, tabindex: "-1" }, head, body);
+    const panel = { node, body, ends: [] };
+    this.place.prepend(node);
+    this.panels.set(title, panel);
+    if (this.panels.size > MOST_PANELS) this.shut([...this.panels.keys()][0]);
+    node.focus();
+    return panel;
+  }
+  /** @param {string} title */
+  shut(title) {
+    const panel = this.panels.get(title);
+    this.panels.delete(title);
+    panel?.ends.forEach((end) => end());
+    panel?.node.remove();
+  }
+  /** @param {Shown} run */
+  attach(run) {
+    const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
+    if (!panel) return;
+    this.charts(String(run.id), panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
+  }
+  /**
+   * @param {Shown} run
+   * @param {string} title
+   */
+  watch(run, title) {
+    const panel = this.open(title);
+    if (!panel) return null;
+    const { root, end } = openRun(modelOf(this.source.model, run.id));
+    panel.ends.push(end);
+    panel.body.append(root);
+    return panel;
+  }
+  /**
+   * The kernel draws charts, and it may be busy.
+   * @param {string} runs their numbers
+   * @param {Panel} panel
+   */
+  async charts(runs, panel) {
+    const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS2);
+    const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
+    const manager = this.source.model.widget_manager;
+    for (const id of charts) {
+      const view = await manager.create_view(await manager.get_model(id));
+      if (!panel.body.isConnected) return;
+      panel.body.append(view.el);
+      panel.ends.push(() => view.remove());
+    }
+  }
+  /**
+   * By which the charts are found, as soon as there are metrics: the kernel looks for them.
+   * @param {string} runs
+   * @param {Panel} panel
+   * @returns {Promise<string[]>}
+   */
+  async drawn(runs, panel) {
+    for (; ; ) {
+      const { charts } = await this.source.askKernel("charts", { runs });
+      const over = this.source.runs?.every((run) => run.final || !runs.split(",").includes(String(run.id)));
+      const none = over ? "There are no metrics." : "There are no metrics yet: charts come with the first.";
+      note(panel, charts.length ? "" : none);
+      if (charts.length || over || !panel.body.isConnected) return charts;
+      await new Promise((next) => setTimeout(next, CHARTS_EVERY_MS));
+    }
+  }
+  /** @param {number[]} runs */
+  async compare(runs) {
+    const panel = this.open(`runs ${runs.join(" and ")} compared`);
+    if (!panel) return;
+    const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
+    panel.ends.push(() => table.close());
+    try {
+      await this.charts(runs.join(","), panel);
+    } catch (error) {
+      note(panel, messageOf(error));
+    }
+  }
+  close() {
+    for (const title of [...this.panels.keys()]) this.shut(title);
+  }
+};
+function note({ body }, text) {
+  body.querySelector(":scope > .dn-note")?.remove();
+  if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
+}
+
+// src/runs/columns.js
+function stateText2({ state, progress: progress2 }) {
+  return `${SIGNS[state] ?? "◌"} ${state}${progress2 ? `: ${progress2.phase}` : ""}`;
+}
+function plain(name) {
+  return { name, value: (run) => run[name], text: (run) => run[name] };
+}
+function placeText({ place, size: size2 }) {
+  return [place, size2].filter(Boolean).join(", ");
+}
+var COLUMNS = [
+  { name: "run", value: (run) => run.id, text: (run) => String(run.id) },
+  plain("name"),
+  { name: "state", value: (run) => run.state, text: stateText2, detail: (run) => run.cause },
+  { name: "where", value: placeText, text: placeText, detail: (run) => run.machines },
+  {
+    name: "best metric",
+    value: (run) => run.best ? [run.best.tag, run.best.value] : null,
+    text: (run) => run.best ? `${run.best.tag} ${brief(run.best.value)}` : ""
+  },
+  { name: "duration", value: (run, now) => (run.end ?? now) - run.begin, text: (run, now) => duration((run.end ?? now) - run.begin) },
+  { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
+  plain("experiment")
+];
+function className({ name, kind }) {
+  return `dn-${kind ?? name.split(" ")[0]}`;
+}
+function compared(a, b) {
+  if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  return String(a).localeCompare(String(b), "en", { numeric: true });
+}
+function sorted(items, { column, down }, now) {
+  return [...items].sort((one, other) => {
+    const [a, b] = [column.value(one, now), column.value(other, now)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one.id;
+    return (down ? -1 : 1) * compared(a, b) || other.id - one.id;
+  });
+}
+
+// src/runs/sorted.js
+var SortedTable = class {
+  /**
+   * @param {string} what its rows are, in the plural
+   * @param {Column<T>[]} columns
+   * @param {Column<T>} first by which it is sorted
+   */
+  constructor(what, columns, first) {
+    this.columns = columns;
+    this.rows = /* @__PURE__ */ new Map();
+    this.current = void 0;
+    this.order = { column: first, down: true };
+    this.body = element("tbody");
+    this.heads = columns.map((column) => this.head(column));
+    const unseen = (text, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text));
+    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
+    const label = `${what}; arrow keys go from row to row, Enter opens one`;
+    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
+    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
+  }
+  /** @param {Column<T>} column */
+  head(column) {
+    const sort = button(column.name, () => this.sort(column), { class: "dn-sort", title: `Sort by ${column.name}` });
+    return element("th", { class: className(column), scope: "col" }, sort);
+  }
+  /** @param {Column<T>} column */
+  sort(column) {
+    const down = this.order.column === column ? !this.order.down : false;
+    this.order = { column, down };
+    this.show();
+  }
+  /** Bring it up to date. */
+  show() {
+  }
+  /**
+   * @param {T} _item
+   * @returns {SortedRow<T>}
+   */
+  row(_item) {
+    throw new Error("has no rows");
+  }
+  /** A box was ticked, or is there no more. */
+  ticked() {
+  }
+  /**
+   * What was asked for by Enter.
+   * @param {T} _item
+   */
+  open(_item) {
+  }
+  /**
+   * @param {T[]} items
+   * @param {Column<T>[]} columns those that are shown
+   * @param {number} now
+   */
+  fill(items, columns, now) {
+    this.showHeads(columns);
+    const there = new Set(items.map(({ id }) => id));
+    for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
+    sorted(items, this.order, now).forEach((item, place) => {
+      const row = this.rows.get(item.id) ?? this.row(item);
+      this.rows.set(item.id, row);
+      row.show(item, now, columns);
+      this.put(row.node, place);
+    });
+    if (!this.current || !this.rows.has(this.current.item.id)) this.visit(this.rowAt(0));
+  }
+  /** @param {Column<T>[]} columns those that are shown */
+  showHeads(columns) {
+    this.heads.forEach((head, place) => {
+      const column = this.columns[place];
+      head.hidden = !columns.includes(column);
+      if (column !== this.order.column) head.removeAttribute("aria-sort");
+      else head.setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
+    });
+  }
+  /**
+   * What is moved loses the focus.
+   * @param {HTMLElement} node
+   * @param {number} place
+   */
+  put(node, place) {
+    const there = this.body.children[place];
+    if (there === node) return;
+    const held = node.contains(document.activeElement) ? document.activeElement : null;
+    this.body.insertBefore(node, there ?? null);
+    if (held instanceof HTMLElement) held.focus({ preventScroll: true });
+  }
+  /**
+   * @param {number} id
+   * @param {SortedRow<T>} row
+   */
+  leave(id, row) {
+    const held = row.node.contains(document.activeElement);
+    const next = row.node.nextElementSibling ?? row.node.previousElementSibling;
+    row.node.remove();
+    this.rows.delete(id);
+    if (held && next instanceof HTMLElement) next.focus();
+  }
+  /** @param {number} place */
+  rowAt(place) {
+    const node = this.body.children[place];
+    return [...this.rows.values()].find((row) => row.node === node);
+  }
+  /** @param {SortedRow<T> | undefined} row */
+  visit(row) {
+    if (row === this.current) return;
+    this.current?.reachable(false);
+    this.current = row;
+    row?.reachable(true);
+  }
+  /**
+   * @param {SortedRow<T>} row
+   * @param {number} by
+   */
+  move(row, by) {
+    const last = this.body.children.length - 1;
+    const place = [...this.body.children].indexOf(row.node) + by;
+    this.rowAt(Math.max(0, Math.min(last, place)))?.node.focus();
+  }
+  /** The items whose boxes are ticked. */
+  get tickedItems() {
+    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.item);
+  }
+};
+var SortedRow = class {
+  /**
+   * @param {SortedTable<T>} table
+   * @param {T} item
+   * @param {string} what it is, in the singular
+   */
+  constructor(table, item, what) {
+    this.table = table;
+    this.item = item;
+    this.what = what;
+    this.tick = element("input", {
+      type: "checkbox",
+      "aria-label": `compare ${what} ${item.id}`,
+      onchange: () => table.ticked()
+    });
+    this.cells = table.columns.map((column) => element("td", { class: className(column) }));
+    this.actions = element("td", { class: "dn-row-actions" });
+    const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
+    this.node = element("tr", {
+      tabindex: "-1",
+      onkeydown: (event) => this.key(event),
+      onfocusin: () => table.visit(this)
+    }, ...parts);
+  }
+  /** What is said of it as a whole. */
+  get label() {
+    return `${this.what} ${this.item.id}, ${this.item.state}`;
+  }
+  /** Offer what can be done with it now. */
+  buttons() {
+  }
+  /**
+   * @param {T} item
+   * @param {number} now
+   * @param {Column<T>[]} columns those that are shown
+   */
+  show(item, now, columns) {
+    const ended = item.final !== this.item.final;
+    this.item = item;
+    this.node.dataset.state = item.state;
+    this.node.setAttribute("aria-label", this.label);
+    this.table.columns.forEach((column, place) => {
+      const cell = this.cells[place];
+      const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
+      cell.hidden = !columns.includes(column);
+      if (cell.textContent === text + detail) return;
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text : "");
+    });
+    if (ended) this.buttons();
+  }
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   */
+  button(text, title, act) {
+    const tabindex = this.table.current === this ? 0 : -1;
+    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} ${this.what} ${this.item.id}`, tabindex });
+  }
+  /**
+   * What a key does besides what all rows do; says whether it did something.
+   * @param {string} _key
+   */
+  pressed(_key) {
+    return false;
+  }
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.table.move(this, moves[event.key]);
+    else if (event.target !== this.node) return;
+    else if (event.key === "Enter") this.table.open(this.item);
+    else if (event.key === " ") this.tick.click();
+    else if (!this.pressed(event.key)) return;
+    event.preventDefault();
+  }
+  /**
+   * Only the row that was visited last is on the way of the Tab key.
+   * @param {boolean} yes
+   */
+  reachable(yes) {
+    this.node.tabIndex = yes ? 0 : -1;
+    for (
+      const it of
+      /** @type {NodeListOf<HTMLElement>} */
+      this.node.querySelectorAll("button, input")
+    ) {
+      it.tabIndex = yes ? 0 : -1;
+    }
+  }
+};
+
+// src/study/table.js
+var SAID_MS2 = 8e3;
+var MORE = 10;
+var Trials = class extends SortedTable {
+  /**
+   * `passes` says which trials have a row, `lit` is told which one has the focus or the mouse.
+   * @param {HTMLElement} root
+   * @param {StudySource} source
+   * @param {{passes: (trial: number) => boolean, lit: (trial: number | null) => void}} acts
+   */
+  constructor(root, source, acts) {
+    const columns = columnsOf(
+      /** @type {StudySummary} */
+      source.summary
+    );
+    super("trials", columns, columns[0]);
+    this.source = source;
+    this.acts = acts;
+    this.silence = void 0;
+    this.count = element("strong");
+    this.compare = button("Compare", () => this.panels.compare(this.chosen), {
+      class: "dn-chip",
+      title: "Show what differs between the ticked trials' runs"
+    });
+    this.status = element("span", { class: "dn-soft", role: "status" });
+    const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "trials" });
+    bar.append(this.count, this.compare, this.more(), this.status);
+    root.append(bar, this.frame);
+    this.panels = new Panels(root, source);
+    this.ticked();
+    this.clock = setInterval(() => {
+      if (!source.summary.final) this.show();
+    }, 1e3);
+  }
+  more() {
+    const field = element("input", {
+      class: "dn-more",
+      type: "number",
+      min: 1,
+      step: 1,
+      value: MORE,
+      "aria-label": "how many trials more",
+      ...OWN_KEYS
+    });
+    const want = () => {
+      const trials = Number(field.value);
+      if (field.checkValidity() && trials >= 1) this.act("more", { trials }, `${plural(trials, "trial")} more`);
+      else field.reportValidity();
+    };
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") want();
+    });
+    return element("span", { class: "dn-wanted" }, field, button("More trials", want, { class: "dn-chip" }));
+  }
+  /**
+   * @override
+   * @param {Trial} trial
+   */
+  row(trial) {
+    return new Row(this, trial);
+  }
+  /**
+   * @override
+   * @param {Trial} trial
+   */
+  open(trial) {
+    if (trial.run === null) this.say(`trial ${trial.id} has no run yet`);
+    else this.panels.attach({ id: trial.run, title: `trial ${trial.id}, run ${trial.run}: log and charts` });
+  }
+  /** @override */
+  show() {
+    const { trials = [], wanted = 0 } = this.source.summary;
+    const passing = trials.filter(({ id }) => this.acts.passes(id));
+    this.fill(passing, this.columns, Date.now() / 1e3);
+    const front = new Set(this.source.summary.front);
+    for (const [id, row] of this.rows) row.node.classList.toggle("dn-top", front.has(id));
+    const some = passing.length < trials.length ? `${passing.length} of ` : "";
+    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `no trials yet, of ${wanted}`);
+    this.frame.hidden = !trials.length;
+    this.ticked();
+  }
+  /**
+   * Bring a trial's row into view, and mark it.
+   * @param {number} trial
+   */
+  find(trial) {
+    const row = this.rows.get(trial);
+    row?.node.scrollIntoView({ block: "nearest" });
+    row?.node.focus({ preventScroll: true });
+  }
+  get chosen() {
+    return this.tickedItems.flatMap(({ run }) => run === null ? [] : [run]);
+  }
+  /** @override */
+  ticked() {
+    const count = this.chosen.length;
+    this.compare.disabled = count < 2;
+    write(this.compare, count < 2 ? "Compare (tick two)" : `Compare ${count}`);
+  }
+  /** @param {Trial} trial */
+  stop(trial) {
+    this.act("stop", { trial: trial.id }, `trial ${trial.id} is being stopped; its value so far counts`);
+  }
+  /**
+   * @param {"stop" | "more"} action
+   * @param {Record<string, number>} query
+   * @param {string} done what is said then
+   */
+  async act(action, query, done) {
+    this.say(this.source.served ? "" : "asking the kernel…");
+    try {
+      await this.source.act(action, query);
+      this.say(done);
+    } catch (error) {
+      this.say(messageOf(error));
+    }
+    await this.source.refresh();
+  }
+  save() {
+    const summary = (
+      /** @type {StudySummary} */
+      this.source.summary
+    );
+    saveAs(`study-${summary.id}.csv`, [asCsv(summary)], "text/csv");
+  }
+  /** @param {string} text */
+  say(text) {
+    this.status.textContent = text;
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => {
+      this.status.textContent = "";
+    }, SAID_MS2);
+  }
+  close() {
+    clearTimeout(this.silence);
+    clearInterval(this.clock);
+    this.panels.close();
+  }
+};
+var Row = class extends SortedRow {
+  /**
+   * @param {Trials} table
+   * @param {Trial} trial
+   */
+  constructor(table, trial) {
+    super(table, trial, "trial");
+    this.trials = table;
+    for (const [event, lit] of Object.entries({ focusin: true, pointerenter: true, focusout: false, pointerleave: false })) {
+      this.node.addEventListener(event, () => table.acts.lit(lit ? this.item.id : null));
+    }
+    this.buttons();
+  }
+  /** @override */
+  buttons() {
+    const { item, trials } = this;
+    const held = this.actions.contains(document.activeElement);
+    const open = this.button("Open", "Show its log and charts below the table", () => trials.open(this.item));
+    const stop = this.button("Stop", "Stop this trial: its value so far counts", () => {
+      stop.disabled = true;
+      trials.stop(this.item);
+    });
+    stop.hidden = item.final;
+    this.actions.replaceChildren(open, stop);
+    if (held) open.focus();
+  }
+};
+
+// src/study/view.js
+function progress(root, source) {
+  const bar = element("progress", { "aria-label": "trials" });
+  const [left, best] = [element("span", { class: "dn-soft" }), element("span", { class: "dn-best-trial" })];
+  root.append(element("div", { class: "dn-progress" }, bar, left, best));
+  const change = () => {
+    const { ended = 0, wanted = 1, summary } = { ...source.summary, summary: source.summary };
+    Object.assign(bar, { max: Math.max(1, wanted), value: ended });
+    write(left, summary.left ?? "");
+    write(best, summary.best ?? "");
+  };
+  source.listeners.push(change);
+  change();
+}
+function openStudy(model) {
+  const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
+  const source = new StudySource(model);
+  const [stop, endStop] = stopButton(root, source, "study");
+  const head = new StateLine(root, source, stop, "study");
+  progress(root, source);
+  report(root, source);
+  let trials = null;
+  const charts = new StudyCharts({
+    picked: () => trials?.show(),
+    chosen: (trial) => trials?.find(trial),
+    told: (trial) => {
+      const found = source.summary.trials?.find(({ id }) => id === trial);
+      return found ? told(found) : "";
+    },
+    name: () => `study-${source.summary.id}`,
+    table: () => trials?.save()
+  });
+  root.append(charts.root);
+  const change = () => {
+    if (source.summary.id === void 0) return;
+    trials ??= new Trials(root, source, {
+      passes: (trial) => charts.passing?.has(trial) !== false,
+      lit: (trial) => charts.light(trial)
+    });
+    if (source.charts) charts.show(source.charts);
+    trials.show();
+  };
+  source.listeners.push(change);
+  change();
+  const end = () => {
+    endStop();
+    head.close();
+    trials?.close();
+    source.close();
+  };
+  model.send({ kind: "shown" });
+  return { root, moved: keepFocus(root), end };
+}
+
+// src/study.js
+var study_default = { initialize: standsWhereMarked(openStudy) };
+export {
+  study_default as default
+};

@@ -1,0 +1,241 @@
+// A table that is kept current, sorted by any column; arrow keys go from row to row.
+
+import { button, element, OWN_KEYS } from "../dom.js";
+import { className, sorted } from "./columns.js";
+
+/** @typedef {{id: number, state: string, final: boolean}} Item what a row shows */
+/**
+ * @template {Item} T
+ * @typedef {import("./columns.js").Column<T>} Column
+ */
+
+/** @template {Item} T */
+export class SortedTable {
+  /**
+   * @param {string} what its rows are, in the plural
+   * @param {Column<T>[]} columns
+   * @param {Column<T>} first by which it is sorted
+   */
+  constructor(what, columns, first) {
+    this.columns = columns;
+    /** @type {Map<number, SortedRow<T>>} by the item's number */
+    this.rows = new Map();
+    /** @type {SortedRow<T> | undefined} the one that the Tab key goes to */
+    this.current = undefined;
+    this.order = { column: first, down: true };
+    this.body = element("tbody");
+    this.heads = columns.map((column) => this.head(column));
+    const unseen = (/** @type {string} */ text, className = "") => (
+      element("th", { class: className, scope: "col" }, element("span", { class: "dn-unseen" }, text))
+    );
+    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
+    const label = `${what}; arrow keys go from row to row, Enter opens one`;
+    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
+    this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
+  }
+
+  /** @param {Column<T>} column */
+  head(column) {
+    const sort = button(column.name, () => this.sort(column), { class: "dn-sort", title: `Sort by ${column.name}` });
+    return element("th", { class: className(column), scope: "col" }, sort);
+  }
+
+  /** @param {Column<T>} column */
+  sort(column) {
+    const down = this.order.column === column ? !this.order.down : false;
+    this.order = { column, down };
+    this.show();
+  }
+
+  /** Bring it up to date. */
+  show() {}
+
+  /**
+   * @param {T} _item
+   * @returns {SortedRow<T>}
+   */
+  row(_item) { throw new Error("has no rows"); }
+
+  /** A box was ticked, or is there no more. */
+  ticked() {}
+
+  /**
+   * What was asked for by Enter.
+   * @param {T} _item
+   */
+  open(_item) {}
+
+  /**
+   * @param {T[]} items
+   * @param {Column<T>[]} columns those that are shown
+   * @param {number} now
+   */
+  fill(items, columns, now) {
+    this.showHeads(columns);
+    const there = new Set(items.map(({ id }) => id));
+    for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
+    sorted(items, this.order, now).forEach((item, place) => {
+      const row = this.rows.get(item.id) ?? this.row(item);
+      this.rows.set(item.id, row);
+      row.show(item, now, columns);
+      this.put(row.node, place);
+    });
+    if (!this.current || !this.rows.has(this.current.item.id)) this.visit(this.rowAt(0));
+  }
+
+  /** @param {Column<T>[]} columns those that are shown */
+  showHeads(columns) {
+    this.heads.forEach((head, place) => {
+      const column = this.columns[place];
+      head.hidden = !columns.includes(column);
+      if (column !== this.order.column) head.removeAttribute("aria-sort");
+      else head.setAttribute("aria-sort", this.order.down ? "descending" : "ascending");
+    });
+  }
+
+  /**
+   * What is moved loses the focus.
+   * @param {HTMLElement} node
+   * @param {number} place
+   */
+  put(node, place) {
+    const there = this.body.children[place];
+    if (there === node) return;
+    const held = node.contains(document.activeElement) ? document.activeElement : null;
+    this.body.insertBefore(node, there ?? null);
+    if (held instanceof HTMLElement) held.focus({ preventScroll: true });
+  }
+
+  /**
+   * @param {number} id
+   * @param {SortedRow<T>} row
+   */
+  leave(id, row) {
+    const held = row.node.contains(document.activeElement);
+    const next = row.node.nextElementSibling ?? row.node.previousElementSibling;
+    row.node.remove();
+    this.rows.delete(id);
+    if (held && next instanceof HTMLElement) next.focus();
+  }
+
+  /** @param {number} place */
+  rowAt(place) {
+    const node = this.body.children[place];
+    return [...this.rows.values()].find((row) => row.node === node);
+  }
+
+  /** @param {SortedRow<T> | undefined} row */
+  visit(row) {
+    if (row === this.current) return;
+    this.current?.reachable(false);
+    this.current = row;
+    row?.reachable(true);
+  }
+
+  /**
+   * @param {SortedRow<T>} row
+   * @param {number} by
+   */
+  move(row, by) {
+    const last = this.body.children.length - 1;
+    const place = [...this.body.children].indexOf(row.node) + by;
+    this.rowAt(Math.max(0, Math.min(last, place)))?.node.focus();
+  }
+
+  /** The items whose boxes are ticked. */
+  get tickedItems() {
+    return [...this.rows.values()].filter((row) => row.tick.checked).map((row) => row.item);
+  }
+}
+
+/** @template {Item} T */
+export class SortedRow {
+  /**
+   * @param {SortedTable<T>} table
+   * @param {T} item
+   * @param {string} what it is, in the singular
+   */
+  constructor(table, item, what) {
+    this.table = table;
+    this.item = item;
+    this.what = what;
+    this.tick = element("input", {
+      type: "checkbox", "aria-label": `compare ${what} ${item.id}`, onchange: () => table.ticked(),
+    });
+    this.cells = table.columns.map((column) => element("td", { class: className(column) }));
+    this.actions = element("td", { class: "dn-row-actions" });
+    const parts = [element("td", {}, this.tick), ...this.cells, this.actions];
+    this.node = element("tr", {
+      tabindex: "-1",
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.key(event),
+      onfocusin: () => table.visit(this),
+    }, ...parts);
+  }
+
+  /** What is said of it as a whole. */
+  get label() { return `${this.what} ${this.item.id}, ${this.item.state}`; }
+
+  /** Offer what can be done with it now. */
+  buttons() {}
+
+  /**
+   * @param {T} item
+   * @param {number} now
+   * @param {Column<T>[]} columns those that are shown
+   */
+  show(item, now, columns) {
+    const ended = item.final !== this.item.final;
+    this.item = item;
+    this.node.dataset.state = item.state;
+    this.node.setAttribute("aria-label", this.label);
+    this.table.columns.forEach((column, place) => {
+      const cell = this.cells[place];
+      const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
+      cell.hidden = !columns.includes(column);
+      if (cell.textContent === text + detail) return;
+      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text : "");
+    });
+    if (ended) this.buttons();
+  }
+
+  /**
+   * @param {string} text
+   * @param {string} title
+   * @param {() => void} act
+   */
+  button(text, title, act) {
+    const tabindex = this.table.current === this ? 0 : -1;
+    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} ${this.what} ${this.item.id}`, tabindex });
+  }
+
+  /**
+   * What a key does besides what all rows do; says whether it did something.
+   * @param {string} _key
+   */
+  pressed(_key) { return false; }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    /** @type {Record<string, number>} */
+    const moves = { ArrowUp: -1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key in moves) this.table.move(this, moves[event.key]);
+    else if (event.target !== this.node) return;
+    else if (event.key === "Enter") this.table.open(this.item);
+    else if (event.key === " ") this.tick.click();
+    else if (!this.pressed(event.key)) return;
+    event.preventDefault();
+  }
+
+  /**
+   * Only the row that was visited last is on the way of the Tab key.
+   * @param {boolean} yes
+   */
+  reachable(yes) {
+    this.node.tabIndex = yes ? 0 : -1;
+    for (const it of /** @type {NodeListOf<HTMLElement>} */ (this.node.querySelectorAll("button, input"))) {
+      it.tabIndex = yes ? 0 : -1;
+    }
+  }
+}

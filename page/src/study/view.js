@@ -1,0 +1,72 @@
+// The view of a study: state, best trial and progress, charts, the table of trials.
+
+import { element, write } from "../dom.js";
+import { StateLine } from "../run/head.js";
+import { report } from "../run/report.js";
+import { stopButton } from "../run/stop.js";
+import { keepFocus } from "../standing.js";
+import { StudyCharts } from "./charts.js";
+import { told } from "./columns.js";
+import { StudySource } from "./source.js";
+import { Trials } from "./table.js";
+
+/** @import { Model, StudyState, View } from "../protocol.d.ts" */
+
+/**
+ * How far it is, how long it still takes, and the best trial so far.
+ * @param {HTMLElement} root
+ * @param {StudySource} source
+ */
+function progress(root, source) {
+  const bar = element("progress", { "aria-label": "trials" });
+  const [left, best] = [element("span", { class: "dn-soft" }), element("span", { class: "dn-best-trial" })];
+  root.append(element("div", { class: "dn-progress" }, bar, left, best));
+  const change = () => {
+    const { ended = 0, wanted = 1, summary } = { ...source.summary, summary: source.summary };
+    Object.assign(bar, { max: Math.max(1, wanted), value: ended });
+    write(left, summary.left ?? "");
+    write(best, summary.best ?? "");
+  };
+  source.listeners.push(change);
+  change();
+}
+
+/**
+ * @param {Model<StudyState>} model
+ * @returns {View}
+ */
+export function openStudy(model) {
+  const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
+  const source = new StudySource(model);
+  const [stop, endStop] = stopButton(root, source, "study");
+  const head = new StateLine(root, source, stop, "study");
+  progress(root, source);
+  report(root, source);
+  /** @type {Trials | null} */
+  let trials = null;
+  const charts = new StudyCharts({
+    picked: () => trials?.show(),
+    chosen: (trial) => trials?.find(trial),
+    told: (trial) => {
+      const found = source.summary.trials?.find(({ id }) => id === trial);
+      return found ? told(found) : "";
+    },
+    name: () => `study-${source.summary.id}`,
+    table: () => trials?.save(),
+  });
+  root.append(charts.root);
+  const change = () => {
+    if (source.summary.id === undefined) return;
+    trials ??= new Trials(root, source, {
+      passes: (trial) => charts.passing?.has(trial) !== false,
+      lit: (trial) => charts.light(trial),
+    });
+    if (source.charts) charts.show(source.charts);
+    trials.show();
+  };
+  source.listeners.push(change);
+  change();
+  const end = () => { endStop(); head.close(); trials?.close(); source.close(); };
+  model.send({ kind: "shown" });
+  return { root, moved: keepFocus(root), end };
+}

@@ -1,0 +1,142 @@
+"""The charts of a study: where trials stand, and what is drawn of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from distrain_nb.study.charts.axes import ValueAxis, goal_axis, parameter_axes, power
+from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
+from distrain_nb.study.files import TrialFile, TrialState
+from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
+from distrain_nb.study.page import page_of
+from distrain_nb.study.summary import best_so_far, qualities, summary_of
+from distrain_nb.study.trial import StudyTrial
+from distrain_nb.tuning import options
+from distrain_nb.tuning.spec import Goal
+from distrain_nb.worker.files.status import State
+from tests.study.stored import stored_study
+
+LOSS = Goal("loss", "min")
+
+
+def trial(
+    number: int, loss: float | None, state: str = "succeeded", **values: object
+) -> StudyTrial:
+    goals = {} if loss is None else {"loss": loss}
+    return StudyTrial(TrialFile(number, dict(values), TrialState(state), goals=goals))
+
+
+def axes_of(*tuned: str) -> list[ValueAxis]:
+    return parameter_axes(options.study({"tune": list(tuned)}))
+
+
+def test_numbers_stand_where_their_scale_has_them() -> None:
+    line, log, reverse = axes_of("a=0.0..10.0", "b=1e-4..1.0:log", "c=1e-4..1.0:reverse-log")
+    assert [line.share(value) for value in (0, 5, 10)] == pytest.approx([0.04, 0.5, 0.96])
+    assert [log.share(value) for value in (1e-4, 1e-2, 1.0)] == pytest.approx([0.04, 0.5, 0.96])
+    assert reverse.share(1.0001 - 1e-2) == pytest.approx(0.5)
+    assert [text for _, text in log.ticks] == ["1e−4", "0.001", "0.01", "0.1", "1"]
+    assert log.share(None) is log.share("word") is log.share(float("nan")) is None
+
+
+def test_listed_values_stand_equally_far_from_each_other() -> None:
+    (width,) = axes_of("width=64|16|32")
+    assert width.ticks == [(pytest.approx(1 / 6), "16"), (0.5, "32"), (pytest.approx(5 / 6), "64")]
+    assert width.share(32) == 0.5 and width.share(33) is None
+
+
+def test_a_parameter_of_several_conditions_has_one_axis() -> None:
+    _, rate = axes_of("on=a|b", "rate[on=a]=0.0..1.0", "rate[on=b]=2.0..4.0")
+    assert (rate.low, rate.high, rate.kind) == (0.0, 4.0, "linear")
+
+
+def test_a_goal_that_spans_powers_of_ten_has_a_logarithmic_axis() -> None:
+    assert goal_axis("loss", [0.01, 3.0, float("nan")]).kind == "log"
+    assert goal_axis("loss", [0.5, 3.0]).kind == "linear"
+    assert goal_axis("loss", [0.0, 300.0]).kind == "linear"
+    assert goal_axis("loss", [2.0]).share(2.0) == 0.5
+    assert [power(value) for value in (1e-5, 0.001, 20.0, 3e6)] == ["1e−5", "0.001", "20", "3e+6"]
+
+
+def test_the_best_so_far_is_of_trials_that_came_to_their_end() -> None:
+    trials = [trial(1, 3.0), trial(2, None, "failed"), trial(3, 1.0, "stopped"), trial(4, 2.0),
+              trial(5, 2.5), trial(6, float("nan"))]  # fmt: skip
+    assert best_so_far(trials, LOSS) == [(1, 3.0), (4, 2.0)]
+    assert best_so_far(trials, Goal("loss", "max")) == [(1, 3.0)]
+    assert best_so_far(trials[1:3], LOSS) == [(3, 1.0)]
+    assert qualities(trials, LOSS) == {
+        1: 0.0,
+        5: pytest.approx(1 / 3),
+        4: pytest.approx(2 / 3),
+        3: 1,
+    }
+
+
+def test_each_trial_is_drawn_where_it_stands(tmp_path: Path) -> None:
+    summary = summary_of(stored_study(tmp_path, 30, 60))
+    drawing = StudyDrawing(summary, {"lr": 0.75, "layers": 0.25})
+    sheet = drawing.sheet()
+    assert re.findall(r'data-tag="([^"]+)"', sheet) == [
+        "val/loss", "importance", "parallel coordinates",
+        "lr", "width", "layers", "optimizer", "momentum",
+    ]  # fmt: skip
+    first = drawing.shares()["1"]
+    x, y = first[0] or 0, first[-1] or 0
+    lr = sheet[sheet.index('data-tag="lr"') : sheet.index('data-tag="width"')]
+    drawn = re.search(r'data-trial="1" d="M(\S+) (\S+)h0"', lr)
+    assert drawn and float(drawn[1]) == pytest.approx(1000 * x, abs=0.1)
+    assert float(drawn[2]) == pytest.approx(1000 * (1 - y), abs=0.1)
+    assert sheet.count('class="dn-failure" data-trial="25"') == 1
+    best = summary.front[0].number
+    assert f'class="dn-trial dn-best" data-trial="{best}"' in sheet
+    assert '<i style="width:75.0%"></i></td><td>75%</td>' in sheet
+
+
+def test_of_very_many_trials_the_newest_are_drawn_and_the_best(tmp_path: Path) -> None:
+    summary = summary_of(stored_study(tmp_path, 1, 2))
+    losses = [0.1, *(1.0 + number for number in range(MOST_TRIALS + 20))]
+    many = tuple(
+        StudyTrial(TrialFile(n, {"lr": 0.01}, TrialState.SUCCEEDED, goals={"val/loss": loss}))
+        for n, loss in enumerate(losses, start=1)
+    )
+    drawing = StudyDrawing(replace(summary, trials=many, front=many[:1]), {})
+    assert list(drawing.shares())[:2] == ["1", "22"]
+    assert f"{MOST_TRIALS + 1} of {len(many)} trials are drawn" in drawing.sheet()
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 3, 3, tune=['word="<b>"|"&"'], goal=["min:val/loss"])
+    sheet = StudyDrawing(summary_of(study), {}).sheet()
+    assert "&lt;b&gt;" in sheet and "<b>&" not in sheet and '"<b>"' not in sheet
+
+
+def test_a_page_gets_charts_once(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 3, 9)
+    told = page_of(summary_of(study), {})
+    assert told["charts"]
+    again = page_of(summary_of(study), {}, str(told["seen"]))
+    assert again["charts"] is None and again["seen"] == told["seen"]
+    study.more(2)
+    assert page_of(summary_of(study), {}, str(told["seen"]))["charts"]
+
+
+def test_an_estimate_of_the_end_needs_trials_that_have_ended(tmp_path: Path) -> None:
+    summary = summary_of(stored_study(tmp_path, 30, 60))
+    assert summary.seconds_left == pytest.approx(30 * 40 / 4)
+    assert summary.left == "about 5 min left"
+    assert replace(summary, state=State.SUCCEEDED).left == ""
+    assert replace(summary, trials=()).left == ""
+
+
+def test_what_matters_most_is_found_by_optuna(tmp_path: Path) -> None:
+    pytest.importorskip("optuna")
+    summary = summary_of(stored_study(tmp_path, 60, 60, State.SUCCEEDED))
+    found = importances(summary.spec, summary.trials)
+    assert next(iter(found)) == "lr" and sum(found.values()) == pytest.approx(1)
+    assert set(found) <= set(summary.names)
+    assert importances(summary.spec, summary.trials[: FEWEST_TRIALS - 1]) == {}
+    assert Importances().of(summary.spec, summary.trials, wait=True) == found
