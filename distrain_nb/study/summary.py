@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.summary import brief, duration, plural
-from distrain_nb.study.charts.axes import written
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.status import State
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.study.study import Study
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import Goal, StudySpec
+    from distrain_nb.tuning.spec import Goal, StudySpec, Value
     from distrain_nb.types import Json
 
 VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
@@ -165,6 +164,11 @@ def trial_json(trial: StudyTrial) -> dict[str, Json]:
 def values_of(trial: StudyTrial) -> str:
     """`lr=0.01, width=32`."""
     return ", ".join(f"{name}={written(value)}" for name, value in trial.params.items())
+
+
+def written(value: Value) -> str:
+    """A value of a parameter as pages have it."""
+    return value if isinstance(value, str) else brief(value)
 
 
 def value_of(trial: StudyTrial, goal: str) -> float:

@@ -68,7 +68,7 @@ class StudyMonitor:
 
     def follow(self) -> None:
         """Let the cell go; what shows the outputs may take nothing after its end."""
-        if self._frontend is Frontend.TERMINAL or self._summary.state.final:
+        if self._frontend is Frontend.TERMINAL:
             return
         self._let_go = True
         context = contextvars.copy_context()
@@ -119,12 +119,15 @@ class StudyMonitor:
             print(self._summary.line, flush=True)
 
 
-def displayed(study: Study) -> StudyTable:
-    """A study as it is now, to be displayed: live where a page can have it so."""
-    summary, importances = summary_of(study), Importances()
-    if not frontend().has_widgets:
-        return StudyTable(summary, importances.of(study.spec, summary.trials, wait=True))
-    from distrain_nb.ui.live_study import LiveStudy
-
-    live = LiveStudy(study, summary, importances)
-    return StudyTable(summary, importances.of(study.spec, summary.trials), live.mark)
+def displayed(study: Study) -> StudyTable | None:
+    """A study to be displayed; None where a page has it, and keeps it current."""
+    if frontend().has_widgets:
+        monitor = StudyMonitor(study)
+        monitor.show()
+        monitor.follow()
+        return None
+    summary = summary_of(study)
+    of_all = frontend() is Frontend.DOCUMENT
+    return StudyTable(
+        summary, Importances().of(study.spec, summary.trials, wait=True) if of_all else {}
+    )

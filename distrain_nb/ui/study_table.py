@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.run.summary import brief, duration, plural
-from distrain_nb.study.charts.axes import written
 from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
-from distrain_nb.study.summary import summary_of
+from distrain_nb.study.summary import summary_of, written
 from distrain_nb.ui import unstyled
 from distrain_nb.ui.table import SIGNS
 
@@ -116,8 +115,9 @@ class StudyTable:
             f'<div class="dn-empty dn-soft">{html.escape(self._more)}</div>' if self._more else ""
         )
         return (
-            f'<div class="dn-bar"><strong>{count}</strong></div><div class="dn-runs">'
-            f'<table class="dn-table dn-trials"><thead><tr>{head}</tr></thead>'
+            f'<div class="dn-bar"><strong>{count}</strong></div><div class="dn-runs" role="region"'
+            ' tabindex="0" aria-label="trials"><table class="dn-table dn-trials">'
+            f"<thead><tr>{head}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>{more}"
         )
 

@@ -102,3 +102,15 @@ for step in range(120):
         print("step", step, "on", os.environ["RANK"])
     time.sleep(0.1)
 total = step"""
+
+TUNE = """%%distrain -n 2 --name sweep --trials 24 --parallel 2 --stop median --goal min:val/loss \\
+    --tune lr=1e-5..1e-1:log --tune width=16|32|64 --tune layers=1..4 \\
+    --tune optimizer=sgd|adam --tune momentum[optimizer=sgd]=0.5..0.99
+import math, time
+from distrain_nb import log_metrics
+for step in range(12):
+    loss = 0.2 + 0.1 * (math.log10(lr) + 2.8) ** 2 + 0.04 * abs(layers - 3)
+    loss += 0.03 * (optimizer == "sgd") + 1 / (step + 1)
+    log_metrics({"val/loss": loss}, step=step)
+    print(f"step {step}  loss {loss:.3f}")
+    time.sleep(0.15)"""

@@ -68,6 +68,15 @@ def fills(role: str, name: str, text: str) -> Act:
     return act
 
 
+def brushes(name: str) -> Act:
+    def act(stage: Stage) -> None:
+        stage.cell.get_by_role("slider", name=name, exact=True).focus()
+        for _ in range(4):
+            stage.page.keyboard.press("PageUp")
+
+    return act
+
+
 def types_machine(text: str) -> Act:
     def act(stage: Stage) -> None:
         field = stage.cell.locator('input[data-path="primary.machine"]')
@@ -227,4 +236,21 @@ REHEARSAL = Scene(
     ),
 )  # fmt: skip
 
-SCENES = (TEXTS, PROBLEMS, FORMS, RUNS, REHEARSAL)
+STUDIES = Scene(
+    "studies",
+    (
+        (
+            cells.TUNE,
+            (
+                shot("study-begins", "A study whose first trials run", sees("running")),
+                shot("study-running", "… under way", sees("12 trials")),
+                shot("study", "… that has ended"),
+                shot("study-brushed", "… with a brush on an axis", ended, brushes("lr from")),
+                shot("study-open", "… with a trial open", ended, clicks("button", "Open")),
+            ),
+        ),
+    ),
+    saved=((0, shot("study-saved", "… in a saved notebook", sees("24 trials"))),),
+)  # fmt: skip
+
+SCENES = (TEXTS, PROBLEMS, FORMS, RUNS, STUDIES, REHEARSAL)

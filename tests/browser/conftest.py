@@ -8,13 +8,16 @@ Playwright.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.jupyter import PATIENCE_MS, Lab, OpenNotebook, chromium, new_page, serve
+from tests.browser.jupyter import PATIENCE_MS, ROOT, Lab, OpenNotebook, chromium, new_page, serve
 
+AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 AS_AT_FIRST = """async () => {
     const { shell, commands } = window.jupyterapp;
     shell.expandLeft?.();
@@ -63,3 +66,12 @@ def page(shared_page: Page) -> Iterator[Page]:
 def notebook(lab: Lab, page: Page) -> Callable[..., OpenNotebook]:
     """Open a new notebook with the given cells: `notebook("name", "first cell", …)`."""
     return lambda name, *cells: OpenNotebook(page, lab, lab.write(name, *cells))
+
+
+@pytest.fixture(scope="package")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Its source, which is installed with what the page's code is checked with."""
+    if not AXE.exists():
+        script, into = ROOT / "scripts" / "page.py", tmp_path_factory.mktemp("page")
+        subprocess.run([sys.executable, script, "build", into], check=True, timeout=250)
+    return AXE.read_text(encoding="utf-8")

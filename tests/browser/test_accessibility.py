@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,12 +9,11 @@ from playwright.sync_api import Browser, Frame, Page
 
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
-from tests.browser.jupyter import ROOT, Lab, OpenNotebook, new_page
+from tests.browser.jupyter import Lab, OpenNotebook, new_page
 from tests.browser.test_chart_looks import report
 from tests.browser.waits import draw
 from tests.server.stored import stored_run
 
-AXE = ROOT / "page" / "node_modules" / "axe-core" / "axe.min.js"
 FAILING = '%%distrain -n 2\nraise ValueError("odd")'
 REFUSED = "%%distrain --nonsense 3\nprint(1)"
 VIOLATIONS = """async (place) => {
@@ -27,15 +24,6 @@ VIOLATIONS = """async (place) => {
 }"""
 OURS = ".jp-OutputArea-output :is(.distrain, .distrain-charts, .dn-advice)"
 OF_WHOLE_PAGES = ["region", "landmark-one-main", "page-has-heading-one"]
-
-
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Its source, which is installed with what the page's code is checked with."""
-    if not AXE.exists():
-        script, into = ROOT / "scripts" / "page.py", tmp_path_factory.mktemp("page")
-        subprocess.run([sys.executable, script, "build", into], check=True, timeout=250)
-    return AXE.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from distrain_nb.run.charts.ticks import MINUS, Axis, ticks
-from distrain_nb.run.summary import brief
+from distrain_nb.study.summary import written
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, same
 
 if TYPE_CHECKING:
@@ -93,11 +93,6 @@ def goal_axis(name: str, values: Iterable[float]) -> ValueAxis:
     if low == high:
         return ValueAxis(name, "linear", low - 1, high + 1)
     return ValueAxis(name, "log" if 0 < low * LOG_FROM <= high else "linear", low, high)
-
-
-def written(value: Value) -> str:
-    """A value of a parameter as the page has it."""
-    return value if isinstance(value, str) else brief(value)
 
 
 def power(value: float) -> str:

@@ -1216,8 +1216,8 @@ function quoted(value) {
 }
 
 // src/study/source.js
-var QUIET_MS = 2500;
-var LOOK_EVERY_MS2 = 1e3;
+var LOOK_EVERY_MS2 = 800;
+var TOLD_WITHIN_MS = 2500;
 var OF_STUDY = ["cancel", "stop", "more"];
 var StudySource = class extends /** @type {typeof Source<StudyState>} */
 Source {
@@ -1267,8 +1267,8 @@ Source {
   }
   /** What nobody has told for a while is asked for. */
   async look() {
-    if (this.asking || document.hidden || this.summary.final || Date.now() - this.heardAt < QUIET_MS) return;
-    await this.refresh();
+    const isTold = this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
+    if (!this.asking && !document.hidden && !this.summary.final && !isTold) await this.refresh();
   }
   async refresh() {
     this.asking = true;

@@ -5,8 +5,8 @@ import { Refused, request, Source } from "../source.js";
 /** @import { Model, StudyAnswer, StudyState, StudySummary, StudyCharts } from "../protocol.d.ts" */
 /** @import { Query } from "../source.js" */
 
-const QUIET_MS = 2500;  // after which it asks
-const LOOK_EVERY_MS = 1000;
+const LOOK_EVERY_MS = 800;
+const TOLD_WITHIN_MS = 2500;  // by a kernel that tells by itself; after that, it is asked
 const OF_STUDY = ["cancel", "stop", "more"];
 
 export class StudySource extends /** @type {typeof Source<StudyState>} */ (Source) {
@@ -62,8 +62,8 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
 
   /** What nobody has told for a while is asked for. */
   async look() {
-    if (this.asking || document.hidden || this.summary.final || Date.now() - this.heardAt < QUIET_MS) return;
-    await this.refresh();
+    const isTold = this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
+    if (!this.asking && !document.hidden && !this.summary.final && !isTold) await this.refresh();
   }
 
   async refresh() {

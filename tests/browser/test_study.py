@@ -1,0 +1,233 @@
+"""The view of a study in JupyterLab: trials that arrive, brushes, what can be asked of it, and
+what a saved notebook keeps of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from distrain_nb.run import Store
+from distrain_nb.study.files import TrialState, read_trials
+from distrain_nb.study.study import Study
+from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.status import State, Status
+from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
+from tests.browser.test_accessibility import violations
+from tests.browser.test_chart_looks import report
+from tests.browser.waits import becomes
+from tests.server.stored import stored_run
+from tests.study.stored import stored_study, stored_trial
+
+TRIALS, AT_ONCE = 200, 5
+LOAD, SHOW = "%load_ext distrain_nb", "%distrain tune 1"
+VIEW = ".jp-OutputArea-output section.distrain-study"
+DOTS = """() => document.querySelectorAll(
+    "section.distrain-study [data-tag='lr'] .dn-dot:not(.dn-out)").length"""
+PARTS = (".dn-head", ".dn-progress", ".dn-study-sheet", ".dn-chart", ".dn-bar")
+SIZES = f"""() => {list(PARTS)}.map((it) => {{
+    const found = document.querySelector("section.distrain-study " + it);
+    return Math.round(found.getBoundingClientRect().height);
+}})"""
+# The document under the live view has come to what is drawn at last.
+IS_LEFT = f"""() => JSON.stringify({NOTEBOOK}.content.model.toJSON())
+    .includes("importance for val/loss")"""
+WORKED = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
+MOST_MS = 50
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[Lab]:
+    """A server without studies."""
+    with serve(tmp_path) as running:
+        yield running
+
+
+def opened_study(lab: Lab, page: Page) -> Locator:
+    opened = OpenNotebook(page, lab, lab.write("study", LOAD, SHOW))
+    opened.run_cells(2)
+    view = page.locator(VIEW)
+    expect(view.get_by_role("button", name="More trials")).to_be_visible()
+    return view
+
+
+def worked_ms(page: Page) -> float:
+    """CPU time that the page's thread has spent so far on scripts, styles and layout."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    found = {
+        each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]
+    }
+    session.detach()
+    return 1000 * float(sum(found[name] for name in WORKED))
+
+
+def test_trials_arrive_while_the_page_stays_quick(own: Lab, page: Page) -> None:
+    """What an update costs the page's thread is its own time: other work beside doesn't count."""
+    study = stored_study(own.home, 1, TRIALS)
+    view = opened_study(own, page)
+    expect(view.locator(".dn-bar").first).to_contain_text("1 trial")
+    page.evaluate(
+        """() => {
+            const seen = window.__drawn = { updates: 0 };
+            const figure = document.querySelector("section.distrain-study .dn-figure");
+            const count = new MutationObserver(() => { seen.updates += 1; });
+            count.observe(figure, { childList: true, subtree: true });
+        }"""
+    )
+    before = worked_ms(page)
+    for number in range(2, TRIALS + 1):
+        stored_trial(number, study.file.created).write(study.folder)
+        if number % AT_ONCE == 0:
+            page.wait_for_timeout(100)
+    Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
+    expect(view.locator(".dn-badge")).to_contain_text("succeeded")
+    expect(view.locator(".dn-bar").first).to_contain_text(f"{TRIALS} trials")
+    spent, updates = worked_ms(page) - before, page.evaluate("() => window.__drawn.updates")
+    valued = sum(bool(trial.goals) for trial in read_trials(study.folder))
+    becomes(page, DOTS, valued)
+    assert updates >= 3
+    print(f"{updates} updates, {spent / updates:.0f} ms of CPU each")
+    assert spent / updates < MOST_MS
+
+
+@pytest.fixture
+def sweep(own: Lab) -> Study:
+    """A study that goes on: the first trial's run has a log and charts, the last two still run."""
+    run = stored_run(Store(own.home), "first line\n")
+    report(run, 30, "val/loss")
+    study = stored_study(own.home, 60, 80)
+    for trial in read_trials(study.folder)[-2:]:
+        replace(trial, state=TrialState.RUNNING, end=0.0).write(study.folder)
+    return study
+
+
+def grip(view: Locator, name: str) -> Locator:
+    return view.get_by_role("slider", name=name, exact=True)
+
+
+def passing(view: Locator) -> int:
+    """How many trials the brushes let pass, of 60."""
+    note = view.locator(".dn-chart-tools .dn-chart-note")
+    expect(note).to_contain_text(" of 60 trials")
+    found = re.match(r"\d+", note.inner_text())
+    assert found
+    return int(found[0])
+
+
+def brushed(view: Locator, page: Page) -> None:
+    """By keys and by the mouse; charts and table show the same trials."""
+    lower = grip(view, "lr from")
+    lower.focus()
+    for _ in range(5):
+        page.keyboard.press("PageUp")
+    expect(lower).to_have_attribute("aria-valuenow", "50")
+    expect(lower).to_have_attribute("aria-valuetext", "0.001")
+    some = passing(view)
+    assert 0 < some < 60
+    expect(view.locator(".dn-bar").first).to_contain_text(f"{some} of 60 trials")
+    expect(view.locator("tbody tr[data-state]")).to_have_count(some)
+    page.keyboard.press("Escape")
+    expect(view.locator("tbody tr[data-state]")).to_have_count(60)
+    box = view.locator(".dn-brush").first.bounding_box()
+    assert box
+    x, top, height = box["x"] + box["width"] / 2, box["y"], box["height"]
+    page.mouse.move(x, top + 0.3 * height)
+    page.mouse.down()
+    page.mouse.move(x, top + 0.7 * height, steps=4)
+    page.mouse.up()
+    assert 0 < passing(view) < 60
+    view.get_by_role("button", name="Clear brushes").click()
+    expect(view.locator("tbody tr[data-state]")).to_have_count(60)
+
+
+def pointed_at(view: Locator, page: Page, trial: int) -> None:
+    """A dot tells of its trial, and a click finds its row."""
+    box = view.locator(f"[data-tag='val/loss'] [data-trial='{trial}']").first.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(view.locator(".dn-trial-hint")).to_contain_text(f"trial {trial}, succeeded")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(view.get_by_role("row", name=f"trial {trial}, succeeded", exact=True)).to_be_focused()
+
+
+def test_a_study_is_looked_at_and_looked_after(
+    own: Lab,
+    page: Page,
+    sweep: Study,
+    axe: str,
+) -> None:
+    view = opened_study(own, page)
+    expect(view.locator(".dn-head")).to_contain_text("58 of 80 trials · 2 running")
+    expect(view.locator(".dn-progress")).to_contain_text(
+        re.compile(r"about \d.*best val/loss 0\.2")
+    )
+    expect(view.locator(".dn-shares")).to_contain_text("lr")
+    brushed(view, page)
+    pointed_at(view, page, 1)
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        page.evaluate(
+            "(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })",
+            theme,
+        )
+        page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+        assert violations(page, axe, VIEW) == []
+
+    heading = view.get_by_role("columnheader", name="val/loss")
+    heading.get_by_role("button").click()
+    expect(view.locator("tbody tr[data-state]").first).to_have_class(re.compile("dn-top"))
+    row = view.get_by_role("row", name="trial 1, succeeded", exact=True)
+    row.focus()
+    page.keyboard.press("Enter")
+    panel = view.get_by_role("region", name="trial 1, run 1: log and charts")
+    expect(panel).to_contain_text("first line")
+    expect(panel.locator(".dn-chart")).to_have_count(1)
+    panel.get_by_role("button", name="Close").click()
+
+    going = view.get_by_role("row", name="trial 60, running", exact=True)
+    going.get_by_role("button", name="Stop").click()
+    expect(view.locator(".dn-bar [role='status']").first).to_contain_text(
+        "trial 60 is being stopped"
+    )
+    assert (sweep.folder / "stop-60").exists()
+    field = view.get_by_role("spinbutton", name="how many trials more")
+    field.fill("7")
+    field.press("Enter")
+    expect(view.locator(".dn-head")).to_contain_text("58 of 87 trials")
+    view.get_by_role("button", name="Stop", exact=True).first.click()
+    becomes_stopped(sweep)
+
+
+def becomes_stopped(study: Study) -> None:
+    end = time.monotonic() + 60
+    while not (study.folder / CANCEL_FILE).exists():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_a_saved_notebook_keeps_charts_and_table_where_they_were(own: Lab, page: Page) -> None:
+    study = stored_study(own.home, 40, 40, State.SUCCEEDED)
+    name = own.write("saved", LOAD, SHOW)
+    opened = OpenNotebook(page, own, name)
+    opened.run_cells(2)
+    view = page.locator(VIEW)
+    expect(view.locator("tbody tr[data-state]")).to_have_count(40)
+    expect(view.locator(".dn-shares")).to_contain_text("lr")
+    becomes(page, IS_LEFT, True)
+    live = page.evaluate(SIZES)
+    best = study.best.number
+    saved = json.dumps(opened.save()["cells"][1], ensure_ascii=False)
+    assert "widget-view" not in saved and len(saved) < 300_000
+    own.trust(name)
+    opened.shut_down_kernel()
+    opened.reload()
+    still = page.locator(f"{VIEW}.dn-styled")
+    expect(still).to_contain_text(f"in trial {best}")
+    expect(still.locator("tbody tr[data-state]")).to_have_count(40)
+    assert page.evaluate(SIZES) == live
