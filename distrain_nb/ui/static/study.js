@@ -1218,7 +1218,6 @@ function quoted(value) {
 // src/study/source.js
 var LOOK_EVERY_MS2 = 800;
 var TOLD_WITHIN_MS = 2500;
-var OF_STUDY = ["cancel", "stop", "more"];
 var StudySource = class extends /** @type {typeof Source<StudyState>} */
 Source {
   /** @param {Model<StudyState>} model */
@@ -1239,19 +1238,13 @@ Source {
   get runs() {
     return (this.summary.trials ?? []).flatMap(({ run, final }) => run === null ? [] : [{ id: run, final }]);
   }
-  /** @override */
-  get opening() {
-    return "study";
-  }
   /**
+   * Servers know runs, but no studies.
    * @override
-   * @param {string} path
-   * @param {Query} [query]
    */
-  address(path, query = {}) {
-    const study = `studies/${this.model.get("study")}`;
-    const below = path === "study" ? study : OF_STUDY.includes(path) ? `${study}/${path}` : path;
-    return `distrain/${below}?${this.words(query)}`;
+  async probe() {
+    this.served = false;
+    return false;
   }
   /**
    * @override
@@ -1285,12 +1278,6 @@ Source {
    * @param {Query} query
    */
   async act(action, query) {
-    if (this.served ?? await this.probed) {
-      const answer = await request(this.address(action, query), { method: "POST" }).catch(() => null);
-      if (answer?.ok) return;
-      if (answer?.status === 400) throw new Refused((await answer.json()).message);
-      this.lost();
-    }
     await this.askKernel(action, query);
   }
   /** @override */
@@ -2961,7 +2948,7 @@ var Trials = class extends SortedTable {
    * @param {string} done what is said then
    */
   async act(action, query, done) {
-    this.say(this.source.served ? "" : "asking the kernel…");
+    this.say("asking the kernel…");
     try {
       await this.source.act(action, query);
       this.say(done);

@@ -1,13 +1,12 @@
-// Asking about a study: its server first, else the kernel; the kernel of a cell that waits tells by itself.
+// Asking the kernel about a study; that of a cell which waits for it tells by itself.
 
-import { Refused, request, Source } from "../source.js";
+import { Source } from "../source.js";
 
 /** @import { Model, StudyAnswer, StudyState, StudySummary, StudyCharts } from "../protocol.d.ts" */
 /** @import { Query } from "../source.js" */
 
 const LOOK_EVERY_MS = 800;
 const TOLD_WITHIN_MS = 2500;  // by a kernel that tells by itself; after that, it is asked
-const OF_STUDY = ["cancel", "stop", "more"];
 
 export class StudySource extends /** @type {typeof Source<StudyState>} */ (Source) {
   /** @param {Model<StudyState>} model */
@@ -33,18 +32,13 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
     return (this.summary.trials ?? []).flatMap(({ run, final }) => (run === null ? [] : [{ id: run, final }]));
   }
 
-  /** @override */
-  get opening() { return "study"; }
-
   /**
+   * Servers know runs, but no studies.
    * @override
-   * @param {string} path
-   * @param {Query} [query]
    */
-  address(path, query = {}) {
-    const study = `studies/${this.model.get("study")}`;
-    const below = path === "study" ? study : OF_STUDY.includes(path) ? `${study}/${path}` : path;
-    return `distrain/${below}?${this.words(query)}`;
+  async probe() {
+    this.served = false;
+    return false;
   }
 
   /**
@@ -81,12 +75,6 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
    * @param {Query} query
    */
   async act(action, query) {
-    if (this.served ?? await this.probed) {
-      const answer = await request(this.address(action, query), { method: "POST" }).catch(() => null);
-      if (answer?.ok) return;
-      if (answer?.status === 400) throw new Refused((await answer.json()).message);
-      this.lost();
-    }
     await this.askKernel(action, query);
   }
 

@@ -112,7 +112,7 @@ export class Trials extends SortedTable {
    * @param {string} done what is said then
    */
   async act(action, query, done) {
-    this.say(this.source.served ? "" : "asking the kernel…");
+    this.say("asking the kernel…");
     try {
       await this.source.act(action, query);
       this.say(done);
