@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-import anywidget
 import traitlets
 
 from distrain_nb.api.settings import hints_of
@@ -21,27 +21,15 @@ from distrain_nb.layout.options import heading, printed, quoted
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.tuning import offered
 from distrain_nb.ui.form.view import options, view
-from distrain_nb.ui.widgets import STATIC
+from distrain_nb.ui.form.widget import FormWidget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from distrain_nb.findings import Finding
-
-
-class FormWidget(anywidget.AnyWidget):
-    """What the page shows, by `page/src/form/`. It sends what the user does; see `Form`."""
-
-    _esm = STATIC / "form.js"
-    _css = STATIC / "form.css"
-
-    view = traitlets.Dict().tag(sync=True)
-    options = traitlets.Dict().tag(sync=True)
-    files = traitlets.Dict().tag(sync=True)
-    heard = traitlets.List().tag(sync=True)
-    key = traitlets.Unicode("").tag(sync=True)
-    tab = traitlets.Unicode("options").tag(sync=True)
+    from distrain_nb.ui.form.tuning import Tuning
 
 
 class Form(traitlets.HasTraits):  # type: ignore[misc]
@@ -118,6 +106,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Remove the pool of a role."""
         self._do(self._history.then(self._history.now.removed(Role(role))))
 
+    def tune(self) -> None:
+        """Add a parameter for a study to vary; its fields are `tuning.N.name`, from 0."""
+        self._tuned(self._history.now.tuning.added())
+
+    def untune(self, number: int) -> None:
+        """Remove a study's parameter, by its number from 0."""
+        self._tuned(self._history.now.tuning.removed(number))
+
+    def _tuned(self, tuning: Tuning) -> None:
+        self._do(self._history.then(replace(self._history.now, tuning=tuning)))
+
     def size_reducers(self) -> None:
         """Size the Reduction Server for the workers. Raises OptionError if none can cover them."""
         self._do(self._history.then(self._history.now.sized()))
@@ -162,7 +161,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Go on with a saved layout. Raises OptionError naming those that there are."""
         loaded = load(name, self._folder)
         self._name, self._kept = name, (self._option(name), loaded)
-        self._do(self._history.then(Editing(loaded)))
+        self._do(self._history.then(self._with(loaded)))
         self._tell(f"Loaded {name}")
 
     def paste(self, text: str) -> tuple[Finding, ...]:
@@ -172,7 +171,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """
         imported = read_any(text)
         self._script = imported.script
-        self._do(self._history.then(Editing(imported.layout)))
+        self._do(self._history.then(self._with(imported.layout)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
@@ -195,6 +194,10 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def __repr__(self) -> str:
         return f"Form({str(self.layout)!r})"
 
+    def _with(self, layout: Layout) -> Editing:
+        """Another layout under the study that there is."""
+        return Editing(layout, tuning=self._history.now.tuning)
+
     def _do(self, history: History) -> None:
         self._history = history
         self._replacing = ""
@@ -207,13 +210,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _set(self, change: Mapping[str, Any]) -> None:
         if change["new"] != self._history.now.layout:
-            self._history = self._history.then(Editing(change["new"]))
+            self._history = self._history.then(self._with(change["new"]))
         self._show()
 
     def _show(self) -> None:
         with self.widget.hold_sync():
             self.widget.view = self._view()
-            self.widget.options = options(self._history.now.layout)
+            self.widget.options = self._options()
+
+    def _options(self) -> dict[str, Any]:
+        now = self._history.now
+        return {**options(now.layout), **offered(now.tuning)}
 
     def _view(self) -> dict[str, Any]:
         found = self._found(self._history.now.layout.on)
@@ -235,10 +242,11 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _words(self) -> list[str]:
         """The options of a cell."""
-        layout = self._history.now.layout
+        layout, tuned = self._history.now.layout, self._history.now.tuning.words()
         if self._kept and self._kept[1] == layout and layout.on != "ai-platform":
-            return [f"--layout {quoted(self._kept[0])}"]
-        return list(printed(on_vertex(layout) if layout.on == "ai-platform" else layout))
+            return [f"--layout {quoted(self._kept[0])}", *tuned]
+        shown = on_vertex(layout) if layout.on == "ai-platform" else layout
+        return [*printed(shown), *tuned]
 
     def _option(self, name: str) -> str:
         """What `--layout` takes for a layout that is saved here."""
@@ -272,6 +280,8 @@ _DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "choose": lambda form, it: form.choose(it["path"], it["text"]),
     "add": lambda form, it: form.add(it["role"]),
     "remove": lambda form, it: form.remove(it["role"]),
+    "tune": lambda form, _: form.tune(),
+    "untune": lambda form, it: form.untune(int(it["row"])),
     "size": lambda form, _: form.size_reducers(),
     "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
     "gradient": lambda form, it: form.set_gradient(it["text"]),

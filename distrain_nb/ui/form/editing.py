@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
@@ -11,6 +12,7 @@ from distrain_nb.layout.choices import with_own_accelerators
 from distrain_nb.layout.rules import check
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.ui.form.fields import text_of, with_text
+from distrain_nb.ui.form.tuning import TUNING, Tuning
 
 MOST_STEPS = 200
 
@@ -26,22 +28,28 @@ class Draft:
 
 @dataclass(frozen=True)
 class Editing:
-    """A layout, and the fields whose text says something that is not in it."""
+    """A layout, the fields whose text says something that is not in it, and a study."""
 
     layout: Layout = field(default_factory=Layout)
     drafts: tuple[Draft, ...] = ()
+    tuning: Tuning = field(default_factory=Tuning)
 
     def text(self, path: str) -> str:
         """What a field shows."""
+        if _of_tuning(path):
+            return self.tuning.text(path.removeprefix(f"{TUNING}."))
         return next((d.text for d in self.drafts if d.path == path), text_of(self.layout, path))
 
     def typed(self, path: str, text: str) -> Editing:
         """After a text was typed into a field, whether it can be read or not."""
+        if _of_tuning(path):
+            typed = self.tuning.typed(path.removeprefix(f"{TUNING}."), text)
+            return replace(self, tuning=typed)
         others = self._drafts_beside(path)
         try:
-            return Editing(with_text(self.layout, path, text), others)
+            return replace(self, layout=with_text(self.layout, path, text), drafts=others)
         except OptionError as wrong:
-            return Editing(self.layout, (*others, Draft(path, text, str(wrong))))
+            return replace(self, drafts=(*others, Draft(path, text, str(wrong))))
 
     def chosen(self, path: str, text: str) -> Editing:
         """After a field's list gave the text: a machine brings the GPUs that it comes with."""
@@ -58,20 +66,24 @@ class Editing:
     def removed(self, role: Role) -> Editing:
         """Without the pool of a role."""
         drafts = tuple(d for d in self.drafts if d.path.partition(".")[0] != role.value)
-        return Editing(self.layout.edited({role.value: None}), drafts)
+        return replace(self, layout=self.layout.edited({role.value: None}), drafts=drafts)
 
     def sized(self) -> Editing:
         """With a Reduction Server that covers the workers. Raises OptionError if none can."""
         pool = sized_reducers(self.layout)
         return replace(self.removed(Role.REDUCERS), layout=self.layout.edited({"reducers": pool}))
 
-    def repaired(self, finding: Finding, fix: Fix[Layout]) -> Editing:
+    def repaired(self, finding: Finding, fix: Fix[Any]) -> Editing:
         """After a repair of a finding."""
-        return Editing(fix.apply(self.layout), self._drafts_beside(*finding.places))
+        if _of_tuning(finding.where):
+            return replace(self, tuning=fix.apply(self.tuning))
+        drafts = self._drafts_beside(*finding.places)
+        return replace(self, layout=fix.apply(self.layout), drafts=drafts)
 
     def findings(self) -> tuple[Finding, ...]:
         """Everything that is wrong, what can't be read first."""
-        return (*map(self._unreadable, self.drafts), *check(self.layout))
+        unreadable = map(self._unreadable, self.drafts)
+        return (*unreadable, *check(self.layout), *self.tuning.findings(self.layout.on))
 
     def _unreadable(self, draft: Draft) -> Finding:
         before = text_of(self.layout, draft.path)
@@ -80,6 +92,10 @@ class Editing:
 
     def _drafts_beside(self, *paths: str) -> tuple[Draft, ...]:
         return tuple(d for d in self.drafts if d.path not in paths)
+
+
+def _of_tuning(path: str) -> bool:
+    return path.partition(".")[0] == TUNING
 
 
 def _like(layout: Layout, role: Role) -> Pool:
@@ -115,7 +131,7 @@ class History:
     group: str = ""
     repaired: Repaired | None = None
 
-    def repair(self, finding: Finding, fix: Fix[Layout]) -> History:
+    def repair(self, finding: Finding, fix: Fix[Any]) -> History:
         """After a repair of a finding."""
         after = self.then(self.now.repaired(finding, fix))
         return replace(after, repaired=Repaired(fix.label, finding.places))

@@ -27,6 +27,8 @@ from distrain_nb.ui.form.fields import (
     text_of,
 )
 from distrain_nb.ui.form.picture import picture
+from distrain_nb.ui.form.tuning import ROW_FIELDS, TUNING
+from distrain_nb.ui.form.tuning import SETTINGS as TUNING_SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 _FIRST_EXPORTS = ("options", "successor")
 _LABELS = {"on": "Where"} | {field.name: field.label for field in SETTINGS}
+_TUNING_LABELS = {field.name: field.label for field in (*ROW_FIELDS, *TUNING_SETTINGS)}
 _POOL_LABELS = {field.name: field.label for field in POOL_FIELDS}
 
 
@@ -60,6 +63,7 @@ def view(
         ],
         "columns": [[field.name, field.label] for field in columns(layout)],
         "pools": [_pool(editing, role) for role in roles_shown(layout)],
+        "tuning": _tuning(editing),
         "addable": [[role.value, TITLES[role]] for role in roles_to_add(layout)],
         "findings": [_finding(finding) for finding in findings],
         "verdict": verdict(findings),
@@ -83,6 +87,8 @@ def _repaired(history: History) -> dict[str, Any]:
     if done is None:
         return {}
     names = [place.partition(".")[0] for place in done.places]
+    if TUNING in names:
+        return {"label": done.label, "beside": TUNING}
     kept = [name for name in names if name not in set(Role) or Role(name) in there]
     return {"label": done.label, "beside": (kept or [""])[0]}
 
@@ -118,9 +124,29 @@ def verdict(findings: Iterable[Finding]) -> str:
     return ", ".join(counted) or "Everything fits"
 
 
+def _tuning(editing: Editing) -> dict[str, Any]:
+    """The rows of parameters, and the settings of a study that has some."""
+    rows = range(len(editing.tuning.rows))
+    return {
+        "rows": [
+            [_field(editing, field, f"{TUNING}.{number}.{field.name}") for field in ROW_FIELDS]
+            for number in rows
+        ],
+        "settings": [
+            _field(editing, field, f"{TUNING}.{field.name}") for field in TUNING_SETTINGS if rows
+        ],
+    }
+
+
 def label_of(path: str) -> str:
     """What the form calls a place in a layout, such as `Workers, count`."""
     name, _, field = path.partition(".")
+    if name == TUNING:
+        number, dot, field = field.rpartition(".")
+        label = _TUNING_LABELS.get(field, field)
+        return (
+            f"Parameter {int(number) + 1}, {label.lower()}" if dot else f"Tuning, {label.lower()}"
+        )
     if name not in set(Role):
         return _LABELS.get(name, name)
     title = TITLES[Role(name)]

@@ -805,6 +805,69 @@ var Preview = class {
   }
 };
 
+// src/form/tuning.js
+var TUNING = "tuning";
+var Row = class {
+  /**
+   * @param {Form} form
+   * @param {number} number from 0
+   */
+  constructor(form, number) {
+    this.form = form;
+    this.fields = /* @__PURE__ */ new Map();
+    const title = `Remove parameter ${number + 1}`;
+    this.remove = button("✕", () => form.send("untune", { row: number }), {
+      class: "dn-button dn-plain dn-remove",
+      "aria-label": title,
+      title
+    });
+    this.actions = element("span", { class: "dn-actions" }, this.remove);
+    this.node = element("div", { class: "dn-row dn-tuned", role: "group", "aria-label": `Parameter ${number + 1}` });
+  }
+  gone() {
+    for (const field of this.fields.values()) field.gone();
+  }
+  /** @param {FieldView[]} views */
+  update(views) {
+    arrange(this.node, [...fieldsOf(this.form, this.fields, views), this.actions]);
+  }
+};
+var Tuning = class {
+  /** @param {Form} form */
+  constructor(form) {
+    this.form = form;
+    this.rows = /* @__PURE__ */ new Map();
+    this.settings = /* @__PURE__ */ new Map();
+    this.list = element("div", { class: "dn-pools" });
+    this.grid = element("div", { class: "dn-settings" });
+    this.notes = new Notes(form);
+    const adder = button("+ Parameter to tune", () => this.#added(), { class: "dn-button dn-adder" });
+    const add = element("div", { class: "dn-add" }, adder);
+    this.node = element("div", { class: "dn-part dn-tuning" }, this.list, this.grid, this.notes.node, add);
+  }
+  #added() {
+    this.form.focusSoon(`${TUNING}.${this.rows.size}.name`);
+    this.form.send("tune", {});
+  }
+  get fields() {
+    return [...[...this.rows.values()].flatMap(({ fields }) => [...fields.values()]), ...this.settings.values()];
+  }
+  /** @param {FormView} view */
+  update(view) {
+    const { rows: rows2, settings } = view.tuning;
+    const numbered = rows2.map((views, number) => ({ views, number }));
+    arrange(this.list, keyed(
+      this.rows,
+      numbered,
+      ({ number }) => String(number),
+      ({ number }) => new Row(this.form, number),
+      (row, { views }) => row.update(views)
+    ));
+    arrange(this.grid, fieldsOf(this.form, this.settings, settings));
+    this.notes.update(view, this.fields, (path) => path.split(".")[0] === TUNING);
+  }
+};
+
 // src/form/verdict.js
 var MARKS = { error: "✕", warning: "!", info: "i" };
 var PAUSE_MS = 700;
@@ -969,15 +1032,17 @@ var Form = class {
     this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
     this.settings = new Settings(this);
     this.pools = new Pools(this);
+    this.tuning = new Tuning(this);
     this.files = new Files(this);
     const places = new Places(this);
     const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
     const preview = new Preview(this);
-    this.parts = [places, this.settings, this.pools, ...middle, preview];
+    this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
     root.append(
       element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
       this.settings.node,
       this.pools.node,
+      this.tuning.node,
       element("div", { class: "dn-part dn-middle" }, ...middle.map((part) => part.node)),
       preview.node,
       this.files.node
@@ -1005,7 +1070,8 @@ var Form = class {
     this.send(what, {});
   }
   get fields() {
-    return [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+    const rows2 = [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+    return [...rows2, ...this.tuning.fields];
   }
   /** Let every field show what the kernel says, also the one that is being typed in. */
   settle() {

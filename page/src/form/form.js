@@ -7,6 +7,7 @@ import { keyOf } from "./notes.js";
 import { Pools } from "./pools.js";
 import { Preview } from "./preview.js";
 import { Places, Settings } from "./settings.js";
+import { Tuning } from "./tuning.js";
 import { NOT_CHECKED, Picture, Totals, Traffic, Verdict } from "./verdict.js";
 
 /** @import { FormState, FormView, Model } from "../protocol.d.ts" */
@@ -38,15 +39,17 @@ export class Form {
     this.redo = button("↷", () => this.back("redo"), { class: "dn-button dn-plain", "aria-label": "Redo", title: "Redo (Ctrl+Shift+Z)" });
     this.settings = new Settings(this);
     this.pools = new Pools(this);
+    this.tuning = new Tuning(this);
     this.files = new Files(this);
     const places = new Places(this);
     const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
     const preview = new Preview(this);
-    this.parts = [places, this.settings, this.pools, ...middle, preview];
+    this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
     root.append(
       element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
       this.settings.node,
       this.pools.node,
+      this.tuning.node,
       element("div", { class: "dn-part dn-middle" }, ...middle.map((part) => part.node)),
       preview.node,
       this.files.node,
@@ -78,7 +81,8 @@ export class Form {
   }
 
   get fields() {
-    return [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+    const rows = [this.settings, ...this.pools.pools.values()].flatMap(({ fields }) => [...fields.values()]);
+    return [...rows, ...this.tuning.fields];
   }
 
   /** Let every field show what the kernel says, also the one that is being typed in. */

@@ -1,0 +1,168 @@
+"""The study of a form: rows of parameters and settings as texts, what is wrong with them, and the
+options that they write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.tuning import options
+from distrain_nb.tuning.rules import check
+from distrain_nb.tuning.spec import ALGORITHMS, SCALES, StudySpec
+from distrain_nb.tuning.text import STOPPING, head_text, parameter_text
+from distrain_nb.ui.form.fields import Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.tuning.spec import Parameter
+
+TUNING = "tuning"  # the first part of its paths
+LINEAR = "linear"
+ROW_FIELDS = (
+    Field("name", "Parameter", "text", (), "lr"),
+    Field("values", "Values", "text", (), "1e-5..1e-1, 16|32|64"),
+    Field("scale", "Scale", "combo", (), LINEAR),
+)
+SETTINGS = (
+    Field("goal", "Goal", "text", (), "min:val/loss"),
+    Field("trials", "Trials", "number", (), "1"),
+    Field("parallel", "At once", "number", (), "1"),
+    Field("search", "Search", "combo", (), "tpe"),
+    Field("stop", "Stop early", "combo", (), "never"),
+)
+_DEFAULT = ",default="
+
+
+@dataclass(frozen=True)
+class Row:
+    """A parameter as it is typed: its name, with a condition if it has one, and its values."""
+
+    name: str = ""
+    values: str = ""
+    scale: str = ""
+
+    @property
+    def text(self) -> str:
+        """As an option has it."""
+        values, comma, default = self.values.strip().partition(_DEFAULT)
+        scale = self.scale.strip()
+        scaled = f":{scale}" if scale and scale != LINEAR else ""
+        return f"{self.name.strip()}={values}{scaled}{comma}{default}"
+
+    @classmethod
+    def of(cls, parameter: Parameter) -> Row:
+        plain = parameter_text(replace(parameter, scale=LINEAR))
+        name = head_text(parameter)
+        scale = "" if parameter.scale == LINEAR else parameter.scale
+        return cls(name, plain.removeprefix(f"{name}="), scale)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What stands in the section's fields; without rows there is no study."""
+
+    rows: tuple[Row, ...] = ()
+    goal: str = ""
+    trials: str = ""
+    parallel: str = ""
+    search: str = ""
+    stop: str = ""
+
+    @classmethod
+    def of(cls, spec: StudySpec) -> Tuning:
+        """Those that say the same. Goals are divided by spaces."""
+        said = options.texts(spec)
+        goals = [str(goal) for goal in said.pop("goal", [])]
+        settings = {field.name: str(said.get(field.name, "")) for field in SETTINGS}
+        rows = tuple(Row.of(parameter) for parameter in spec.parameters)
+        return cls(rows, **{**settings, "goal": " ".join(goals)})
+
+    def text(self, path: str) -> str:
+        """What a field shows; `path` is behind `tuning.`, such as `0.name` or `goal`."""
+        number, dot, name = path.partition(".")
+        return str(getattr(self.rows[int(number)], name) if dot else getattr(self, number))
+
+    def typed(self, path: str, text: str) -> Tuning:
+        """With another text in a field."""
+        number, dot, name = path.partition(".")
+        if not dot:
+            return replace(self, **{number: text})
+        rows = [*self.rows]
+        rows[int(number)] = replace(rows[int(number)], **{name: text})
+        return replace(self, rows=tuple(rows))
+
+    def added(self) -> Tuning:
+        """With a row more."""
+        return replace(self, rows=(*self.rows, Row()))
+
+    def removed(self, number: int) -> Tuning:
+        """Without a row; the last takes the settings along."""
+        rows = self.rows[:number] + self.rows[number + 1 :]
+        return replace(self, rows=rows) if rows else Tuning()
+
+    def words(self) -> list[str]:
+        """The options of a cell, of all that can be read."""
+        return list(options.printed(self._read()[0])) if self.rows else []
+
+    def findings(self, place: str) -> Iterator[Finding]:
+        """Everything that is wrong: what can't be read, or else what the rules say."""
+        if not self.rows:
+            return
+        spec, unreadable = self._read()
+        yield from unreadable
+        if not unreadable:
+            for finding in check(spec, place):
+                fixes = tuple(_of_texts(fix, spec) for fix in finding.fixes)
+                yield replace(finding, where=self._path(finding.where), also=(), fixes=fixes)
+
+    def _read(self) -> tuple[StudySpec, list[Finding]]:
+        """What can be read, and what can't."""
+        spec, unreadable = StudySpec((), ()), []
+        parameters: list[Parameter] = []
+        for number, row in enumerate(self.rows):
+            try:
+                parameters += options.study({"tune": [row.text]}).parameters
+            except OptionError as wrong:
+                path = f"{TUNING}.{number}.{'values' if row.name.strip() else 'name'}"
+                unreadable.append(_unreadable(path, str(wrong)))
+        for field in SETTINGS:
+            text = str(getattr(self, field.name)).strip()
+            given = text.split() if field.name == "goal" else text
+            try:
+                spec = options.changed(spec, {field.name: given}) if text else spec
+            except OptionError as wrong:
+                unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(wrong)))
+        return spec.edited(parameters=tuple(parameters)), unreadable
+
+    def _path(self, where: str) -> str:
+        """The field of a place that the rules name, such as `--tune lr`."""
+        option, _, value = where.partition(" ")
+        if option == "--tune":
+            numbers = [n for n, row in enumerate(self.rows) if row.name.strip() == value]
+            return f"{TUNING}.{numbers[0] if numbers else 0}.values"
+        name = option.removeprefix("--")
+        return f"{TUNING}.{name if hasattr(self, name) else 'goal'}"
+
+
+def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
+    """The lists of its fields, by path; see `view.options`."""
+    scales = [["" if each == LINEAR else each, each, True] for each in SCALES]
+    lists: dict[str, list[list[object]]] = {
+        f"{TUNING}.{number}.scale": scales for number in range(len(tuning.rows))
+    }
+    if tuning.rows:
+        lists[f"{TUNING}.search"] = [[each, "", True] for each in ALGORITHMS]
+        lists[f"{TUNING}.stop"] = [["", "never", True], *([each, "", True] for each in STOPPING)]
+    return lists
+
+
+def _unreadable(path: str, why: str) -> Finding:
+    return Finding("field-unreadable", Severity.ERROR, path, why)
+
+
+def _of_texts(fix: Fix[StudySpec], spec: StudySpec) -> Fix[Tuning]:
+    """A repair of a study, as one of the texts that say it."""
+    return Fix(fix.label, lambda _: Tuning.of(fix.apply(spec)))
