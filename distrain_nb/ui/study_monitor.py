@@ -59,12 +59,12 @@ class StudyMonitor:
         while not self._summary.state.final:
             time.sleep(REFRESH_EVERY_S)
             self._refresh()
-        if self._live:
-            self._live.tell(self._summary, last=True)
-            self._live.widget.waiting = False
-        if self._frontend is not Frontend.TERMINAL:
-            self._importances.of(self._summary.spec, self._summary.trials, wait=True)
-            self._replace()
+        if self._frontend is Frontend.TERMINAL:
+            return
+        self._tell_last()
+        self._importances.of(self._summary.spec, self._summary.trials, wait=True)
+        self._tell_last()
+        self._replace()
 
     def follow(self) -> None:
         """Let the cell go; what shows the outputs may take nothing after its end."""
@@ -89,6 +89,11 @@ class StudyMonitor:
             self._live.tell(self._summary)
         if time.monotonic() >= self._due:
             self._replace()
+
+    def _tell_last(self) -> None:
+        if self._live:
+            self._live.tell(self._summary, last=True)
+            self._live.widget.waiting = False
 
     def _replace(self) -> None:
         """The document by now, with the place of the live view if there is one."""

@@ -55,6 +55,8 @@ test("between two axes the line that passes nearest is found", () => {
   assert.equal(nearestLine(shares, { ...at, x: 10, y: 2 }, 8), 2);
   assert.equal(nearestLine(shares, { ...at, x: 75, y: 52 }, 8), 1);
   assert.equal(nearestLine(shares, { ...at, x: 75, y: 2 }, 8), null);
+  const absent = { 1: [0.5, null, 0.5], 2: [0, 1, 0] };
+  assert.equal(nearestLine(absent, { ...at, x: 50, y: 107 }, 8), 1);
   assert.equal(nearestLine({}, { ...at, x: 75, y: 2 }, 8), null);
 });
 

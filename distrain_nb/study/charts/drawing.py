@@ -27,6 +27,7 @@ MOST_TRIALS = 500  # of which more are drawn in no chart: the newest, and the be
 MOST_AXES = 10
 SHADES = 10  # of how good a trial is
 PARALLEL = "parallel coordinates"
+ABSENT = -0.07  # where a line passes by a parameter that its trial hasn't: below the axis
 ENDS = (10, 20, 50)  # times powers of ten, up to which trials have room
 _LEGEND = (
     (TrialState.SUCCEEDED, "succeeded, the better the stronger", "--dn-good"),
@@ -123,7 +124,9 @@ class StudyDrawing:
         lefts = [n / max(1, len(axes) - 1) for n in range(len(axes))]
         lines = "".join(self._line(trial, axes, lefts) for trial in self._ordered())
         posts = "".join(f"M{left * SIDE:.1f} 0V{SIDE}" for left in lefts)
-        beside = "".join(_post(axis, left) for axis, left in zip(axes, lefts, strict=True))
+        beside = "".join(
+            _post(axis, left, self._is_absent(axis)) for axis, left in zip(axes, lefts, strict=True)
+        )
         label = f"{PARALLEL}: {', '.join(axis.name for axis in axes)}"
         drawn = (
             f'<svg viewBox="0 0 {SIDE} {SIDE}" preserveAspectRatio="none" role="img"'
@@ -156,17 +159,16 @@ class StudyDrawing:
         return "".join(found)
 
     def _line(self, trial: StudyTrial, axes: Sequence[ValueAxis], lefts: Sequence[float]) -> str:
-        """Interrupted at a parameter that the trial hasn't."""
-        path, goes_on = "", False
+        """Up to the goals that it has."""
+        places = []
         for axis, left in zip(axes, lefts, strict=True):
             share = self._share(trial, axis)
-            if share is not None:
-                path += f"{'L' if goes_on else 'M'}{left * SIDE:.0f} {SIDE - share * SIDE:.0f}"
-            goes_on = share is not None
+            if share is None and axis in self._goals:
+                break
+            up = ABSENT if share is None else share
+            places.append(f"{left * SIDE:.0f} {SIDE - up * SIDE:.0f}")
         return (
-            f'<path class="dn-trial {self._kind(trial)}" {_mark(trial)} d="{path}"/>'
-            if path
-            else ""
+            f'<path class="dn-trial {self._kind(trial)}" {_mark(trial)} d="M{"L".join(places)}"/>'
         )
 
     def _kind(self, trial: StudyTrial) -> str:
@@ -181,6 +183,12 @@ class StudyDrawing:
         shades = self._shades
         return sorted(
             self._trials, key=lambda t: (t.number in self._front, shades.get(t.number, -1))
+        )
+
+    def _is_absent(self, axis: ValueAxis) -> bool:
+        """Whether some trials have no such parameter."""
+        return axis not in self._goals and any(
+            self._share(trial, axis) is None for trial in self._trials
         )
 
     def _share(self, trial: StudyTrial, axis: ValueAxis) -> float | None:
@@ -230,13 +238,14 @@ def _columns(axis: ValueAxis) -> list[tuple[float, str]]:
     return [(share, html.escape(text)) for share, text in axis.ticks]
 
 
-def _post(axis: ValueAxis, left: float) -> str:
+def _post(axis: ValueAxis, left: float, absent: bool) -> str:
     """The name and the ticks of one of parallel axes."""
     name = html.escape(axis.name)
+    marks = [*axis.ticks, *([(ABSENT, "none")] if absent else [])]
     ticks = "".join(
         f'<span class="dn-tick dn-beside" style="left:{left:.2%};top:{1 - share:.2%}">'
         f"{html.escape(text)}</span>"
-        for share, text in axis.ticks
+        for share, text in marks
     )
     return f'<b class="dn-axis" style="left:{left:.2%}" title="{name}">{name}</b>{ticks}'
 

@@ -415,6 +415,7 @@ var StateLine = class {
       if (last) span.setAttribute("aria-current", "step");
       else span.removeAttribute("aria-current");
     });
+    steps.hidden = !summary.steps.length;
     while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
   }
   change() {

@@ -277,6 +277,7 @@ var StateLine = class {
       if (last) span.setAttribute("aria-current", "step");
       else span.removeAttribute("aria-current");
     });
+    steps.hidden = !summary.steps.length;
     while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
   }
   change() {
@@ -748,6 +749,7 @@ function themeColours(place) {
 
 // src/study/axes.js
 var ROOM = 0.04;
+var ABSENT = -0.07;
 function textAt({ kind, low, high, values }, share) {
   if (kind === "listed") return values[Math.min(values.length - 1, Math.floor(share * values.length))] ?? "";
   const along = Math.min(1, Math.max(0, (share - ROOM) / (1 - 2 * ROOM)));
@@ -770,9 +772,10 @@ function nearestLine(shares, { x, y, width, height }, near) {
   const gaps = Math.max(1, (Object.values(shares)[0]?.length ?? 1) - 1);
   const place = Math.min(gaps - 1e-9, Math.max(0, x / width * gaps));
   const first = Math.floor(place);
+  const at = (share, isLast) => isLast ? share : share ?? ABSENT;
   let best = [near, null];
   for (const [trial, places] of Object.entries(shares)) {
-    const [a, b] = [places[first], places[first + 1]];
+    const [a, b] = [at(places[first], false), at(places[first + 1], first + 1 === gaps)];
     if (a === null || b === null || a === void 0 || b === void 0) continue;
     const far = Math.abs((1 - (a + (b - a) * (place - first))) * height - y);
     if (far < best[0]) best = [far, Number(trial)];
@@ -1186,7 +1189,7 @@ function columnsOf({ names, goals }) {
     { name: "state", value: ({ state }) => state, text: stateText, detail: ({ why }) => why },
     ...reached,
     ...parameters,
-    { name: "steps", value: ({ steps }) => steps, text: ({ steps }) => String(steps) },
+    { name: "steps", kind: "count", value: ({ steps }) => steps, text: ({ steps }) => String(steps) },
     { name: "duration", value: lasted, text: (trial, now) => duration(lasted(trial, now)) },
     { name: "run", value: ({ run }) => run, text: ({ run }) => run === null ? "" : String(run) }
   ];

@@ -62,6 +62,7 @@ export class StateLine {
       span.className = last ? "dn-now" : "";
       if (last) span.setAttribute("aria-current", "step"); else span.removeAttribute("aria-current");
     });
+    steps.hidden = !summary.steps.length;
     while (steps.children.length > summary.steps.length) steps.lastChild?.remove();
   }
 

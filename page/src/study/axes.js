@@ -6,6 +6,7 @@ import { brief } from "../words.js";
 /** @typedef {[low: number, high: number]} Span from 0 to 1, upwards */
 
 const ROOM = 0.04;  // of an axis, beyond its first and last number
+const ABSENT = -0.07;  // where a line passes by a parameter that its trial hasn't
 
 /**
  * What is written for a place on an axis.
@@ -50,10 +51,11 @@ export function nearestLine(shares, { x, y, width, height }, near) {
   const gaps = Math.max(1, (Object.values(shares)[0]?.length ?? 1) - 1);
   const place = Math.min(gaps - 1e-9, Math.max(0, (x / width) * gaps));
   const first = Math.floor(place);
+  const at = (/** @type {number | null | undefined} */ share, /** @type {boolean} */ isLast) => (isLast ? share : share ?? ABSENT);
   /** @type {[number, number | null]} */
   let best = [near, null];
   for (const [trial, places] of Object.entries(shares)) {
-    const [a, b] = [places[first], places[first + 1]];
+    const [a, b] = [at(places[first], false), at(places[first + 1], first + 1 === gaps)];
     if (a === null || b === null || a === undefined || b === undefined) continue;
     const far = Math.abs((1 - (a + (b - a) * (place - first))) * height - y);
     if (far < best[0]) best = [far, Number(trial)];

@@ -43,7 +43,7 @@ export function columnsOf({ names, goals }) {
     { name: "state", value: ({ state }) => state, text: stateText, detail: ({ why }) => why },
     ...reached,
     ...parameters,
-    { name: "steps", value: ({ steps }) => steps, text: ({ steps }) => String(steps) },
+    { name: "steps", kind: "count", value: ({ steps }) => steps, text: ({ steps }) => String(steps) },
     { name: "duration", value: lasted, text: (trial, now) => duration(lasted(trial, now)) },
     { name: "run", value: ({ run }) => run, text: ({ run }) => (run === null ? "" : String(run)) },
   ];
