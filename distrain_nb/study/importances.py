@@ -54,24 +54,20 @@ class Importances:
         self, spec: StudySpec, trials: Sequence[StudyTrial], *, wait: bool = False
     ) -> Mapping[str, float]:
         """Those that there are by now; with `wait`, those of all these trials."""
+        if wait and self._thread is not None:
+            self._thread.join()
         count = len(_valued(trials, spec.goals[0].metric))
         due = count != self._of if wait else count >= self._of + EVERY_TRIALS
-        if due and count >= FEWEST_TRIALS:
-            self._compute(spec, tuple(trials), count, wait=wait)
+        computing = self._thread is not None and self._thread.is_alive()
+        if due and count >= FEWEST_TRIALS and not computing:
+            self._of = count
+            self._thread = threading.Thread(
+                target=self._take, args=(spec, tuple(trials)), daemon=True
+            )
+            self._thread.start()
+            if wait:
+                self._thread.join()
         return self._found
-
-    def _compute(
-        self, spec: StudySpec, trials: Sequence[StudyTrial], count: int, *, wait: bool
-    ) -> None:
-        if self._thread is not None and self._thread.is_alive():
-            if not wait:
-                return
-            self._thread.join()
-        self._of = count
-        self._thread = threading.Thread(target=self._take, args=(spec, trials), daemon=True)
-        self._thread.start()
-        if wait:
-            self._thread.join()
 
     def _take(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> None:
         """What can't be computed must not hide the rest of the page."""

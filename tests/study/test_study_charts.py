@@ -139,4 +139,7 @@ def test_what_matters_most_is_found_by_optuna(tmp_path: Path) -> None:
     assert next(iter(found)) == "lr" and sum(found.values()) == pytest.approx(1)
     assert set(found) <= set(summary.names)
     assert importances(summary.spec, summary.trials[: FEWEST_TRIALS - 1]) == {}
-    assert Importances().of(summary.spec, summary.trials, wait=True) == found
+    beside = Importances()
+    beside.of(summary.spec, summary.trials)
+    assert beside.of(summary.spec, summary.trials, wait=True) == found
+    assert beside.of(summary.spec, summary.trials[:30]) == found

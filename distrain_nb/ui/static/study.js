@@ -1043,15 +1043,18 @@ var StudyCharts = class {
       if (this.hot !== null && !brush) this.acts.chosen(this.hot);
     });
   }
-  /** @param {Drawn} drawn */
+  /**
+   * Says whether there was anything new.
+   * @param {Drawn} drawn
+   */
   show(drawn) {
-    if (drawn.sheet === this.drawn.sheet) return;
+    if (drawn.sheet === this.drawn.sheet) return false;
     this.drawn = drawn;
     this.root.hidden = !drawn.sheet;
     const place = document.createElement("template");
     place.innerHTML = drawn.sheet;
     const fresh = place.content.firstElementChild;
-    if (!fresh) return;
+    if (!fresh) return false;
     const there = this.figure.querySelector(":scope > .dn-sheet");
     if (!there || !renewed(there, fresh)) {
       there?.remove();
@@ -1062,6 +1065,7 @@ var StudyCharts = class {
     this.brushes.show(drawn.axes);
     this.brushed();
     this.light(this.hot);
+    return true;
   }
   // ---- Brushes -----------------------------------------------------------------------------
   brushed() {
@@ -3048,8 +3052,8 @@ function openStudy(model) {
       passes: (trial) => charts.passing?.has(trial) !== false,
       lit: (trial) => charts.light(trial)
     });
-    if (source.charts) charts.show(source.charts);
-    trials.show();
+    const isPicked = source.charts && charts.show(source.charts);
+    if (!isPicked) trials.show();
   };
   source.listeners.push(change);
   change();

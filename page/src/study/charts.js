@@ -56,15 +56,18 @@ export class StudyCharts {
     });
   }
 
-  /** @param {Drawn} drawn */
+  /**
+   * Says whether there was anything new.
+   * @param {Drawn} drawn
+   */
   show(drawn) {
-    if (drawn.sheet === this.drawn.sheet) return;
+    if (drawn.sheet === this.drawn.sheet) return false;
     this.drawn = drawn;
     this.root.hidden = !drawn.sheet;
     const place = document.createElement("template");
     place.innerHTML = drawn.sheet;
     const fresh = place.content.firstElementChild;
-    if (!fresh) return;
+    if (!fresh) return false;
     const there = this.figure.querySelector(":scope > .dn-sheet");
     if (!there || !renewed(there, fresh)) {
       there?.remove();
@@ -75,6 +78,7 @@ export class StudyCharts {
     this.brushes.show(drawn.axes);
     this.brushed();
     this.light(this.hot);
+    return true;
   }
 
   // ---- Brushes -----------------------------------------------------------------------------

@@ -61,8 +61,8 @@ export function openStudy(model) {
       passes: (trial) => charts.passing?.has(trial) !== false,
       lit: (trial) => charts.light(trial),
     });
-    if (source.charts) charts.show(source.charts);
-    trials.show();
+    const isPicked = source.charts && charts.show(source.charts);
+    if (!isPicked) trials.show();
   };
   source.listeners.push(change);
   change();
