@@ -8,7 +8,7 @@ import pytest
 
 from distrain_nb.tuning import options
 from distrain_nb.ui.form import Form
-from distrain_nb.ui.form.tuning import Row, Tuning
+from distrain_nb.ui.form.tuning import ParameterRow, Tuning
 from tests.ui.test_form import said
 
 SPEC = options.study(
@@ -93,7 +93,7 @@ def test_the_study_stays_under_another_layout(built: Form) -> None:
 
 def test_a_spec_and_its_rows_say_the_same() -> None:
     tuning = Tuning.of(SPEC)
-    assert tuning.rows[0] == Row("lr", "1e-05..0.1,default=0.01", "log")
-    assert tuning.rows[3] == Row("momentum[optimizer=sgd]", "0.5..0.99", "")
+    assert tuning.rows[0] == ParameterRow("lr", "1e-05..0.1,default=0.01", "log")
+    assert tuning.rows[3] == ParameterRow("momentum[optimizer=sgd]", "0.5..0.99", "")
     assert tuning.words() == list(options.printed(SPEC))
     assert list(tuning.findings("local")) == []

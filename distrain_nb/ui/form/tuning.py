@@ -4,7 +4,7 @@ options that they write."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
@@ -37,7 +37,7 @@ _DEFAULT = ",default="
 
 
 @dataclass(frozen=True)
-class Row:
+class ParameterRow:
     """A parameter as it is typed: its name, with a condition if it has one, and its values."""
 
     name: str = ""
@@ -53,8 +53,8 @@ class Row:
         return f"{self.name.strip()}={values}{scaled}{comma}{default}"
 
     @classmethod
-    def of(cls, parameter: Parameter) -> Row:
-        plain = parameter_text(replace(parameter, scale=LINEAR))
+    def of(cls, parameter: Parameter) -> ParameterRow:
+        plain = parameter_text(replace(parameter, scale="linear"))
         name = head_text(parameter)
         scale = "" if parameter.scale == LINEAR else parameter.scale
         return cls(name, plain.removeprefix(f"{name}="), scale)
@@ -64,7 +64,7 @@ class Row:
 class Tuning:
     """What stands in the section's fields; without rows there is no study."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ParameterRow, ...] = ()
     goal: str = ""
     trials: str = ""
     parallel: str = ""
@@ -77,7 +77,7 @@ class Tuning:
         said = options.texts(spec)
         goals = [str(goal) for goal in said.pop("goal", [])]
         settings = {field.name: str(said.get(field.name, "")) for field in SETTINGS}
-        rows = tuple(Row.of(parameter) for parameter in spec.parameters)
+        rows = tuple(ParameterRow.of(parameter) for parameter in spec.parameters)
         return cls(rows, **{**settings, "goal": " ".join(goals)})
 
     def text(self, path: str) -> str:
@@ -89,14 +89,16 @@ class Tuning:
         """With another text in a field."""
         number, dot, name = path.partition(".")
         if not dot:
-            return replace(self, **{number: text})
+            changed: dict[str, Any] = {number: text}
+            return replace(self, **changed)
         rows = [*self.rows]
-        rows[int(number)] = replace(rows[int(number)], **{name: text})
+        fields: dict[str, Any] = {name: text}
+        rows[int(number)] = replace(rows[int(number)], **fields)
         return replace(self, rows=tuple(rows))
 
     def added(self) -> Tuning:
         """With a row more."""
-        return replace(self, rows=(*self.rows, Row()))
+        return replace(self, rows=(*self.rows, ParameterRow()))
 
     def removed(self, number: int) -> Tuning:
         """Without a row; the last takes the settings along."""
@@ -149,7 +151,7 @@ class Tuning:
 
 def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
     """The lists of its fields, by path; see `view.options`."""
-    scales = [["" if each == LINEAR else each, each, True] for each in SCALES]
+    scales: list[list[object]] = [["" if each == LINEAR else each, each, True] for each in SCALES]
     lists: dict[str, list[list[object]]] = {
         f"{TUNING}.{number}.scale": scales for number in range(len(tuning.rows))
     }
