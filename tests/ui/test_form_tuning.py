@@ -52,6 +52,9 @@ def test_a_study_is_written_from_what_the_page_sends(built: Form) -> None:
         "--tune lr=1e-05..0.1:log", "--goal min:val/loss", "--trials 20", "--parallel 2",
         "--stop median",
     ]  # fmt: skip
+    assert (
+        dict(each[::2][:2] for each in built.widget.view["exports"])["options"] == f"{built.line}\n"
+    )
     said(built, do="untune", row=0)
     assert "--goal" not in built.line and not built.findings
 
@@ -80,7 +83,7 @@ def test_what_can_not_be_read_stays_in_its_field_and_out_of_the_line(built: Form
     assert (finding.where, finding.code) == ("tuning.trials", "field-unreadable")
     assert "--trials" not in built.line and "--goal min:loss" in built.line
     field = {each["name"]: each["text"] for each in built.widget.view["tuning"]["settings"]}
-    assert field["trials"] == "many"
+    assert field["tuned-trials"] == "many"
 
 
 def test_the_study_stays_under_another_layout(built: Form) -> None:

@@ -225,7 +225,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     def _view(self) -> dict[str, Any]:
         found = self._found(self._history.now.layout.on)
         shown = view(self._history, self.gradient_bytes, self.step_s, found)
-        return {**shown, "cell": self.line, "rehearsal": self.rehearsal}
+        return {
+            **shown,
+            "exports": [self._with_study(*each) for each in shown["exports"]],
+            "cell": self.line,
+            "rehearsal": self.rehearsal,
+        }
+
+    def _with_study(self, name: str, title: str, text: str, lost: str) -> list[str]:
+        """A form of the layout; the magic's own has the study too."""
+        has_it = name == "options" and self._history.now.tuning.rows
+        return [name, title, f"{self.line}\n" if has_it else text, lost]
 
     def _found(self, place: str) -> Mapping[str, str]:
         """What was found on this machine for empty fields, with where it was; asked for once."""

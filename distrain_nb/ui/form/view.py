@@ -128,14 +128,15 @@ def _tuning(editing: Editing) -> dict[str, Any]:
     """The rows of parameters, and the settings of a study that has some."""
     rows = range(len(editing.tuning.rows))
     return {
-        "rows": [
-            [_field(editing, field, f"{TUNING}.{number}.{field.name}") for field in ROW_FIELDS]
-            for number in rows
-        ],
-        "settings": [
-            _field(editing, field, f"{TUNING}.{field.name}") for field in TUNING_SETTINGS if rows
-        ],
+        "rows": [[_tuned(editing, field, f"{number}.") for field in ROW_FIELDS] for number in rows],
+        "settings": [_tuned(editing, field) for field in TUNING_SETTINGS if rows],
     }
+
+
+def _tuned(editing: Editing, field: Field, row: str = "") -> dict[str, Any]:
+    """Its name is the page's class for it, which others have of theirs."""
+    shown = _field(editing, field, f"{TUNING}.{row}{field.name}")
+    return {**shown, "name": f"tuned-{field.name}"}
 
 
 def label_of(path: str) -> str:
