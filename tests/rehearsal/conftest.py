@@ -71,10 +71,10 @@ class Cloud:
         client = storage.Client("my-project", credentials=credentials, client_options=options)
         return client.bucket(BUCKET)
 
-    def image(self, source: str, name: str = "program") -> str:
+    def image(self, source: str, name: str = "program", *, look_inside: bool = False) -> str:
         """An image of a program, built and pushed as a job's is."""
         target = f"{self.endpoints['registry']}/rehearsal/{name}:1"
-        return build(program_of(source), Recipe(self.base, target)).uri
+        return build(program_of(source), Recipe(self.base, target, look_inside=look_inside)).uri
 
     def submit(self, *pools: dict[str, Any], **spec: Any) -> types.CustomJob:
         spec = {"base_output_directory": {"output_uri_prefix": f"gs://{BUCKET}/out"}, **spec}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import signal
+import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,6 +36,8 @@ from tests.remote.folder_service import PACE, PROCESSES, FolderService
 
 SPEC = {"tune": ["x=0..9", "kind=a|b"], "goal": ["min:loss"], "trials": "2"}
 TRIALS = (1, 2)
+# What keeps a study and its runs, but for what is replaced again and again while trials run.
+COUNTED = ("carrier.json", "submission.json", "record.json", "1.json", "2.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,11 +129,25 @@ def carry(study: Study) -> None:
     studies.carry_study(study.folder, ServiceTrials(study.file, study.folder))
 
 
-def carry_in_a_process(study: Study) -> int:
-    process = multiprocessing.get_context("fork").Process(target=carry, args=(study,))
+def carry_in_a_process(study: Study, before: int = 0) -> int:
+    """Gives its exit status; it is killed `before` that write of its own files or a run's first."""
+    process = multiprocessing.get_context("fork").Process(target=_carry, args=(study, before))
     process.start()
     process.join()
     return process.exitcode or 0
+
+
+def _carry(study: Study, before: int) -> None:
+    left = [before]
+
+    def hear(event: str, args: tuple[Any, ...]) -> None:
+        if event == "os.rename" and Path(str(args[1])).name in COUNTED:
+            left[0] -= 1
+            if not left[0]:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(hear)
+    carry(study)
 
 
 def test_each_trial_that_the_service_lists_is_a_run_with_its_own_log_and_results(
@@ -172,6 +191,32 @@ def test_a_process_that_dies_leaves_one_tuning_job_and_a_run_for_each_trial(
     assert study.status.state is State.SUCCEEDED
     assert [run.name for run in Store().all()] == ["bowl-2", "bowl-1"]
     assert [len(list(trial.run.lines(rank=0))) for trial in study.each()] == [1500, 1500]
+
+
+def test_a_process_that_is_killed_before_any_write_leaves_one_tuning_job_and_a_run_each(
+    study: Study, service: FolderTuning, home: Path
+) -> None:
+    """Of processes that find the same, each is killed one write later than the one before."""
+    counts: Counter[str] = Counter()
+    while carry_in_a_process(study, before := _next(counts, study)):
+        assert before < 60, "it never gets through"
+    assert len(counts) > 2 and counts.total() > 10
+    assert len((service.folder / "requests").read_text().splitlines()) == 1
+    assert study.status.state is State.SUCCEEDED
+    assert sorted(run.name for run in Store().all()) == ["bowl-1", "bowl-2"]
+    assert [t.state for t in study.each()] == [TrialState.SUCCEEDED] * 2
+    assert [len(list(trial.run.lines(rank=0))) for trial in study.each()] == [1500, 1500]
+
+
+def _next(counts: Counter[str], study: Study) -> int:
+    """The write before which the next process is killed: what it finds is how far the study has
+    been carried, and which files its trials' runs have."""
+    runs = [[name for name in COUNTED if (run.folder / name).exists()] for run in Store().all()]
+    told = [(trial.number, trial.run_id) for trial in study.each()]
+    journal = Journal.read(study.folder)
+    found = f"{bool(journal.request)} {bool(journal.sent)} {journal.job} {told} {runs}"
+    counts[found] += 1
+    return counts[found]
 
 
 def test_a_process_that_dies_between_a_run_and_its_number_finds_the_run_again(

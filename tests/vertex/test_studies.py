@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import study
+from distrain_nb.backends.remote.studies import REHEARSAL_GONE
 from distrain_nb.study import Study
+from distrain_nb.worker.files.status import State
+from tests.conftest import eventually
+from tests.study.conftest import process_of
 from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
 
 pytestmark = pytest.mark.slow
@@ -47,8 +51,20 @@ def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
         assert best.goals["val/loss"] == pytest.approx((best.params["x"] - 0.3) ** 2 + 1 / 3)
         assert best.results["tried"] == [best.params["x"], best.params["width"]]
         assert best.run.metrics()["val/loss"].tolist()[-1] == pytest.approx(best.goals["val/loss"])
-    assert found.best.run.backend == "vertex" and found.best.steps == 2
+    assert found.best.run.backend == "vertex" and found.best.steps == 3
     assert len({trial.run_id for trial in found.each()}) == 10
+
+
+def test_a_rehearsal_that_is_killed_ends_its_study_and_its_runs(home: Path, base: str) -> None:
+    cell = f"{BOWL}\nimport time\ntime.sleep(600)"
+    where = {"on": "vertex", "rehearse": "", "primary": "n1-standard-4", "base": base}
+    found = study.tune(cell, trials=2, **where, **TUNE)
+    assert eventually(lambda: [trial.steps for trial in found.each()] == [3], 200)
+    process_of(found).kill()
+    assert eventually(lambda: found.state.final, 60)
+    assert found.status.error == REHEARSAL_GONE
+    assert [str(trial.state) for trial in found.each()] == ["cancelled"]
+    assert found[1].why == REHEARSAL_GONE and found[1].run.state is State.FAILED
 
 
 def test_a_trial_prints_its_place_as_the_document_does(home: Path, base: str) -> None:

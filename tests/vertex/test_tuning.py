@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from google.cloud.aiplatform_v1 import types
 from google.protobuf.json_format import MessageToDict, ParseDict
@@ -13,7 +15,9 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from distrain_nb.backends.vertex import VertexBackend
 from distrain_nb.backends.vertex.plan import VertexSpec
 from distrain_nb.backends.vertex.tuning import VertexStudy, VertexStudyPlan, _read
+from distrain_nb.errors import CheckFailed
 from distrain_nb.layout import Layout
+from distrain_nb.study import prepare
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import StudySpec
 from tests.vertex.jobs import planned
@@ -123,6 +127,20 @@ def test_the_run_of_a_trial_has_its_output_below_the_studys() -> None:
     of_trial = VertexBackend().service(kept(spec), {})
     assert type(of_trial).__name__ == "VertexService" and isinstance(spec, VertexSpec)
     assert of_trial._folder == f"distrain/{plan.spec().run}/3/"
+
+
+def test_a_dry_run_prints_the_study_and_what_would_be_sent(home: Path) -> None:
+    where = {"on": "vertex", "primary": "n1-standard-4", "project": "p", "region": "us-central1"}
+    code = "from distrain_nb import log_metrics\nlog_metrics(loss=x)"
+    prepared = prepare(code, tune="x=0.0..1.0", goal="min:loss", trials=4, parallel=2, **where)
+    prepared.refuse()
+    text = str(prepared)
+    assert "--tune x=0.0..1.0" in text and "log_metrics(loss=x)" in text
+    assert "gcloud ai hp-tuning-jobs create --config=FILE --project=p" in text
+    assert "parameterId: x" in text
+    refused = prepare(code, tune="x=0.0..1.0", goal="min:loss", pipeline=True, **where)
+    with pytest.raises(CheckFailed, match="not sent as a training pipeline"):
+        refused.refuse()
 
 
 def test_the_studys_spec_comes_back_from_the_request() -> None:

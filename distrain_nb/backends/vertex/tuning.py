@@ -169,7 +169,7 @@ def _read(trial: Trial) -> ServiceTrial:
         state=_STATES.get(trial.state.name, "requested"),
         job=trial.custom_job,
         goals={each.metric_id: each.value for each in measured.metrics},
-        steps=measured.step_count,
+        steps=len(trial.measurements) or measured.step_count,
         why=readable(trial.infeasible_reason),
         begin=_seconds(trial.start_time),
         end=_seconds(trial.end_time),
