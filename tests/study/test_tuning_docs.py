@@ -23,7 +23,7 @@ def test_the_study_of_the_page_is_sound() -> None:
     assert not check(spec, "local")
 
 
-@pytest.mark.parametrize("written", re.findall(r"^\| `([^`]+=[^`]+)` \|", PAGE, re.MULTILINE))
+@pytest.mark.parametrize("written", re.findall(r"^\| `(\w[^`]*=[^`]+)` \|", PAGE, re.MULTILINE))
 def test_each_parameter_of_the_table_is_read(written: str) -> None:
     for each in written.replace("\\|", "|").split("`; `"):
         assert text.parameter_text(text.parameter(each))
