@@ -24,7 +24,8 @@ for step in range(3):
 tried = [x, width]
 """
 TUNE = {"tune": ["x=0.0..1.0", "width=16|32"], "goal": "min:val/loss", "result": "tried"}
-NEAR = 0.2
+# Ten values at random all miss a region that is this wide once in 30,000 times.
+NEAR = 0.35
 
 
 @pytest.fixture
