@@ -40,8 +40,8 @@ class FarBucket:
     far: str
     mount: Path
 
-    def fill(self, folder: Path) -> None:
-        """Upload all files below a folder, past the proxy."""
+    def fill(self, folder: Path, below: str = "") -> None:
+        """Upload all files below a folder, past the proxy, to a prefix of names."""
         import boto3
 
         client = boto3.client(
@@ -54,7 +54,9 @@ class FarBucket:
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(8) as pool:
             sent = [
-                pool.submit(client.upload_file, path, NAME, path.relative_to(folder).as_posix())
+                pool.submit(
+                    client.upload_file, path, NAME, str(Path(below, path.relative_to(folder)))
+                )
                 for path in files
             ]
         for each in sent:

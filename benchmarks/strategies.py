@@ -23,7 +23,8 @@ STRATEGIES = (
 )
 
 TRAINING = """
-import io, time
+import io, os, time
+from functools import cache
 from pathlib import Path
 import numpy as np
 import torch, torch.distributed as dist
@@ -54,7 +55,17 @@ class Files(Dataset):
 
     def __getitem__(self, number):
         path = self.paths[number]
-        return pixels(path.read_bytes()), self.classes.index(path.parent.name)
+        return pixels(self.content(path)), self.classes.index(path.parent.name)
+
+    def content(self, path):
+        if not endpoint:
+            return path.read_bytes()
+        return client(os.getpid()).get_object(Bucket=bucket, Key=str(path)[1:])["Body"].read()
+
+@cache
+def client(process):
+    import boto3
+    return boto3.client("s3", endpoint_url=endpoint)
 
 def batches():
     if source == "shards":
@@ -91,12 +102,19 @@ log_metrics(step=0, epoch_s=epoch_s)
 """
 
 
-def epochs(places: Mapping[str, str]) -> Iterator[tuple[str, str, float]]:
-    """Strategy, source and seconds of each row; `places` are the folders of the sources."""
+def epochs(
+    places: Mapping[str, str], endpoint: str, bucket: str
+) -> Iterator[tuple[str, str, float]]:
+    """Strategy, source and seconds of each row; `places` are the folders of the sources.
+
+    Files in the bucket have the names that they have on disk, and come one object at a time.
+    """
     from distrain_nb import api
 
     for title, strategy, source in STRATEGIES:
-        values = f"strategy, source, place = {(strategy, source, places[source])!r}"
+        far = endpoint if source == "bucket" else ""
+        given = (strategy, source, places[source], far, bucket)
+        values = f"strategy, source, place, endpoint, bucket = {given!r}"
         ranks = 2 if strategy in ("ddp", "fsdp") else 1
         options = {"ranks_per_replica": ranks, "result": "epoch_s", "wait": True}
         run = api.submit(f"{values}\n{TRAINING}", name=f"{strategy}-{source}", **options)
