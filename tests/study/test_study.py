@@ -131,7 +131,6 @@ def test_trials_that_fail_and_never_report_the_goal(home: Path) -> None:
         ({"tune": "x=0.5..1", "search": "grid"}, "a grid has no end in x"),
         ({"tune": "x=0..1", "stop": "hyperband"}, "this machine has no hyperband stopping"),
         ({"tune": "x=0..1", "end": "max-trials=3"}, "--end is not known on this machine yet"),
-        ({"tune": "x=0..1", "on": "sagemaker"}, "--tune: SageMaker has no studies"),
     ],
 )
 def test_what_is_not_there_is_refused_before_anything_starts(
@@ -224,6 +223,6 @@ def test_trials_at_once_share_the_cpus_and_gpus(
 
     prepared = prepare(f"import torch\n{QUICK}", tune="x=1..3", goal="min:loss", parallel=2)
     assert prepared.devices == ("4,5", "6,7")
-    assert prepared.plan.ranks_per_replica == 2
-    environment = prepared.plan.launch.processes[0].environment
+    assert prepared.prepared.plan.ranks_per_replica == 2
+    environment = prepared.launch.processes[0].environment
     assert environment["OMP_NUM_THREADS"] == "2"
