@@ -173,7 +173,8 @@ def test_a_script_gets_its_trials_values_behind_its_own_arguments(
         "said = sys.argv[1:]\nlog_metrics(loss=float(said[-1].partition('=')[2]))\n"
     )
     code = script("train.py", "--epochs", 3)
-    found = study.tune(code, tune="lr=0.2|0.1", goal="min:loss", trials=2, result="said").wait(120)
+    tuned = {"tune": "lr=0.2|0.1", "goal": "min:loss", "search": "grid"}
+    found = study.tune(code, **tuned, trials=2, result="said").wait(120)
     assert found.best.params == {"lr": 0.1}
     assert found.best.results["said"] == ["--epochs", "3", "--lr=0.1"]
 
