@@ -240,3 +240,9 @@ def test_a_rank_that_is_killed_among_reductions_is_named(home: Path) -> None:
 def test_reducers_are_refused_where_nothing_would_be_summed(home: Path) -> None:
     with pytest.raises(CheckFailed, match="reducers sum for torch"):
         api.submit("print(1)", workers=1, reducers=1)
+
+
+def test_ranks_that_leave_the_reducers_nothing_to_do_worked_alone(home: Path) -> None:
+    with pytest.warns(UserWarning, match="worked alone"):
+        run = api.submit("import torch", workers=1, reducers=1, wait=True)
+    assert "torch.distributed was never initialized" in run.status.note
