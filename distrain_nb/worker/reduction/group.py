@@ -6,6 +6,7 @@ are those of PyTorch 2.13.
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
@@ -17,6 +18,23 @@ from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
 from distrain_nb.worker.reduction.work import ReducedWork
 
 _OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
+# What PyTorch calls by way of a Python class does its own work in it under the interpreter's lock,
+# for which gloo's threads may be waiting; a backend lets go of the lock.
+_UNDER_THE_LOCK = (
+    "allgather",
+    "all_gather_single_coalesced",
+    "allgather_into_tensor_coalesced",
+    "allreduce_coalesced",
+    "all_to_all_single",
+    "alltoall_base",
+    "barrier",
+    "broadcast",
+    "reduce_scatter",
+    "reduce_scatter_single_coalesced",
+    "reduce_scatter_tensor_coalesced",
+    "send",
+    "recv",
+)
 
 counted = AllReduceCount()
 # How many groups of a name and members there have been.
@@ -94,8 +112,33 @@ class ReducedGroup:
 def group_class(c10d: Any) -> Any:
     """The class as a subclass of PyTorch's own, from `torch.distributed.distributed_c10d`."""
     work = type("ReducedWork", (ReducedWork, c10d.Work), {})
-    known = {"torch": sys.modules["torch"], "c10d": c10d, "work": work}
+    torch = sys.modules["torch"]
+    known = {"torch": torch, "c10d": c10d, "work": work}
+    backend = importlib.import_module("torch._C._distributed_c10d").Backend
+    for name in _UNDER_THE_LOCK:
+        if hasattr(backend, name) and hasattr(c10d.ProcessGroup, name):
+            known[name] = _by_backend(torch, name)
     return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
+
+
+def _by_backend(torch: Any, name: str) -> Callable[..., Any]:
+    def call(group: Any, *given: Any, **named: Any) -> Any:
+        devices = _devices(torch, [*given, *named.values()])
+        device = next(devices, torch.device("cpu"))
+        return getattr(group._get_backend(device), name)(*given, **named)
+
+    return call
+
+
+def _devices(torch: Any, values: Any) -> Iterator[Any]:
+    """Of tensors, in lists too; and the one that options name."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            yield value.device
+        elif isinstance(value, (list, tuple)):
+            yield from _devices(torch, value)
+        elif isinstance(getattr(value, "device", None), torch.device):
+            yield value.device
 
 
 def _dtype(tensor: Any) -> str:
