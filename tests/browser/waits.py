@@ -15,7 +15,8 @@ def becomes(place: Page | Locator, function: str, value: Any) -> None:
     same = f"([it, value]) => JSON.stringify(({function})(it)) === JSON.stringify(value)"
     with contextlib.suppress(Error):
         page.wait_for_function(same, arg=[element, value])
-    assert place.evaluate(function) == value
+    found = place.evaluate(function)
+    assert found == value, found
 
 
 def draw(figure: Locator) -> None:
