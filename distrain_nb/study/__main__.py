@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from distrain_nb.backends.remote.lock import alone
+from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, read_trials
 from distrain_nb.study.launching import run_of
 from distrain_nb.worker.files.status import State, Status
@@ -36,7 +37,8 @@ def _own(folder: Path) -> None:
         traceback.print_exc()
         with suppress(Exception):
             _stop_trials(folder)
-        said = f"{type(wrong).__name__}: {wrong}"
+        known = isinstance(wrong, DistrainError)
+        said = str(wrong) if known else f"{type(wrong).__name__}: {wrong}"
         Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
 
 

@@ -17,6 +17,7 @@ from distrain_nb.study.curves import TrialMetrics
 from distrain_nb.study.endings import final_values
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
+from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,7 +37,10 @@ def tuning_service(name: str) -> Tunes:
 
 
 def carry(folder: Path) -> None:
-    """Own the study of that folder to its end. Raises OptionError where its backend is gone."""
+    """Own the study of that folder to its end; one that another process has ended meanwhile stays
+    as it is. Raises OptionError where its backend is gone."""
+    if Status.read(folder).state.final:
+        return
     study = StudyFile.read(folder)
     tuning_service(study.backend).carry_study(folder, ServiceTrials(study, folder))
 
@@ -55,10 +59,12 @@ class ServiceTrials:
     def keep(self, trials: Sequence[ServiceTrial]) -> dict[int, Path]:
         """Writes what is new; a trial that has a job gets a run."""
         for said in trials:
-            trial = self._with_values(self._said(said))
-            self._save(trial)
+            trial = self._said(said)
+            if trial.number not in self._trials:
+                self._save(trial)
             if said.job and trial.number not in self._records:
-                self._find_run(trial)
+                trial = self._with_run(trial)
+            self._save(self._with_values(trial))
         return {n: record.folder for n, record in self._records.items() if record.folder.exists()}
 
     def give_up(self, why: str) -> None:
@@ -69,15 +75,16 @@ class ServiceTrials:
                 self._save(ended)
 
     def _said(self, said: ServiceTrial) -> TrialFile:
-        known = self._trials.get(said.number) or TrialFile(said.number, {}, begin=time.time())
+        now, state = time.time(), TrialState(said.state)
+        known = self._trials.get(said.number) or TrialFile(said.number, {}, begin=now)
         return replace(
             known,
             parameters=self._native(said),
-            state=TrialState(said.state),
+            state=state,
             goals=dict(said.goals),
             steps=said.steps,
             begin=said.begin or known.begin,
-            end=said.end or known.end,
+            end=said.end or known.end or (now if state.final else 0.0),
             why=said.why,
         )
 
@@ -103,12 +110,13 @@ class ServiceTrials:
             trial.write(self._folder)
             self._trials[trial.number] = trial
 
-    def _find_run(self, trial: TrialFile) -> None:
-        """Its run, a new one if there never was one; one that was deleted stays so."""
+    def _with_run(self, trial: TrialFile) -> TrialFile:
+        """With its run, a new one if there never was one; one that was deleted stays so."""
         if trial.run:
             record = self._runs.get(trial)
         else:
             record = self._runs.find(trial) or self._runs.added(trial)
-        if record is not None:
-            self._records[trial.number] = record
-            self._save(replace(trial, run=record.id))
+        if record is None:
+            return trial
+        self._records[trial.number] = record
+        return replace(trial, run=record.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
@@ -153,9 +154,9 @@ class Study:
     def front_of(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
         """Of these trials, all of this study."""
         for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
-            valued = [trial for trial in trials if trial.state is state]
-            if valued:
-                scored = [(trial, trial.scores(self.spec)) for trial in valued]
+            found = [(trial, trial.scores(self.spec)) for trial in trials if trial.state is state]
+            scored = [(trial, own) for trial, own in found if all(map(math.isfinite, own))]
+            if scored:
                 front = [t for t, own in scored if not any(_beats(o, own) for _, o in scored)]
                 return front if len(self.spec.goals) > 1 else front[:1]
         return []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -51,7 +50,3 @@ def process_of(found: Study) -> psutil.Process:
     owner = found.status.supervisor
     assert owner is not None and owner.pid != os.getpid()
     return psutil.Process(owner.pid)
-
-
-def folder_of(found: Study) -> Path:
-    return found.folder

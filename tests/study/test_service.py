@@ -28,10 +28,11 @@ from distrain_nb.run import Run, Store
 from distrain_nb.run import run as of_runs
 from distrain_nb.study import Study
 from distrain_nb.study import service as of_studies
-from distrain_nb.study.files import StudyFile, TrialState
+from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.listing import new_folder
 from distrain_nb.study.service import ServiceTrials
 from distrain_nb.worker.files.status import State, Status, request_cancel
+from distrain_nb.worker.metrics import writer
 from tests.remote.folder_service import PACE, PROCESSES, FolderService
 
 SPEC = {"tune": ["x=0..9", "kind=a|b"], "goal": ["min:loss"], "trials": "2"}
@@ -231,15 +232,23 @@ def test_a_process_that_dies_between_a_run_and_its_number_finds_the_run_again(
 
 
 def test_a_study_that_is_stopped_ends_when_the_service_says_so(
-    study: Study, service: FolderTuning
+    study: Study, service: FolderTuning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """No trial seems to run when the study has ended."""
+    left, give_up = [], ServiceTrials.give_up
+
+    def noted(self: ServiceTrials, why: str) -> None:
+        left.append(study.state)
+        give_up(self, why)
+
+    monkeypatch.setattr(ServiceTrials, "give_up", noted)
     for number in TRIALS:
         (service.folder / f"trial-{number}" / "held").touch()
     request_cancel(study.folder)
     service.create({})
     Journal(request={}, sent=1.0).write(study.folder)
     carry(study)
-    assert study.status.state is State.CANCELLED
+    assert not left[0].final and study.state is State.CANCELLED
     assert {trial.state for trial in study.each()} == {TrialState.CANCELLED}
     assert {trial.run.status.state for trial in study.each()} == {State.CANCELLED}
 
@@ -260,3 +269,30 @@ def test_a_run_that_was_deleted_is_not_made_again(study: Study, service: FolderT
     carry(study)
     assert study.status.state is State.SUCCEEDED
     assert [Run(each).name for each in Store().all()] == ["bowl-2"]
+
+
+def test_a_process_that_comes_late_changes_nothing(study: Study, service: FolderTuning) -> None:
+    """It may have waited for the one that has ended the study."""
+    ended = Status.read(study.folder).enter(State.FAILED, "failed", error="it was refused")
+    ended.write(study.folder)
+    of_studies.carry(study.folder)
+    assert study.status == ended and not (service.folder / "requests").exists()
+
+
+def test_steps_that_only_the_run_tells_of_are_still_there_after_the_process(study: Study) -> None:
+    told = [ServiceTrial(1, {"x": "3", "kind": "b"}, "succeeded", "jobs/1", {"loss": 0.5})]
+    keeper = ServiceTrials(study.file, study.folder)
+    for step in range(2):
+        writer.append(keeper.keep(told)[1] / "tensorboard", step, {"loss": 1.0})
+    keeper.keep(told)
+    assert (study[1].steps, study[1].goals, study[1].run_id) == (2, {"loss": 0.5}, 1)
+    before = read_trials(study.folder)
+    ServiceTrials(study.file, study.folder).keep(told)
+    assert read_trials(study.folder) == before and before[0].end
+
+
+def test_a_trial_without_a_value_is_never_the_best(study: Study) -> None:
+    """Whatever the service calls it."""
+    told = [ServiceTrial(1, {"x": 3.0}, "succeeded"), ServiceTrial(2, {"x": 4.0}, "succeeded")]
+    ServiceTrials(study.file, study.folder).keep([told[0], replace(told[1], goals={"loss": 9.0})])
+    assert study.best.number == 2

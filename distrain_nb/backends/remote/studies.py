@@ -135,6 +135,7 @@ class StudyCarrier(Carrier):
         forget(run.folder)
         observed = self._follow(("ask for the trials", self._look_at_trials))
         missing = self._last_look()
+        self._keeper.give_up(UNHEARD)
         run.end(observed.state, observed.error, missing)
 
     def _look_at_trials(self) -> None:
@@ -162,7 +163,8 @@ class StudyCarrier(Carrier):
         follower.start()
 
     def _last_look(self) -> str:
-        """Until each trial's run had ended too before the last look; what is missing, in words."""
+        """Ask for the trials until a look finds that all their runs had ended before it; gives
+        what could not be asked for, in words."""
         run, until = self._run, time.monotonic() + self._run.pace.fetch
         self._attempts.clear()
         run.show(Progress("waiting for the last trials"))

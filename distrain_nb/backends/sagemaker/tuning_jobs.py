@@ -173,7 +173,7 @@ def _ending(said: Summary) -> tuple[TrialWord, str]:
         return state, readable(said.get("FailureReason", "")).partition("\n")[0]
     valued = "FinalHyperParameterTuningJobObjectiveMetric" in said
     if state == "stopped":
-        return ("stopped" if valued else "cancelled"), "SageMaker has stopped it"
+        return ("stopped" if valued else "cancelled"), "its training job was stopped"
     if state == "succeeded" and not valued:
         pending = said.get("ObjectiveStatus") == "Pending"
         return ("running", "") if pending else ("failed", _NO_VALUE)
