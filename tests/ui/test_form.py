@@ -19,7 +19,7 @@ from distrain_nb.layout import Layout, Pool, Role, load
 from distrain_nb.layout.formats import exports
 from distrain_nb.layout.rules import check
 from distrain_nb.repairs import joined
-from distrain_nb.ui.form import Form, form
+from distrain_nb.ui.form import Form, form, ordering
 from distrain_nb.ui.form.editing import MOST_STEPS, Editing, History
 from distrain_nb.ui.form.fields import POOL_FIELDS, SETTINGS, bytes_of, text_of, with_text
 from distrain_nb.ui.form.picture import picture
@@ -38,8 +38,9 @@ _PATHS = [field.name for field in SETTINGS] + [
 
 
 def said(built: Form, **message: Any) -> None:
-    """What the page would send."""
-    built.widget._handle_custom_msg({"page": "p", "number": 1, **message}, [])
+    """What the page would send next, unless its number is given."""
+    following = {"page": "p", "number": (built.widget.heard or ["", 0])[1] + 1}
+    built.widget._handle_custom_msg({**following, **message}, [])
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def test_the_documents_job_is_built_from_what_the_page_sends(built: Form) -> Non
     assert built.findings == ()
     assert built.line == exports(FIVE)["options"].rstrip()
     assert built.widget.view["verdict"] == "Everything fits"
-    assert built.widget.heard == ["p", 1]
+    assert built.widget.heard == ["p", 9]
 
 
 def test_what_can_not_be_read_stays_and_the_layout_keeps_its_value(built: Form) -> None:
@@ -350,3 +351,27 @@ def test_only_a_place_with_reducers_is_told_what_they_save(built: Form) -> None:
         shown[layout.on] = bool(built.widget.view["traffic"])
     assert shown == {"vertex": True, "sagemaker": False}
     assert ["ai-platform", "AI Platform"] in built.widget.view["places"]
+
+
+def test_what_was_typed_is_taken_in_its_order_though_two_threads_bring_it(built: Form) -> None:
+    def typed(number: int, text: str) -> None:
+        said(built, do="set", path="workers.machine", text=text, group="", number=number)
+
+    said(built, do="set", path="on", text="vertex", group="")
+    said(built, do="add", role="workers")
+    typed(5, "n1-st")
+    assert built.widget.heard == ["p", 2]
+    typed(3, "n")
+    typed(4, "n1")
+    assert built.widget.heard == ["p", 5]
+    assert built.layout.workers and built.layout.workers.machine == "n1-st"
+
+
+def test_what_was_lost_is_not_waited_for_without_end(
+    built: Form, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordering, "LOST_AFTER_S", -1)
+    said(built, do="set", path="on", text="vertex", group="", number=2)
+    assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
+    said(built, do="set", path="on", text="sagemaker", group="", number=1)
+    assert built.layout.on == "vertex", "it has been overtaken"

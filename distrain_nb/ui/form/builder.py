@@ -21,6 +21,7 @@ from distrain_nb.layout.options import heading, printed, quoted
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.ordering import PageOrder
 from distrain_nb.ui.form.tuning import offered
 from distrain_nb.ui.form.view import options, view
 from distrain_nb.ui.form.widget import FormWidget
@@ -60,7 +61,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             files=self._files(""),
             key=key,
         )
-        self.widget.on_msg(self._heard)
+        heard = PageOrder(self._heard)
+        self.widget.on_msg(lambda _, message, __: heard.put(message))
         super().__init__(layout=start)
         self.observe(self._set, "layout")
         self.observe(lambda _: self._show(), ["gradient_bytes", "step_s"])
@@ -262,7 +264,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """What `--layout` takes for a layout that is saved here."""
         return name if str(self._folder) == FOLDER else str(Path(self._folder, f"{name}.yaml"))
 
-    def _heard(self, _: Any, message: Mapping[str, Any], __: Any) -> None:
+    def _heard(self, message: Mapping[str, Any]) -> None:
         with self.widget.hold_sync():
             try:
                 _DONE[message["do"]](self, message)

@@ -1,0 +1,49 @@
+"""What is done in a page, one thing after the other, as it was done there.
+
+JupyterLab sends what concerns a widget by the kernel's shell until the subshell that it has asked
+for is there. Then two threads take messages side by side, and a later one may come first.
+"""
+
+from __future__ import annotations
+
+import time
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# What has not come by then is lost, or stands behind a cell that computes.
+LOST_AFTER_S = 3.0
+
+
+class PageOrder:
+    """Calls `take` with messages that have a `page` and a `number`, from 1 in each page.
+
+    One that comes before those that were sent before it waits for them until another one comes
+    after `LOST_AFTER_S`. What comes later still has been overtaken, and is left out.
+    """
+
+    def __init__(self, take: Callable[[Mapping[str, Any]], object]) -> None:
+        self._take = take
+        self._lock = RLock()
+        self._taken: dict[str, int] = {}
+        self._early: dict[str, dict[int, tuple[float, Mapping[str, Any]]]] = {}
+
+    def put(self, message: Mapping[str, Any]) -> None:
+        """A message has come: take it, and those that waited for it, or have it wait."""
+        page, number = message["page"], message["number"]
+        with self._lock:
+            if number <= self._taken.get(page, 0):
+                return
+            early = self._early.setdefault(page, {})
+            early[number] = time.monotonic(), message
+            while early and self._is_due(page, early):
+                self._taken[page] = min(early)
+                self._take(early.pop(self._taken[page])[1])
+
+    def _is_due(self, page: str, early: Mapping[int, tuple[float, Mapping[str, Any]]]) -> bool:
+        """Whether the first of them is the next, or has waited long enough."""
+        if min(early) == self._taken.get(page, 0) + 1:
+            return True
+        return time.monotonic() - min(came for came, _ in early.values()) > LOST_AFTER_S
