@@ -15,26 +15,26 @@ from distrain_nb.worker.reduction.counting import AllReduceCount
 from distrain_nb.worker.reduction.exchange import Exchange
 from distrain_nb.worker.reduction.memory import bytes_of
 from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
-from distrain_nb.worker.reduction.work import ReducedWork
+from distrain_nb.worker.reduction.work import AllOfWork, ReducedWork
 
 _OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 # What PyTorch calls by way of a Python class does its own work in it under the interpreter's lock,
 # for which gloo's threads may be waiting; a backend lets go of the lock.
 _UNDER_THE_LOCK = (
     "allgather",
-    "all_gather_single_coalesced",
-    "allgather_into_tensor_coalesced",
     "allreduce_coalesced",
-    "all_to_all_single",
     "alltoall_base",
     "barrier",
     "broadcast",
     "reduce_scatter",
-    "reduce_scatter_single_coalesced",
-    "reduce_scatter_tensor_coalesced",
     "send",
     "recv",
 )
+# What backends have in C++ alone, and what does the same to one tensor.
+_ONE_BY_ONE = {
+    "allgather_into_tensor_coalesced": "_allgather_base",
+    "reduce_scatter_tensor_coalesced": "_reduce_scatter_base",
+}
 
 counted = AllReduceCount()
 # How many groups of a name and members there have been.
@@ -47,6 +47,7 @@ class ReducedGroup:
     torch: Any
     c10d: Any
     work: Callable[..., Any]
+    all_of: Callable[..., Any]
     group_name: str
     size: Callable[[], int]
     rank: Callable[[], int]
@@ -113,11 +114,15 @@ def group_class(c10d: Any) -> Any:
     """The class as a subclass of PyTorch's own, from `torch.distributed.distributed_c10d`."""
     work = type("ReducedWork", (ReducedWork, c10d.Work), {})
     torch = sys.modules["torch"]
-    known = {"torch": torch, "c10d": c10d, "work": work}
+    all_of = type("AllOfWork", (AllOfWork, c10d.Work), {})
+    known = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
     backend = importlib.import_module("torch._C._distributed_c10d").Backend
     for name in _UNDER_THE_LOCK:
         if hasattr(backend, name) and hasattr(c10d.ProcessGroup, name):
             known[name] = _by_backend(torch, name)
+    for name, of_one in _ONE_BY_ONE.items():
+        if hasattr(backend, of_one) and hasattr(c10d.ProcessGroup, name):
+            known[name] = _one_by_one(of_one)
     return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
 
 
@@ -126,6 +131,19 @@ def _by_backend(torch: Any, name: str) -> Callable[..., Any]:
         devices = _devices(torch, [*given, *named.values()])
         device = next(devices, torch.device("cpu"))
         return getattr(group._get_backend(device), name)(*given, **named)
+
+    return call
+
+
+def _one_by_one(name: str) -> Callable[..., Any]:
+    def call(group: Any, outputs: Any, inputs: Any, *options: Any, **named: Any) -> Any:
+        backend = group._get_backend(inputs[0].device)
+        return group.all_of(
+            [
+                getattr(backend, name)(output, given, *options, **named)
+                for output, given in zip(outputs, inputs)
+            ]
+        )
 
     return call
 

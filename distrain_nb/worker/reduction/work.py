@@ -1,10 +1,10 @@
-"""What PyTorch waits for: an all-reduce under way."""
+"""What PyTorch waits for: an all-reduce under way, or several works of a backend."""
 
 from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Sequence
 
 from distrain_nb.worker.reduction.link import ReductionError
 
@@ -62,6 +62,29 @@ class ReducedWork:
 
     def result(self) -> List[Any]:
         return self._outcome()
+
+    def synchronize(self) -> None:
+        self.wait()
+
+
+class AllOfWork:
+    """Done when all of some works are. It becomes a `Work` of PyTorch as `ReducedWork` does."""
+
+    def __init__(self, works: Sequence[Any]) -> None:
+        super().__init__()
+        self._works = works
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """Raises what a work raises; `timeout` is that of each."""
+        for work in self._works:
+            work.wait(timeout)
+        return True
+
+    def is_completed(self) -> bool:
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        return all(work.is_success() for work in self._works)
 
     def synchronize(self) -> None:
         self.wait()
