@@ -203,7 +203,7 @@ def test_reducers_sum_for_workers_that_may_finish(home: Path) -> None:
     run = api.submit(GOES_ON, workers=2, reducers=1)
     assert eventually(lambda: "reduction: " in run.logs(0))
     (run.folder / "model" / "go").touch()
-    run.wait(60)
+    run.wait(240)
     assert run.logs().count("sum 2.0") == 2
 
 
@@ -211,14 +211,14 @@ def test_a_reducer_that_is_killed_fails_the_run_by_its_name(home: Path) -> None:
     run = endless()
     os.kill(pid_of(run, "reducer 1"), signal.SIGKILL)
     with pytest.raises(RunFailed, match="reducer 1 failed first: killed by SIGKILL"):
-        run.wait(60)
+        run.wait(240)
 
 
 def test_a_reducer_that_stops_is_named_when_the_group_s_time_is_over(home: Path) -> None:
     run = endless(timeout=8)
     os.kill(pid_of(run, "reducer 0"), signal.SIGSTOP)
     with pytest.raises(RunFailed, match=r"reducer 0 \(127.0.0.1:\d+\) did not answer in time"):
-        run.wait(60)
+        run.wait(240)
 
 
 def test_a_reducer_that_was_stopped_for_a_while_goes_on(home: Path) -> None:
@@ -234,7 +234,7 @@ def test_a_rank_that_is_killed_among_reductions_is_named(home: Path) -> None:
     run = endless()
     os.kill(pid_of(run, "rank 1"), signal.SIGKILL)
     with pytest.raises(RunFailed, match="rank 1 failed first: killed by SIGKILL"):
-        run.wait(60)
+        run.wait(240)
 
 
 def test_reducers_are_refused_where_nothing_would_be_summed(home: Path) -> None:
