@@ -9,6 +9,8 @@ import traceback
 from contextlib import suppress
 from pathlib import Path
 
+from distrain_nb.backends.remote.carried import Carried, Pace
+from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, read_trials
@@ -35,6 +37,8 @@ def _own(folder: Path) -> None:
         _carry(folder)
     except Exception as wrong:
         traceback.print_exc()
+        if (carried := _on_a_service(folder)) is not None:
+            return give_up(carried, wrong, ends_with_us=False)
         with suppress(Exception):
             _stop_trials(folder)
         known = isinstance(wrong, DistrainError)
@@ -50,6 +54,14 @@ def _carry(folder: Path) -> None:
     from distrain_nb.study.process import StudyProcess
 
     return StudyProcess(folder).run()
+
+
+def _on_a_service(folder: Path) -> Carried | None:
+    """The study, if a service may have its tuning job, which goes on without us."""
+    with suppress(Exception):
+        carried = Carried(folder, Pace())
+        return carried if carried.may_be_there else None
+    return None
 
 
 def _stop_trials(folder: Path) -> None:
