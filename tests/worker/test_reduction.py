@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from concurrent.futures import Future
@@ -26,17 +27,21 @@ if TYPE_CHECKING:
 LONG_S = 120.0
 
 
-def free_address() -> str:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{listener.getsockname()[1]}"
+def bound_by(silent: socket.socket) -> str:
+    """An address that is taken, where nobody listens."""
+    silent.bind(("127.0.0.1", 0))
+    return address_of(silent)
+
+
+def address_of(bound: socket.socket) -> str:
+    return f"127.0.0.1:{bound.getsockname()[1]}"
 
 
 @contextmanager
 def reducing(number: int) -> Iterator[list[str]]:
     """The addresses of so many reducers."""
-    addresses = [free_address() for _ in range(number)]
-    reducers = [Reducer(address) for address in addresses]
+    reducers = [Reducer("127.0.0.1:0") for _ in range(number)]
+    addresses = [address_of(reducer._listener) for reducer in reducers]
     threads = [threading.Thread(target=reducer.run) for reducer in reducers]
     for thread in threads:
         thread.start()
@@ -214,8 +219,8 @@ def test_a_reducer_that_does_not_answer_is_named(three_reducers: list[str]) -> N
 
 
 def test_a_reducer_that_is_not_there_is_named() -> None:
-    address = free_address()
-    with members([address], 2) as exchanges:
+    with socket.socket() as silent, members([bound_by(silent)], 2) as exchanges:
+        address = address_of(silent)
         pending = reduce(exchanges[0], torch.ones(1), timeout=0.5)
         with pytest.raises(ReductionError, match=rf"reducer 0 \({address}\) can't be reached"):
             pending.result(LONG_S)
@@ -295,3 +300,10 @@ def test_who_speaks_something_else_is_shown_the_door(
     with members(three_reducers, 2) as exchanges:
         for each in [reduce(exchange, torch.ones(8)) for exchange in exchanges]:
             each.result(LONG_S)
+
+
+@pytest.mark.parametrize("members", [[], [0]])
+def test_a_group_that_has_nothing_to_sum_is_refused(members: list[int]) -> None:
+    said = json.dumps(["group", members, 0, False]).encode()
+    with pytest.raises(protocol.Garbled, match="no member 0"):
+        Greeting.decode(said)

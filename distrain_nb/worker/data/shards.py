@@ -161,10 +161,6 @@ def _refuse_other(division: Dict[str, Any], own: Dict[str, Any]) -> None:
         )
 
 
-def _said(division: Dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in division.items())
-
-
 def shards(shards: Union[str, Iterable[str]], batch_size: int, **options: Any) -> ShardDataset:
     """Batches of the samples in tar shards, for PyTorch: each sample once an epoch, on one rank.
 

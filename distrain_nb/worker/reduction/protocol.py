@@ -64,7 +64,7 @@ class Greeting(NamedTuple):
             greeting = cls(str(group), tuple(map(int, ranks)), int(member), bool(asks))
         except (ValueError, TypeError) as wrong:
             raise Garbled(str(wrong)) from None
-        if not 0 <= greeting.member < len(greeting.ranks):
+        if len(greeting.ranks) < 2 or not 0 <= greeting.member < len(greeting.ranks):
             raise Garbled(f"no member {greeting.member} of {len(greeting.ranks)}")
         return greeting
 
