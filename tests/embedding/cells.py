@@ -61,17 +61,3 @@ def open_all(page: Page, space: Space) -> None:
         assert page.evaluate(CELLS) == ["".join(cell["source"]) for cell in written], file.name
         expect(page.locator(".jp-Dialog, .jp-toast-error")).to_have_count(0)
         opened.command("docmanager:close")
-
-
-def run_layouts(page: Page, space: Space) -> None:
-    """Run the notebook on layouts, which needs nothing but the package, from its first cell on."""
-    notebook = OpenNotebook(page, space, "layouts.ipynb")
-    kinds = [cell["cell_type"] for cell in json.loads(notebook.path.read_text())["cells"]]
-    code = [number for number, kind in enumerate(kinds) if kind == "code"]
-    for number in code:
-        notebook.run_cell(number)
-    notebook.wait_for_cell(code[-1], 120)
-    saved = notebook.save()["cells"]
-    outputs = [output for number in code for output in saved[number]["outputs"]]
-    assert "error" not in {output["output_type"] for output in outputs}
-    assert len(outputs) > len(code) / 2

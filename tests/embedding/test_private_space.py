@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter import OpenNotebook
-from tests.embedding.cells import end, open_all, run_layouts, see_running, train
+from tests.embedding.cells import end, open_all, see_running, train
 from tests.embedding.conftest import NEW_FOLDER
 from tests.embedding.spaces import USER, Space, space
 
@@ -97,6 +97,5 @@ def test_a_first_run_is_live(opened: OPEN, number: int) -> None:
     notebook.wait_for_cell(0, 120)
 
 
-def test_the_project_s_notebooks_open_and_that_on_layouts_runs(private: Space, page: Page) -> None:
+def test_the_project_s_notebooks_open(private: Space, page: Page) -> None:
     open_all(page, private)
-    run_layouts(page, private)
