@@ -137,8 +137,17 @@ def serve(
         url, token = _address(root / "runtime", process)
         yield Lab(url, token, root / "notebooks", root / "home", frontend)
     finally:
-        process.terminate()
-        process.wait(20)
+        ended(process)
+
+
+def ended(process: subprocess.Popen[bytes]) -> None:
+    """Have a server shut down its kernels and end, or at last end."""
+    process.terminate()
+    try:
+        process.wait(PATIENCE_MS / 1000)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _put_extension(root: Path, *, shown: bool) -> None:

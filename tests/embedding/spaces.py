@@ -23,7 +23,7 @@ import httpx
 import psutil
 
 from distrain_nb.worker.machine.system import die_with_parent
-from tests.browser.jupyter import DATA_FOLDER, PATIENCE_MS, Lab
+from tests.browser.jupyter import DATA_FOLDER, PATIENCE_MS, Lab, ended
 
 BASE = "/jupyterlab/default/"
 USER = 1000
@@ -96,8 +96,7 @@ def space(root: Path, python: str, *options: str, policy: str = "") -> Iterator[
             url = f"http://127.0.0.1:{port}{BASE}"
             yield Space(url, "", notebooks, home / ".distrain")
     finally:
-        process.terminate()
-        process.wait(20)
+        ended(process)
         _end_servers(runtime)
 
 

@@ -73,7 +73,7 @@ def jupyter_server(folder: Path, base_url: str = "/", enabled: bool = True) -> I
             yield Server(json.loads(about.read_text())["url"], process.pid, folder / "server.log")
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
 def _answers(about: Path) -> bool:

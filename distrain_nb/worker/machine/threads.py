@@ -1,4 +1,4 @@
-"""How many threads a rank computes with, where its fork server has loaded what computes.
+"""The threads of libraries that are loaded before ranks are forked.
 
 Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was a rank.
 """
@@ -6,6 +6,7 @@ Libraries read `OMP_NUM_THREADS` when they are loaded, which is before there was
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import re
 import sys
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Iterator
 
 VARIABLE = "OMP_NUM_THREADS"
+# pandas imports pyarrow where it is there, whose jemalloc starts a thread that only tidies up.
+ARROW_VARIABLE, ARROW_SETTING = "JE_ARROW_MALLOC_CONF", "background_thread:false"
 
 _LIBRARY = re.compile(r"/lib[^/]*(?:gomp|omp5|iomp|blas|mkl_rt)[^/]*\.so[^/]*$")
 _SETTERS = (
@@ -20,6 +23,17 @@ _SETTERS = (
     "MKL_Set_Num_Threads",
     *(f"{a}openblas_set_num_threads{z}" for a in ("", "scipy_") for z in ("", "64_")),
 )
+
+
+def import_without(name: str) -> None:
+    """Import a framework without a thread that a fork would leave behind. Raises what it raises."""
+    unset = ARROW_VARIABLE not in os.environ
+    os.environ.setdefault(ARROW_VARIABLE, ARROW_SETTING)
+    try:
+        importlib.import_module(name)
+    finally:
+        if unset:
+            del os.environ[ARROW_VARIABLE]
 
 
 def limit(number: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ from distrain_nb.worker.files.folder import PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import parse
 from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
 from distrain_nb.worker.replica import sagemaker, secret_stores
@@ -46,7 +46,7 @@ def prepare() -> None:
         report(str(wrong))
         sys.exit(EXIT_STATUS[State.FAILED])
     for name in filter(None, os.environ.get("DISTRAIN_PRELOAD", "").split(",")):
-        importlib.import_module(name)
+        threads.import_without(name)
 
 
 def _told() -> Dict[str, str]:
