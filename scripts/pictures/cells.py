@@ -110,7 +110,9 @@ import math, time
 from distrain_nb import log_metrics
 for step in range(12):
     loss = 0.2 + 0.1 * (math.log10(lr) + 2.8) ** 2 + 0.04 * abs(layers - 3)
-    loss += 0.03 * (optimizer == "sgd") + 1 / (step + 1)
+    loss += 0.001 * abs(width - 32) + 1 / (step + 1)
+    if optimizer == "sgd":
+        loss += 0.03 * momentum
     log_metrics({"val/loss": loss}, step=step)
     print(f"step {step}  loss {loss:.3f}")
     time.sleep(0.15)"""
