@@ -35,6 +35,8 @@ from distrain_nb.worker.files.status import State, Status, request_cancel
 from distrain_nb.worker.metrics import writer
 from tests.remote.folder_service import PACE, PROCESSES, FolderService
 
+pytestmark = pytest.mark.slow
+
 SPEC = {"tune": ["x=0..9", "kind=a|b"], "goal": ["min:loss"], "trials": "2"}
 TRIALS = (1, 2)
 # What keeps a study and its runs, but for what is replaced again and again while trials run.

@@ -24,6 +24,8 @@ from distrain_nb.worker.reduction.reducer import Reducer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 LONG_S = 120.0
 
 
