@@ -6,6 +6,7 @@ What a run's folder has is enough to list it again, should the file be lost.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 RUNS_FOLDER = "runs"
+REMOVED_WITHIN = 10  # attempts
+REMOVE_AGAIN_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -246,15 +249,20 @@ def _read_handle(row: Row) -> dict[str, Json]:
 
 def _remove(folder: Path) -> None:
     """Raises StoreError naming what can't be removed."""
-    try:
-        if folder.is_symlink() or folder.is_file():
-            folder.unlink()
-        elif folder.exists():
-            shutil.rmtree(folder)
-    except FileNotFoundError:  # somebody else removes it too
-        shutil.rmtree(folder, ignore_errors=True)
-    except (OSError, RecursionError) as wrong:
-        raise StoreError(f"{folder} can't be removed: {wrong}; remove it by hand") from None
+    for attempt in range(REMOVED_WITHIN, 0, -1):
+        try:
+            if folder.is_symlink() or folder.is_file():
+                folder.unlink()
+            elif folder.exists():
+                shutil.rmtree(folder)
+        except (OSError, RecursionError) as wrong:
+            # Somebody else removes it too, or writes a last file into it.
+            changed = isinstance(wrong, OSError) and wrong.errno in (errno.ENOENT, errno.ENOTEMPTY)
+            if not changed or attempt == 1:
+                raise StoreError(f"{folder} can't be removed: {wrong}; remove it by hand") from None
+            time.sleep(REMOVE_AGAIN_S)
+        else:
+            return
 
 
 def _which(run: str) -> tuple[str, tuple[str, ...]]:

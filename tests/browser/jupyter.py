@@ -48,7 +48,7 @@ OPEN = """async (path) => {
     await commands.execute("docmanager:open", { path });
 }"""
 IS_CLEAR = "() => window.jupyterapp !== undefined && !document.querySelector('.jp-Dialog')"
-PATIENCE_MS = 60_000  # machines that test do other work beside
+PATIENCE_MS = 180_000  # machines that test do other work beside
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 FLAGS = [
     "--headless",

@@ -95,6 +95,10 @@ def space(root: Path, python: str, *options: str, policy: str = "") -> Iterator[
         with proxy(_port(runtime, process)) as port:
             url = f"http://127.0.0.1:{port}{BASE}"
             yield Space(url, "", notebooks, home / ".distrain")
+    except BaseException:
+        print(f"exit status of the server: {process.poll()}; its log:")
+        print((root / "server.log").read_text()[-10_000:])
+        raise
     finally:
         ended(process)
         _end_servers(runtime)

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from distrain_nb import api
-from distrain_nb.errors import RunFailed
+from distrain_nb.errors import RunCancelled, RunFailed
 from distrain_nb.run import Run, still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
@@ -244,13 +244,15 @@ def test_two_runs_at_once(nb: Kernel) -> None:
         assert run.logs().splitlines().count(f"[rank 0] {name} 1.0") == 1
 
 
-def test_a_run_cancelled_while_it_starts(nb: Kernel) -> None:
-    nb.run("%%distrain -n 2 --no-wait\nimport torch\nimport time\ntime.sleep(600)")
-    run = api.attach()
-    run.cancel()
-    assert eventually(lambda: run.state is State.CANCELLED)
-    assert eventually(lambda: run.status.supervisor is not None)
-    assert eventually(lambda: not ranks_of(run))
+def test_a_run_cancelled_while_it_starts_can_be_deleted_once_it_says_so(home: Path) -> None:
+    for _ in range(20):
+        run = api.submit("import time\ntime.sleep(600)", ranks_per_replica=2)
+        run.cancel()
+        with pytest.raises(RunCancelled):
+            run.wait(60)
+        assert not ranks_of(run)
+        api.delete(run)
+        assert not run.folder.exists()
 
 
 def test_ports_that_are_taken_are_not_given_out(nb: Kernel) -> None:

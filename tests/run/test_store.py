@@ -9,8 +9,9 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -343,3 +344,22 @@ def test_an_open_store_is_closed(home: Path, use: Callable[[], object]) -> None:
     use()
     assert mode(home) == 0o700
     assert isinstance(run, Run)
+
+
+def test_a_folder_that_somebody_writes_into_is_removed(store: Store) -> None:
+    for _ in range(20):
+        folder = stored_run(store, "ended").folder
+        for number in range(100):  # so that removing it takes a while
+            (folder / str(number)).touch()
+        writer = threading.Thread(target=_write_into, args=(folder,))
+        writer.start()
+        store.delete(store.all()[0])
+        writer.join()
+        assert not folder.exists()
+
+
+def _write_into(folder: Path) -> None:
+    with suppress(FileNotFoundError):
+        for number in range(200):
+            (folder / f"late {number}").touch()
+            time.sleep(0.0001)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker.files.status import Owner, State, Status
+from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
 
 def test_a_run_that_ends_while_its_status_is_read_has_ended_as_its_supervisor_says(
@@ -28,3 +28,13 @@ def test_a_run_whose_supervisor_is_gone_without_a_last_word_has_failed(tmp_path:
     Status(State.RUNNING, supervisor=Owner(2**22 + 1, "1")).write(tmp_path)
     found = Status.current(tmp_path)
     assert found.state is State.FAILED and found.lost
+
+
+def test_a_run_that_is_cancelled_while_it_starts_goes_on_until_its_supervisor_has_read_that(
+    tmp_path: Path,
+) -> None:
+    Status(State.STARTING, supervisor=Owner.of(os.getpid())).write(tmp_path)
+    request_cancel(tmp_path)
+    assert Status.current(tmp_path).state is State.STARTING
+    Status(State.STARTING, supervisor=Owner(2**22 + 1, "1")).write(tmp_path)
+    assert Status.current(tmp_path).state is State.CANCELLED

@@ -171,11 +171,11 @@ class Status:
         status = cls.read(folder)
         if status.state.final:
             return status
-        if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
-            return status.enter(State.CANCELLED, str(State.CANCELLED))
         if not status.answered_for:
             if cls.read(folder) != status:  # who answered for it has had the last word since
                 return cls.current(folder)
+            if status.state is State.STARTING and (folder / CANCEL_FILE).exists():
+                return status.enter(State.CANCELLED, str(State.CANCELLED))
             return status.enter(
                 State.FAILED, str(State.FAILED), error=ORPHANED + _why_unsaid(folder)
             )
