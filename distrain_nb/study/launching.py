@@ -99,8 +99,7 @@ def has_begun(record: Record) -> bool:
         return False
     if status.state is not State.STARTING or (status.supervisor and status.supervisor.alive):
         return True
-    if status.supervisor is None:
-        request_cancel(record.folder)
+    request_cancel(record.folder)
     return Status.read(record.folder) != status  # it may have been taken, or have ended, since
 
 

@@ -22,6 +22,7 @@ from distrain_nb.backends.local import warm
 from distrain_nb.config import Config
 from distrain_nb.errors import DistrainError
 from distrain_nb.run import Run
+from distrain_nb.worker.files import status
 from distrain_nb.worker.files.request import Request, send
 from distrain_nb.worker.files.status import State
 from tests import seccomp
@@ -98,6 +99,40 @@ def test_a_run_that_a_server_has_not_taken_when_it_ends_is_given_to_another(
     for run in runs:
         assert server_of(run) != server
         run.cancel()
+
+
+def test_a_run_starts_however_long_it_waits_for_its_server(
+    home: Path, server: psutil.Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.suspend()
+    monkeypatch.setattr(status, "TAKEN_UP_WITHIN_S", 0.0)
+    asking = threading.Thread(target=lambda: api.submit(SLEEP))
+    asking.start()
+    assert eventually(lambda: api.runs()[0].name == "run-2")
+    run = api.runs()[0]
+    assert run.state is State.STARTING
+    run.cancel()
+    assert run.state is State.STARTING
+    server.resume()
+    asking.join(60)
+    assert eventually(lambda: run.state is State.CANCELLED)
+
+
+def test_a_run_whose_process_has_ended_before_a_server_takes_it_is_not_started(
+    home: Path, server: psutil.Process
+) -> None:
+    server.suspend()
+    asking = subprocess.Popen(
+        [sys.executable, "-c", f"from distrain_nb import submit; submit({SLEEP!r})"]
+    )
+    assert eventually(lambda: (home / "runs" / "2" / "launch.json").exists())
+    asking.kill()
+    asking.wait()
+    run = api.attach(2)
+    assert run.state is State.FAILED
+    server.resume()
+    assert api.submit("pass", wait=True).state is State.SUCCEEDED
+    assert run.state is State.FAILED
 
 
 def test_a_run_whose_folder_is_gone_when_it_ends(server: psutil.Process) -> None:

@@ -29,7 +29,8 @@ def begin(launch: Launch, folder: Path, idle: float) -> None:
     for name in FOLDERS.values():
         (folder / name).mkdir(exist_ok=True)
     launch.write(folder)
-    Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
+    asking = Status(State.STARTING, supervisor=Owner.of(os.getpid()))
+    asking.enter(State.STARTING, "starting").write(folder)
     hand_over(folder, idle)
 
 

@@ -108,6 +108,9 @@ class ForkServer:
         folder = request.folder
         try:
             status = Status.read(folder)
+            if status.supervisor and not status.supervisor.alive:
+                request.reply("the process that submitted it has ended")
+                return
             replace(status, supervisor=Owner.of(os.getpid())).write(folder)
         except Exception as error:
             request.reply(str(error))
