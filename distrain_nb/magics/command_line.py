@@ -316,7 +316,8 @@ def line_parser() -> Parser:
     trust = "read what is more than plain data, which runs code that its file names"
     result.add_argument("--trust", action="store_true", help=trust)
     compare = verb("compare", "several runs in one chart, and what differs between them")
-    compare.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
+    several = f"{RUN}; or the name of a study or an experiment, for its runs"
+    compare.add_argument("runs", nargs="+", metavar="RUN", help=several)
     tune = verb("tune", "show a study, ask for more of its trials, or stop some")
     tune.add_argument("study", nargs="?", metavar="STUDY", help="its number or name, or last")
     tune.add_argument("--trials", metavar="+N", help="ask for that many trials more")

@@ -9,7 +9,7 @@ from distrain_nb import api
 from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
-from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked, line_options
 from distrain_nb.magics.help import show, show_help
@@ -138,9 +138,26 @@ def _compare(options: argparse.Namespace) -> Any:
 
     from distrain_nb.ui.compare import ComparisonView
 
-    view = ComparisonView(api.compare(*options.runs))
+    view = ComparisonView(api.compare(*(run for name in options.runs for run in _named(name))))
     display(view.charts(), raw=True)
     return view
+
+
+def _named(name: str) -> list[Run]:
+    """The run of that name or number, or else those of a study's trials, or of an experiment.
+
+    Raises RunNotFound.
+    """
+    try:
+        return [api.attach(name)]
+    except RunNotFound:
+        from distrain_nb.study import studies
+
+        study = next((each for each in studies() if each.name == name), None)
+        found = study.runs if study else api.runs(name)[::-1] if name else []
+        if not found:
+            raise
+        return found
 
 
 def _catalog(options: argparse.Namespace) -> Any:

@@ -143,6 +143,12 @@ def _runs() -> Iterator[Completion]:
             yield Completion(record.name, _state(Run(record)) if number < _MOST_RUNS else "")
 
 
+def _compared() -> Iterator[Completion]:
+    yield from _runs()
+    for name in dict.fromkeys(record.experiment for record in Store().all() if record.experiment):
+        yield Completion(name, "the runs of an experiment or a study")
+
+
 def _state(run: Run) -> str:
     try:
         return f"run {run.id}, {run.state}"
@@ -184,5 +190,5 @@ _OFFERED: dict[str, Callable[[], Iterable[Completion]]] = {
 }
 # What verbs are about, by their arguments.
 OPERANDS: dict[str, Callable[[], Iterable[Completion]]] = {
-    "run": _runs, "runs": _runs, "layout": _layouts, "settings": _settings,
+    "run": _runs, "runs": _compared, "layout": _layouts, "settings": _settings,
 }  # fmt: skip

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from distrain_nb.errors import (
     OptionError,
     RunCancelled,
     RunFailed,
+    RunNotFound,
     RunNotReady,
     RunUnreadable,
 )
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from distrain_nb.backends.tuning import Tunes
+    from distrain_nb.run import Run
     from distrain_nb.tuning.spec import StudySpec
 
 LOOK_EVERY_S = 0.1
@@ -115,6 +118,15 @@ class Study:
         found = next((trial for trial in self.each() if trial.number == number), None)
         if found is None:
             raise KeyError(f"study {self.id} has no trial {number} yet")
+        return found
+
+    @property
+    def runs(self) -> list[Run]:
+        """Of its trials, those that there are, in order of their trials' numbers."""
+        found = []
+        for trial in self.each():
+            with suppress(RunNotReady, RunNotFound):
+                found.append(trial.run)
         return found
 
     @property

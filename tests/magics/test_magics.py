@@ -282,15 +282,19 @@ def test_runs_can_be_compared(nb: Kernel) -> None:
     train = "from distrain_nb import log_metrics\nlog_metrics(loss=rate)"
     nb.run("rate = 1.0")
     nb.run(f"%%distrain --name one\n{train}")
-    nb.run(f"%%distrain --name two --param rate=2.0\n{train}")
+    nb.run(f"%%distrain --name two --param rate=2.0 --experiment rates\n{train}")
+    nb.run(f"%%distrain --name three --experiment rates\n{train}")
     charts, table = nb.run("%distrain compare one two").displays
     named = re.findall('data-series="([^"]*)"', charts["text/html"])
     assert sorted(named) == ["one #1", "two #2"]
     assert "--param rate" in table["text/plain"] and "<table" in table["text/html"]
     shape = nb.run("side = %distrain compare one two\nprint(side.frame.shape)").text
     assert shape.startswith("(2, ")
-    assert nb.run("listed = %distrain runs\nprint(list(listed.frame.index))").text == "[2, 1]\n"
+    table = nb.run("%distrain compare rates one").displays[-1]["text/plain"]
+    assert re.findall(r"\w+ #\d", table) == ["two #2", "three #3", "one #1"]
+    assert nb.run("listed = %distrain runs\nprint(list(listed.frame.index))").text == "[3, 2, 1]\n"
     assert "two runs or more" in nb.run("%distrain compare one").traceback
+    assert "no run 'rate'" in nb.run("%distrain compare one rate").traceback
 
 
 def test_settings_are_kept(nb: Kernel, home: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.errors import OptionError, RunFailed
 from distrain_nb.program import Cell, Notebook
-from distrain_nb.run.pages.best_metric import best_metric
+from distrain_nb.run.pages.best_metric import best_metric, kind_of
 from distrain_nb.run.pages.compare import check_count
 from distrain_nb.run.pages.differences import differing, rows
 
@@ -72,6 +72,21 @@ def test_runs_differ_by_their_parameters_layout_and_end(two: list[int]) -> None:
     assert frame["train/loss"].tolist() == pytest.approx([0.1, 0.4])
 
 
+def test_paths_of_data_are_shown_by_what_they_differ_in(home: Path) -> None:
+    folder = home.resolve() / "some" / "folders" / "deep"
+    for name in ("images", "shards"):
+        (folder / name).mkdir(parents=True)
+        api.submit(
+            "train, eval_on", data=[f"train={folder / name}", f"eval_on={folder}"], wait=True
+        )
+    api.submit("1", wait=True)
+    compared = api.compare(1, 2, 3)
+    table = {row.name: row for row in rows(compared)}
+    assert table["--data train"].texts == ("…/images", "…/shards", "")
+    assert table["--data eval_on"].texts == (str(folder), str(folder), "")
+    assert compared.frame["--data train"].tolist()[0] == str(folder / "images")
+
+
 def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
     frame = api.runs().frame
     assert list(frame.index) == two[::-1]
@@ -105,12 +120,26 @@ def test_one_run_can_t_be_compared(two: list[int]) -> None:
         ({"loss": [1], "eval/loss": [np.nan, 5, np.inf]}, ("eval/loss", "min", 5)),
         ({"lr": [3, 2]}, ("lr", "last", 2)),
         ({"loss": [np.nan], "f1": [0.3]}, ("f1", "max", 0.3)),
+        ({"eval_runtime": [1], "epoch_s": [3, 2], "loss": [2, 3]}, ("loss", "min", 2)),
+        ({"lr": [3], "epoch_s": [3, 2, 4]}, ("epoch_s", "min", 2)),
     ],
 )
 def test_the_best_metric(values: dict[str, list[float]], judged: tuple[object, ...]) -> None:
     found = best_metric({tag: np.array(numbers, float) for tag, numbers in values.items()})
     assert found is not None
     assert (found.tag, found.kind, found.value) == judged
+
+
+@pytest.mark.parametrize(
+    ("kind", "tags"),
+    [
+        ("min", ("epoch_s", "epoch_seconds", "step/ms", "seconds", "Epoch time", "train_runtime")),
+        ("max", ("samples_per_second", "train/tokens_per_s", "images_per_sec")),
+        ("last", ("lr", "steps", "epochs", "times", "time", "start_time", "wall_time", "params")),
+    ],
+)
+def test_less_time_is_better_and_more_in_a_second(kind: str, tags: tuple[str, ...]) -> None:
+    assert {tag: kind_of(tag) for tag in tags} == dict.fromkeys(tags, kind)
 
 
 def test_without_metrics_there_is_no_best() -> None:

@@ -45,6 +45,7 @@ def test_each_trial_is_a_run_whose_values_reached_the_names_of_the_cell(bowl_hom
     assert best.run.name == f"bowl-{best.number}" and best.run.experiment == "bowl"
     assert list(best.run.metrics()["step"]) == [0, 1, 2, 3]
     assert best.run.options["param"] == [f"{n}={v}" for n, v in best.params.items()]
+    assert [run.id for run in bowl_home.runs] == list(bowl_home.trials["run"])
 
 
 def test_its_trials_are_the_runs_of_an_experiment(bowl_home: Study) -> None:

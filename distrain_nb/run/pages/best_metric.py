@@ -5,6 +5,7 @@ Of an ended run it is kept in its folder, so that a list of hundreds is read at 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 LOW_IS_GOOD = ("loss", "error", "perplexity", "mse", "mae", "rmse")
 HIGH_IS_GOOD = ("acc", "auc", "f1", "score", "precision", "recall", "reward", "bleu")
 HELD_OUT = ("val", "test", "eval")
+_RATE = re.compile(r"per_(s|sec|seconds?)$")
+_DURATION = re.compile(r"(^|[^a-z0-9])(ms|s|secs?|seconds?|runtime|duration|time)$")
+_POINT_IN_TIME = re.compile(r"^time$|(start|end|wall)_?time$")
 
 
 @dataclass(frozen=True)
@@ -83,10 +87,11 @@ def final_metric_values(folder: Path) -> MetricValues:
 def best_metric(values: dict[str, NDArray[np.float64]]) -> BestMetric | None:
     """The lowest of what should be low or the highest of what should be high, else the last value.
 
-    A metric of held-out data comes before one of training data; NaN counts for nothing.
+    A metric of held-out data comes before one of training data, and what tells how fast it was
+    after both; NaN counts for nothing.
     """
     candidates = [tag for tag in values if kind_of(tag) != "last"] or list(values)
-    by_worth = sorted(candidates, key=lambda tag: not _has(tag, HELD_OUT))
+    by_worth = sorted(candidates, key=lambda tag: (not _is_good(tag), not _has(tag, HELD_OUT)))
     return next(filter(None, (_best(tag, values[tag]) for tag in by_worth)), None)
 
 
@@ -127,10 +132,19 @@ def _values(events: EventFolder) -> dict[str, NDArray[np.float64]]:
 
 
 def kind_of(tag: str) -> str:
-    """Which value of a metric is its best: min, max or last."""
+    """Which value of a metric is its best: min, max or last. Of seconds, and of what has `ms` or
+    `time` at its end, it is the least; of what has `per_second` the most."""
     if _has(tag, LOW_IS_GOOD):
         return "min"
-    return "max" if _has(tag, HIGH_IS_GOOD) else "last"
+    if _has(tag, HIGH_IS_GOOD) or _RATE.search(tag.lower()):
+        return "max"
+    name = tag.lower()
+    return "min" if _DURATION.search(name) and not _POINT_IN_TIME.search(name) else "last"
+
+
+def _is_good(tag: str) -> bool:
+    """Whether it tells how good a run is, rather than how fast."""
+    return _has(tag, (*LOW_IS_GOOD, *HIGH_IS_GOOD))
 
 
 def _has(tag: str, words: tuple[str, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import time
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json
 
 CAUSE, DURATION, STATE = "cause", "duration", "state"
+DATA = "--data "
+LONG = 20  # characters that are left out where all paths begin with them
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,20 @@ def rows(compared: Comparison) -> list[ComparedRow]:
     if any((cause := outcome.pop(CAUSE)).texts):
         first.append(cause)
     settings = [
-        ComparedRow(name, tuple(row.get(name, "") for row in compared.settings))
+        ComparedRow(name, _shortened(name, tuple(row.get(name, "") for row in compared.settings)))
         for name in _names(compared.settings)
     ]
     metrics = [_of_metric(compared, tag) for tag in _names(compared.metrics)]
     return first + sorted([*settings, *outcome.values(), *metrics], key=lambda row: not row.differs)
+
+
+def _shortened(name: str, texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Paths of data that differ, without the folders that all of them are below."""
+    given = set(filter(None, texts))
+    shared = os.path.commonprefix(list(given)).rpartition("/")[0]  # noqa: RUF071 - cut at slashes
+    if not name.startswith(DATA) or len(given) < 2 or len(shared) < LONG:
+        return texts
+    return tuple(f"…{text[len(shared) :]}" if text else "" for text in texts)
 
 
 def differing(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
