@@ -1,8 +1,9 @@
-"""The source document's two jobs as cells, on made-up data of CIFAR-10's size."""
+"""The source document's two jobs, on made-up data of CIFAR-10's size: as scripts that read the
+hyperparameters of its estimators, and the first as a cell too."""
 
 from __future__ import annotations
 
-PARAMETER_SERVERS = """
+_SERVERS = """
 import json
 import os
 import time
@@ -28,8 +29,8 @@ with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=clus
     ready = tf.get_variable("ready", [], tf.int32, tf.zeros_initializer())
     finished = tf.get_variable("finished", [], tf.int32, tf.zeros_initializer())
     weights = tf.get_variable("weights", [3072, 10], initializer=tf.zeros_initializer())
-    chosen = tf.random.uniform([32], 0, 256, tf.int32)
-    batch = tf.reshape(tf.gather(tf.constant(images), chosen), [32, 3072])
+    chosen = tf.random.uniform([batch_size], 0, 256, tf.int32)
+    batch = tf.reshape(tf.gather(tf.constant(images), chosen), [batch_size, 3072])
     wanted = tf.gather(tf.constant(labels), chosen)
     logits = batch @ weights / 10
     loss = tf.reduce_mean(tf.losses.sparse_softmax_cross_entropy(wanted, logits))
@@ -51,7 +52,7 @@ with tf.Session(server.target) as session:
     while len(session.run(unset)):
         time.sleep(0.1)
     meet(ready)
-    for _ in range(100):
+    for _ in range(epochs):
         _, value = session.run([train, loss])
         losses.append(float(value))
     meet(finished)
@@ -60,7 +61,7 @@ answer = losses[-1] < losses[0]
 print("learned", answer, "in", at, "steps of all")
 """
 
-HOROVOD = """
+_HOROVOD = """
 import os
 
 import horovod.torch as hvd
@@ -77,7 +78,7 @@ labels = torch.randint(0, 10, (256,))
 images = torch.randn(256, 3, 32, 32)
 images[torch.arange(256), 0, 0, labels] += 20
 loader = torch.utils.data.DataLoader(
-    torch.utils.data.TensorDataset(images, labels), batch_size=32, shuffle=True
+    torch.utils.data.TensorDataset(images, labels), batch_size=batch_size, shuffle=True
 )
 
 model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3072, 10))
@@ -86,7 +87,7 @@ optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_par
 hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 hvd.broadcast_optimizer_state(optimizer, root_rank=0)
 
-for epoch in range(4):
+for epoch in range(epochs):
     for batch, wanted in loader:
         optimizer.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(batch), wanted)
@@ -101,3 +102,17 @@ weights = hvd.allgather(model[1].weight.detach().sum().reshape(1))
 answer = {"world": hvd.size(), "same": bool((weights == weights[0]).all()), "loss": mean}
 print("rank", hvd.rank(), "local rank", hvd.local_rank(), "of", hvd.size(), "same", answer["same"])
 """
+
+_PARSED = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int)
+parser.add_argument("--batch-size", type=int)
+args = parser.parse_args()
+epochs, batch_size = args.epochs, args.batch_size
+"""
+
+PARAMETER_SERVERS = "epochs, batch_size = 100, 32\n" + _SERVERS
+PARAMETER_SERVERS_SCRIPT = _PARSED + _SERVERS
+HOROVOD_SCRIPT = _PARSED + _HOROVOD

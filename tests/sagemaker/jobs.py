@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from distrain_nb.api import program
+from distrain_nb.api import Code, Source, program
 from distrain_nb.backends.base import Job
 from distrain_nb.backends.options import declared, made
 from distrain_nb.backends.sagemaker import SageMakerBackend
@@ -13,6 +14,8 @@ from distrain_nb.backends.sagemaker.options import SageMakerJob, SageMakerOption
 from distrain_nb.backends.sagemaker.plan import SageMakerPlan
 from distrain_nb.config import Config
 from distrain_nb.layout import Layout
+from distrain_nb.layout.formats import read_any
+from distrain_nb.program import Cell, Notebook, read_script
 
 ROLE = "arn:aws:iam::123456789012:role/training"
 P4 = "2*ml.p4d.24xlarge"
@@ -46,7 +49,7 @@ def laid(workers: str = "2*ml.p3.2xlarge", **more: Any) -> Layout:
     return Layout.of("sagemaker", workers=workers, **{"region": "us-west-2", **more})
 
 
-def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any) -> SageMakerJob:
+def job(layout: Layout | None = None, code: Code = "import torch\n", **more: Any) -> SageMakerJob:
     """A job of a small program; `options` are the backend's own."""
     named = {name: more.pop(name) for name in declared(SageMakerOptions) if name in more}
     options = made(SageMakerOptions, {**PLACE, **more.pop("options", {}), **named})
@@ -55,6 +58,18 @@ def job(layout: Layout | None = None, code: str = "import torch\n", **more: Any)
 
 def planned(layout: Layout | None = None, **more: Any) -> SageMakerPlan:
     return SageMakerBackend().plan(job(layout, **more))
+
+
+def of_estimator(text: str, script: str, folder: Path, **more: Any) -> tuple[Layout, Source]:
+    """What an estimator's text describes, in a folder where its entry point is this script. `more`
+    changes the layout."""
+    found = read_any(text)
+    path, *arguments = found.script
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(script, encoding="utf-8")
+    read = read_script(path, arguments, folder)
+    source = Source(Cell(read.label, ""), Notebook({}, (), folder), script=read)
+    return replace(found.layout, region="us-west-2", **more), source
 
 
 def codes(plan: SageMakerPlan) -> list[str]:

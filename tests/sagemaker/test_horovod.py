@@ -1,4 +1,4 @@
-"""The document's Horovod job: a cell, two hosts, real `mpirun` and real Horovod."""
+"""The document's Horovod estimator: a script, two hosts, real `mpirun` and real Horovod."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from distrain_nb.worker.rank import values
 from scripts.horovod_wheel import wheel
-from tests.sagemaker.cells import HOROVOD
-from tests.sagemaker.jobs import laid, planned
+from tests.layout.documents import ESTIMATOR_HOROVOD
+from tests.sagemaker.cells import HOROVOD_SCRIPT
+from tests.sagemaker.jobs import of_estimator, planned
 from tests.worker.hosts import Hosts, network
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ def test_two_hosts_train_one_model(tmp_path: Path) -> None:
     packages = tmp_path / "packages"
     with zipfile.ZipFile(wheel()) as file:
         file.extractall(packages)
-    told = planned(laid(launcher="mpi"), code=HOROVOD, results=("answer",)).request["Environment"]
+    layout, code = of_estimator(ESTIMATOR_HOROVOD, HOROVOD_SCRIPT, tmp_path, framework=None)
+    plan = planned(layout, code=code, results=("answer",))
+    told = plan.request["Environment"]
     with network() as namespaces:
         hosts = Hosts(tmp_path / "job", namespaces, {"/opt/packages": packages})
-        hosts.job(HOROVOD)
+        hosts.job(plan.job.program)
         ended = hosts.run(**{**told, "DISTRAIN_PACKAGES": "/opt/packages"})
     for rank, host in enumerate(ended):
         assert host.status == 0, host

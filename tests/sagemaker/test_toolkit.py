@@ -1,4 +1,5 @@
-"""AWS's own toolkit starts what script mode stages, with the hyperparameters that we send."""
+"""AWS's own toolkit starts what script mode stages, with the hyperparameters that we send: cells,
+and the source document's estimators as scripts."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import contextlib
 import json
 import sys
 import tarfile
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,14 +16,20 @@ from distrain_nb.backends.remote.delivery import Laid
 from distrain_nb.backends.sagemaker.delivery import write_archive
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.replica import tf_config
-from tests.sagemaker.cells import PARAMETER_SERVERS
-from tests.sagemaker.jobs import laid, planned
+from scripts.horovod_wheel import wheel
+from tests.layout.documents import ESTIMATOR_HOROVOD, ESTIMATOR_SERVERS
+from tests.sagemaker.cells import HOROVOD_SCRIPT, PARAMETER_SERVERS_SCRIPT
+from tests.sagemaker.jobs import laid, of_estimator, planned
 from tests.sagemaker.toolkit import toolkit
 from tests.worker.hosts import NAMES, Ended, Hosts, finish, network
 
 if TYPE_CHECKING:
     import subprocess
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from distrain_nb.api import Code
+    from distrain_nb.layout import Layout
 
 # Ten interpreters that import frameworks; the MPI job alone sleeps for half a minute.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -58,41 +66,71 @@ from distrain_nb.worker.replica.sagemaker import variables
 print(json.dumps([Environment().to_env_vars(), variables()]))
 """
 
-# Each job: the framework container's own module, the cell, its hosts and its launcher.
-JOBS = {
-    "mpi": ("sagemaker_pytorch_container.training:main", MPI, NAMES[:1]),
-    "torchrun": ("sagemaker_pytorch_container.training:main", TORCH, NAMES),
-    "parameter-server": (
-        "sagemaker_tensorflow_container.training:main",
-        PARAMETER_SERVERS,
+PACKAGES = "/opt/packages"
+PYTORCH = "sagemaker_pytorch_container.training:main"
+TENSORFLOW = "sagemaker_tensorflow_container.training:main"
+
+# Each job: the framework container's own module, its hosts, and what lays it out in a folder. With
+# MPI the toolkit wants SSH between hosts, unless there is but one. The document's estimators are as
+# they are but for that, and for TensorFlow's version, whose Python is too old for our worker.
+JOBS: dict[str, tuple[str, Sequence[str], Callable[[Path], tuple[Layout, Code]]]] = {
+    "mpi": (PYTORCH, NAMES[:1], lambda _: (_on_gpus(1, "mpi", 2), MPI)),
+    "torchrun": (PYTORCH, NAMES, lambda _: (_on_gpus(2, "torchrun", 1), TORCH)),
+    "parameter-servers": (
+        TENSORFLOW,
         NAMES,
+        lambda folder: of_estimator(
+            ESTIMATOR_SERVERS, PARAMETER_SERVERS_SCRIPT, folder, framework=None
+        ),
+    ),
+    "horovod": (
+        PYTORCH,
+        NAMES[:1],
+        lambda folder: of_estimator(
+            ESTIMATOR_HOROVOD.replace("host = 1", "host = 2").replace("count = 2", "count = 1"),
+            HOROVOD_SCRIPT,
+            folder,
+            framework=None,
+        ),
     ),
 }
+
+
+def _on_gpus(hosts: int, launcher: str, ranks: int) -> Layout:
+    return laid(f"{hosts}*ml.g4dn.12xlarge", launcher=launcher, ranks_per_replica=ranks)
 
 
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Hosts, list[Ended]]]:
     """All jobs, at once: the toolkit's MPI sleeps half a minute before it ends."""
     toolkit()
+    packages = tmp_path_factory.mktemp("packages")
+    with zipfile.ZipFile(wheel()) as file:
+        file.extractall(packages)
     with contextlib.ExitStack() as stack:
         jobs = {}
-        for launcher in JOBS:
+        for name in JOBS:
             namespaces = stack.enter_context(network())
-            hosts = Hosts(tmp_path_factory.mktemp("jobs") / launcher, namespaces)
-            jobs[launcher] = hosts, start(hosts, launcher)
+            folder = tmp_path_factory.mktemp("jobs")
+            hosts = Hosts(folder / name, namespaces, {PACKAGES: packages})
+            jobs[name] = hosts, start(hosts, folder, *JOBS[name])
         return {name: (hosts, finish(started)) for name, (hosts, started) in jobs.items()}
 
 
-def start(hosts: Hosts, launcher: str) -> list[subprocess.Popen[str]]:
+def start(
+    hosts: Hosts,
+    folder: Path,
+    module: str,
+    names: Sequence[str],
+    lay: Callable[[Path], tuple[Layout, Code]],
+) -> list[subprocess.Popen[str]]:
     """The hosts of a job in script mode, each with what the service lays out for it."""
-    module, source, names = JOBS[launcher]
-    ranks = 2 if len(names) == 1 else 1
-    layout = laid(f"{len(names)}*ml.g4dn.12xlarge", launcher=launcher, ranks_per_replica=ranks)
-    plan = planned(layout, code=source, results=("answer",), options={"python_package": True})
+    layout, code = lay(folder)
+    plan = planned(layout, code=code, results=("answer",), options={"python_package": True})
     sent = dict(plan.request["HyperParameters"])
     if "model_dir" in sent:  # TensorFlow's container asks S3 where a bucket is
         sent["model_dir"] = json.dumps("/opt/ml/model")
-    hosts.job(source, names, sent, {"training": {"TrainingInputMode": "File"}})
+    hosts.job(plan.job.program, names, sent, {"training": {"TrainingInputMode": "File"}})
     program = Laid(hosts.folder / "program", plan.job.program.requirements)
     archive = hosts.folder / "sourcedir.tar.gz"
     with archive.open("wb") as file:
@@ -106,7 +144,7 @@ def start(hosts: Hosts, launcher: str) -> list[subprocess.Popen[str]]:
 
 
 def told() -> dict[str, str]:
-    return {"PYTHONPATH": str(toolkit()), "AWS_REGION": "us-west-2"}
+    return {"PYTHONPATH": f"{toolkit()}:{PACKAGES}", "AWS_REGION": "us-west-2"}
 
 
 def labels(ended: Ended, text: str) -> list[str]:
@@ -134,13 +172,22 @@ def test_torchrun(ended: Jobs) -> None:
     assert not (hosts.ml("algo-2") / "output/data/results").exists()
 
 
-def test_parameter_servers(ended: Jobs) -> None:
-    _, both = ended["parameter-server"]
+def test_the_estimator_with_parameter_servers(ended: Jobs) -> None:
+    _, both = ended["parameter-servers"]
     for number, host in enumerate(both):
         assert host.status == 0, host
         told = json.dumps(tf_config.parameter_servers(NAMES, number, "master"))
         assert labels(host, f"TF_CONFIG {told}") == [f"[rank {number}]"], host
-        assert labels(host, "learned True in 200 steps") == [f"[rank {number}]"], host
+        assert labels(host, "learned True in 120 steps") == [f"[rank {number}]"], host
+
+
+def test_the_estimator_with_horovod(ended: Jobs) -> None:
+    hosts, (host,) = ended["horovod"]
+    assert host.status == 0, host
+    assert labels(host, "of 2 same True") == ["[rank 0]", "[rank 1]"], host
+    answer = values.load(hosts.ml("algo-1") / "output/data/results")["answer"]
+    assert answer["world"] == 2
+    assert answer["loss"] < 1.0  # ten classes: untrained, it is above 2.3
 
 
 def test_our_worker_sets_the_same_variables(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.program import Cell, Notebook, capture
+from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.worker.machine.system import descendants
 
 if TYPE_CHECKING:
@@ -55,13 +55,17 @@ class Hosts:
 
     def job(
         self,
-        source: str,
+        source: str | Program,
         names: Sequence[str] = NAMES,
         hyperparameters: Mapping[str, str] | None = None,
         channels: Mapping[str, Any] | None = None,
     ) -> None:
-        """Lay out a job's files, a program made of a cell among them."""
-        program = capture(Cell("Cell In[1]", source), 1, Notebook({}, (), Path.cwd()))
+        """Lay out a job's files, a program among them, or one made of a cell."""
+        program = (
+            capture(Cell("Cell In[1]", source), 1, Notebook({}, (), Path.cwd()))
+            if isinstance(source, str)
+            else source
+        )
         self.folder.mkdir(parents=True)
         program.write(self.folder / "program")
         (self.folder / "hosts").write_text(
