@@ -41,7 +41,7 @@ class JobOptions:
     args: tuple[str, ...] = option(
         "TEXT", "arguments of the program, its sys.argv[1:]; or write them after --", (), read=words
     )
-    data: tuple[str, ...] = option("NAME=URI", "a name for data that the cell reads itself", ())
+    data: tuple[str, ...] = option("NAME=URI", "a name for data that the program reads itself", ())
     include: tuple[str, ...] = option("PATH", "a file or folder that is to travel along", ())
     exclude: tuple[str, ...] = option("PATTERN", "files of a script's folder that stay here", ())
     require: tuple[str, ...] = option("NAME[==VERSION]", "a package that the program needs", ())
@@ -58,7 +58,11 @@ class JobOptions:
         """The names that `param` and `data` define, with their values; `place` says what a name
         for data at a URI is where the job runs."""
         values = {name: _literal(text) for name, text in _pairs("param", self.param)}
-        return values | {name: place(name, uri) for name, uri in _pairs("data", self.data)}
+        return values | self.places(place)
+
+    def places(self, place: Callable[[str, str], str]) -> dict[str, str]:
+        """Where the job finds the data that `data` names, as `place` says."""
+        return {name: place(name, uri) for name, uri in _pairs("data", self.data)}
 
     def brought(self, brings: Callable[[str], bool]) -> frozenset[str]:
         """The names in `data` of what comes to the job without being read by its name."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.api.keywords import with_options
+from distrain_nb.api.named_data import CHANNEL, about_unread, named_in, variables, with_places
 from distrain_nb.api.source import source_of
 from distrain_nb.api.surroundings import about_machine
 from distrain_nb.api.uploads import with_uploads
@@ -68,7 +69,7 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     config = Config.load()
     layout, job_options, backend, own = read(options, config)
     source = source_of(code)
-    job_options = replace(job_options, result=(*job_options.result, *source.returns))
+    job_options = _with_source(job_options, source)
     waits = backend.waits_by_default if job_options.wait is None else job_options.wait
     environ = dict(os.environ)
     job: AnyJob = Job(
@@ -107,7 +108,7 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
     """What the program lacks; one rank's needs nothing but to read its data well."""
     main, segments = job.program.main, job.program.segments
     folders = backend.remote_folders(job)
-    remote = (*folders, *told_by(job.program.arguments, folders))
+    remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
     if job.layout.size > 1 or plan.ranks_per_replica > 1:
         return findings_in(main, segments, gpus=plan.gpus > 0, remote=remote)
     return about_storage(main, segments, remote) if remote else ()
@@ -115,8 +116,9 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
 
 def program(code: Code, include: Sequence[str] = (), require: Sequence[str] = ()) -> Program:
     """The program that a cell or function becomes; what is wrong is among its findings."""
-    options = JobOptions(include=tuple(include), require=tuple(require))
-    return _program(source_of(code), options, find("local"))
+    source = source_of(code)
+    options = _with_source(JobOptions(include=tuple(include), require=tuple(require)), source)
+    return _program(source, options, find("local"))
 
 
 @with_options
@@ -132,35 +134,52 @@ def check(code: Code, **options: Unpack[Options]) -> tuple[Finding, ...]:
     return prepare(code, **options).findings
 
 
+def _with_source(options: JobOptions, source: Source) -> JobOptions:
+    """The options with the names that the source returns, and the arguments that it has."""
+    own = source.script.arguments if source.script else ()
+    result, args = (*options.result, *source.returns), (*options.args, *own)
+    return replace(options, result=result, args=args)
+
+
 def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Program:
+    """What is to run. Its arguments are the options', a script's own among them."""
     limit = int(Config.load().carry_limit * MIB)
-    if source.script is not None:
-        return _of_script(source.script, options, limit, backend)
+    places = options.places(backend.data)
+    made = (
+        _of_cell(source, options, limit, backend)
+        if source.script is None
+        else _of_script(source.script, options, limit, backend)
+    )
+    arguments = with_places(options.args, places)
+    return replace(made, arguments=arguments, variables=variables(options, places, backend))
+
+
+def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
     if options.exclude:
         raise OptionError("--exclude is for scripts: a cell takes along only what it needs")
     given = {**source.notebook.given, **options.given(backend.data)}
-    optional = options.brought(backend.brings)
-    program = capture(
+    otherwise_read = options.brought(backend.brings) | named_in(options.args)
+    if CHANNEL in source.cell.source:
+        otherwise_read |= options.places(backend.data).keys()
+    return capture(
         source.cell,
         source.first_line,
-        replace(source.notebook, given=given, optional=optional),
+        replace(source.notebook, given=given, optional=otherwise_read),
         include=options.include,
         require=options.require,
         limit=limit,
         results=options.results,
         for_image=backend.has_image,
     )
-    return replace(program, arguments=options.args)
 
 
 def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBackend) -> Program:
-    for name in ("param", "data"):
-        if given := getattr(options, name):
-            raise OptionError(
-                f"--{name} {given[0]} sets a name that a cell reads, and a script reads arguments:"
-                f" write them behind {script.path.name}"
-            )
-    program = capture_script(
+    if options.param:
+        raise OptionError(
+            f"--param {options.param[0]} sets a name that a cell reads, and a script reads "
+            f"arguments: write them behind {script.path.name}"
+        )
+    made = capture_script(
         script,
         include=options.include,
         exclude=options.exclude,
@@ -168,4 +187,6 @@ def _of_script(script: Script, options: JobOptions, limit: int, backend: AnyBack
         limit=limit,
         for_image=backend.has_image,
     )
-    return replace(program, arguments=(*options.args, *script.arguments))
+    names = options.places(backend.data).keys() - options.brought(backend.brings)
+    unread = about_unread(made, options.args, sorted(names))
+    return replace(made, findings=(*made.findings, *unread))

@@ -14,6 +14,7 @@ from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
     ENTRY,
+    ENVIRONMENT,
     RUNS_MAIN,
     SOURCE_MAP,
     TUNED,
@@ -77,9 +78,9 @@ class Program:
     are which lines of which cell. `files` go beside it, by their path. `requirements` are
     `name==version` of what is imported and installed, `required` those that were asked for;
     `imports` the top-level names of all imported modules, those of the standard library and local
-    ones included; `arguments` are its `sys.argv[1:]`; `tuned` are the names that trials of a study
-    give values, and the type of each: "float", "int" or "str". Errors among `findings` mean that it
-    can't run.
+    ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
+    it runs; `tuned` are the names that trials of a study give values, and the type of each:
+    "float", "int" or "str". Errors among `findings` mean that it can't run.
     """
 
     label: str
@@ -96,6 +97,7 @@ class Program:
     required: tuple[str, ...] = ()
     entry: EntryPoint = RUNS_MAIN
     tuned: Mapping[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
         """Write what runs, its source map, the values and the files to a folder."""
@@ -113,6 +115,9 @@ class Program:
         if self.arguments:
             text = json.dumps(self.arguments)
             (folder / ARGUMENTS).write_text(text, encoding="utf-8")
+        if self.variables:
+            text = json.dumps(dict(self.variables))
+            (folder / ENVIRONMENT).write_text(text, encoding="utf-8")
         if self.tuned:
             (folder / TUNED).write_text(json.dumps(dict(self.tuned)), encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
@@ -130,6 +135,7 @@ class Program:
             *_section("Definitions from the notebook", map(_source_line, self.sources)),
             *_section("Values from the notebook", map(_value_line, self.values)),
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
+            *_section("Variables", (f"{name}={value}" for name, value in self.variables.items())),
             *_section("Files", sorted(self.files)),
             *_section("Requirements", (*self.requirements, *self.required)),
             f"{self.entry.file}:",

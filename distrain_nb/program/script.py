@@ -18,7 +18,7 @@ from distrain_nb.program.project import required_by, tracked
 from distrain_nb.program.python.imports import imports_of
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.travelling import files_of, unknown_modules
-from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, SOURCE_MAP, TUNED, EntryPoint, Segment
+from distrain_nb.worker.rank.program import OF_PROGRAM, EntryPoint, Segment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +128,7 @@ def capture_script(
         kept,
         include,
         given.folder,
-        (SOURCE_MAP, ARGUMENTS, ENTRY, TUNED),
+        OF_PROGRAM,
         lambda name, path: _moved(name, path, given, given.folder),
     )
     required, unread = required_by((given.root, given.folder))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import included
 from distrain_nb.repairs import add_option, write_in_option
-from distrain_nb.worker.rank.program import ARGUMENTS, ENTRY, MAIN, SOURCE_MAP, TUNED
+from distrain_nb.worker.rank.program import MAIN, OF_PROGRAM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ def files_of(
     local: Mapping[str, Path],
     include: Sequence[str],
     folder: Path,
-    taken: Sequence[str] = (MAIN, SOURCE_MAP, ARGUMENTS, ENTRY, TUNED),
+    taken: Sequence[str] = (MAIN, *OF_PROGRAM),
     place: Callable[[str, Path], str] = lambda name, path: name,  # noqa: ARG005
 ) -> tuple[dict[str, bytes | Path], list[Finding]]:
     """The program's files by their paths there: local modules, and what `include` names, relative

@@ -118,8 +118,14 @@ def test_few_files_and_large_ones_are_no_matter(files: int, size: int) -> None:
 
 def test_arguments_of_scripts_and_variables_name_folders() -> None:
     parsed = "args = parser.parse_args()\nImageFolder(args.data_dir)"
-    (folder,) = told_by(["--epochs", "3", "--data-dir=/gcs/b/train"], (BUCKETS,))
+    (folder,) = told_by(["--epochs", "3", "--data-dir=/gcs/b/train"], {}, (BUCKETS,))
     (found,) = told(parsed, BUCKETS, folder)
+    assert "gs://b/train" in found.message
+    few = RemoteFolder("/gcs/b/train", "images", 999, 999)
+    (folder,) = told_by(["--data-dir", "/gcs/b/train"], {}, (BUCKETS, few))
+    assert told(parsed, BUCKETS, few, folder) == []
+    (folder,) = told_by([], {"SM_CHANNEL_TRAIN": "/gcs/b/train"}, (BUCKETS,))
+    (found,) = told('ImageFolder(os.environ["SM_CHANNEL_TRAIN"])', BUCKETS, folder)
     assert "gs://b/train" in found.message
     assert told(parsed, BUCKETS) == []
     variables = frozenset({"SM_CHANNEL_TRAIN"})

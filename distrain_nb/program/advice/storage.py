@@ -13,7 +13,7 @@ from distrain_nb.program.advice.reading import given, keyword, last
 from distrain_nb.program.advice.training import warning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
@@ -70,14 +70,29 @@ class RemoteFolder:
 BUCKETS = RemoteFolder("/gcs/")
 
 
-def told_by(arguments: Sequence[str], remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]:
+def told_by(
+    arguments: Sequence[str], variables: Mapping[str, str], remote: Sequence[RemoteFolder]
+) -> Iterator[RemoteFolder]:
     """The folders that a program's arguments name, `--name PATH` or `--name=PATH`, as the attribute
-    that a parser makes of them."""
+    that a parser makes of them, and those that its variables hold."""
     split = [part for each in arguments for part in each.split("=", 1)]
     for option, path in pairwise(split):
-        if option.startswith("--") and any(path.startswith(each.path) for each in remote):
-            name = option.lstrip("-").replace("-", "_")
-            yield RemoteFolder(path, names=frozenset({name}))
+        known = _known(path, remote)
+        if option.startswith("--") and known:
+            yield replace(known, names=frozenset({option.lstrip("-").replace("-", "_")}))
+    for name, path in variables.items():
+        known = _known(path, remote)
+        if known:
+            yield replace(known, variables=frozenset({name}))
+
+
+def _known(path: str, remote: Sequence[RemoteFolder]) -> RemoteFolder | None:
+    """A path with what is known of the innermost remote folder that it is below."""
+    below = [each for each in remote if path.startswith(each.path)]
+    if not below:
+        return None
+    known = max(below, key=lambda each: len(each.path))
+    return RemoteFolder(path, known.source, known.files, known.size)
 
 
 class _Read(NamedTuple):
@@ -107,10 +122,8 @@ def _named(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[RemoteFolder]
     """The folders that the program names: each by the text that stands there, and those that are
     told by other ways."""
     for text in dict.fromkeys(code.texts):
-        below = [each for each in remote if text.startswith(each.path)]
-        if below:
-            known = max(below, key=lambda each: len(each.path))
-            yield RemoteFolder(text, known.source, known.files, known.size)
+        if known := _known(text, remote):
+            yield known
     yield from (each for each in remote if each.names or each.variables)
 
 

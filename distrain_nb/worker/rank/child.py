@@ -23,6 +23,7 @@ from distrain_nb.worker.rank.program import (
     execute,
     read_entry_point,
     read_pieces,
+    variables,
 )
 from distrain_nb.worker.rank.rank import RUN_FOLDER_VARIABLE
 
@@ -40,6 +41,7 @@ def program_folder() -> Path:
 
 def become(folder: Path, namespace: Dict[str, Any]) -> None:
     """Give a namespace, whose `__name__` is not `__main__`, what the program gives its children."""
+    os.environ.update(variables(folder))  # which MPI's don't inherit
     entry = read_entry_point(folder)
     namespace["__file__"] = str(folder / entry.file)
     if entry.package is not None:

@@ -24,7 +24,9 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Se
 from distrain_nb.worker.rank import interactive, process_groups
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
+ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
 TUNED = "main.tuned"  # names that a study's trials give values, with the type of these
+OF_PROGRAM = (SOURCE_MAP, ARGUMENTS, ENTRY, ENVIRONMENT, TUNED)  # what stands beside its code
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
 # those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
@@ -102,6 +104,15 @@ def arguments(folder: Path) -> List[str]:
     except FileNotFoundError:
         own = []
     return own + added_arguments()
+
+
+def variables(folder: Path) -> Dict[str, str]:
+    """Those of the environment that the program has of its own."""
+    try:
+        own: Dict[str, str] = json.loads((folder / ENVIRONMENT).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return own
 
 
 def added_arguments() -> List[str]:
@@ -244,7 +255,7 @@ def _fresh_main(folder: Path, entry: EntryPoint) -> ModuleType:
     main.__file__ = str(folder / entry.file)
     main.__spec__ = Spawner(entry.package)
     main.__package__ = entry.package
-    os.environ[FOLDER_VARIABLE] = str(folder)
+    os.environ.update({FOLDER_VARIABLE: str(folder), **variables(folder)})
     sys.modules["__main__"] = main
     sys.argv = [main.__file__, *arguments(folder)]
     for place in (folder, entry.imports_from(folder)):
