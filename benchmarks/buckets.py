@@ -1,7 +1,9 @@
 """A bucket on this machine that is as far away as one in a cloud.
 
 A store of objects that speaks S3 (`s3rver`, of npm), a proxy that adds 30 ms to each request and
-gives a connection 100 MB/s, and a mount behind it (rclone's, read-only, no cache of files).
+gives a connection 100 MB/s, and a mount behind it (rclone's, read-only, no cache of files). No more
+is under way on a connection than such a one holds, so that little comes in vain where a mount asks
+for all of an object and is left after a part of it.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ LATENCY_S = 0.03
 RATE = 100e6  # bytes a second, of a connection
 NAME = "pictures"
 KEY = SECRET = "S3RVER"
+UNDER_WAY = int(LATENCY_S * RATE)
 CHUNK = 256 << 10
 PROGRAMS = Path(__file__).resolve().parents[1] / ".cache/benchmark-data/npm"
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -170,11 +173,23 @@ async def _answers_of(store: asyncio.StreamReader, client: asyncio.StreamWriter)
 
 async def _serve(store: int, port: int) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        from_store, to_store = await asyncio.open_connection("127.0.0.1", store, limit=CHUNK)
+        near = _socket(socket.SO_RCVBUF, CHUNK)
+        near.connect(("127.0.0.1", store))
+        from_store, to_store = await asyncio.open_connection(sock=near, limit=CHUNK)
         await asyncio.gather(_requests(reader, to_store), _answers_of(from_store, writer))
 
-    server = await asyncio.start_server(connected, "127.0.0.1", port, limit=CHUNK)
+    listener = _socket(socket.SO_SNDBUF, UNDER_WAY)
+    listener.bind(("127.0.0.1", port))
+    server = await asyncio.start_server(connected, sock=listener, limit=CHUNK)
     await server.serve_forever()
+
+
+def _socket(buffer: int, size: int) -> socket.socket:
+    """One with a buffer of that size, which Linux doubles for itself."""
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.setsockopt(socket.SOL_SOCKET, buffer, size // 2)
+    return found
 
 
 if __name__ == "__main__":

@@ -1,9 +1,15 @@
 """A study's time per trial over the training itself, and the steps that early stopping saves.
 
-`python benchmarks/tuning.py [TRIALS]`; the last line is one JSON object. A trial is a job of two
-ranks with PyTorch that meet and train for a moment. The rival is Optuna, whose `joblib` process
-starts torchrun for each trial and reads what it prints. Overhead is the seconds per trial less
-those that rank 0 has trained.
+`python benchmarks/tuning.py [TRIALS]`, 50 trials unless you say; the last line is one JSON object.
+A trial is a job of two ranks with PyTorch that meet and train for a moment, one at a time. Overhead
+is the seconds per trial less those that rank 0 has trained. The rivals are
+
+- Optuna, whose `joblib` process starts torchrun for each trial and reads what it prints;
+- Ray Tune, whose trials run Ray Train's TorchTrainer (`benchmarks/ray_study.py`), in an interpreter
+  of its own in `.cache/benchmark-tuning`, which the first run makes.
+
+They take turns, each time with a fifth of the trials; medians of the five count. Our overhead has
+the start of a study in it and Optuna's that of its process, Ray's not that of its cluster.
 
 `steps_saved_…` is the part of all steps that a rule saves on recorded learning curves
 (`curves.json`: 60 networks on scikit-learn's digits with hyperparameters at random, their loss on
@@ -15,10 +21,12 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +38,9 @@ from distrain_nb.tuning.stopping import reason_to_stop
 
 CURVES = Path(__file__).with_name("curves.json")
 NETWORKS, EPOCHS = 60, 40
+ROUNDS = 5
+INTERPRETER = Path(__file__).resolve().parents[1] / ".cache/benchmark-tuning"
+RAY = ("ray[tune,train]", "optuna", f"torch=={version('torch').partition('+')[0]}")
 
 # What each rank does, with `lr` from wherever it comes.
 TRAIN = """
@@ -37,7 +48,8 @@ import time
 import torch, torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 torch.set_num_threads(1)
-dist.init_process_group("gloo")
+if not dist.is_initialized():  # as Ray Train does
+    dist.init_process_group("gloo")
 begun = time.perf_counter()
 torch.manual_seed(dist.get_rank())
 model = DistributedDataParallel(torch.nn.Linear(16, 1))
@@ -131,6 +143,26 @@ def rival(trials: int) -> float:
     return wall / trials - float(np.mean(took))
 
 
+def ray_interpreter() -> str:
+    """One that has Ray, which wants other versions of much else."""
+    python = INTERPRETER / "bin/python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", INTERPRETER], check=True)
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *RAY], check=True)
+    return str(python)
+
+
+def ray_tune(trials: int) -> float:
+    """The same of Ray Tune."""
+    program = Path(__file__).with_name("ray_study.py")
+    command = [ray_interpreter(), str(program), str(trials)]
+    ran = subprocess.run(command, input=TRAIN, capture_output=True, text=True)
+    if ran.returncode:
+        sys.exit(f"Ray Tune: {ran.stderr[-3000:]}")
+    found = json.loads(ran.stdout.splitlines()[-1])
+    return float(found["wall"] / trials - np.mean(found["took"]))
+
+
 def record() -> None:
     """Learning curves of networks whose hyperparameters are drawn at random."""
     from sklearn.datasets import load_digits
@@ -180,10 +212,19 @@ def main(trials: int) -> None:
         part, lost = saved(rule)
         found[f"steps_saved_{name}"], found[f"best_lost_{name}"] = part, lost
         print(f"{name}: {100 * part:.0f} % of the steps saved, best value worse by {lost:.4f}")
+    systems = {"here": ours, "torchrun": rival, "raytune": ray_tune}
     ours(1)  # so that neither pays for the first start of all
-    here, there = ours(trials), rival(trials)
-    print(f"{here:.3f} s of overhead per trial here, {there:.3f} s with Optuna, joblib, torchrun")
-    print(json.dumps({"trial_overhead_over_torchrun": here / there, **found}))
+    overheads: dict[str, list[float]] = {name: [] for name in systems}
+    for _ in range(ROUNDS):
+        for name, study in systems.items():
+            overheads[name].append(study(trials // ROUNDS))
+            load = os.getloadavg()[0]
+            print(f"{name}: {overheads[name][-1]:.3f} s a trial, load {load:.1f}", flush=True)
+    here, *others = (statistics.median(overheads[name]) for name in systems)
+    print(f"{here:.3f} s of overhead per trial here, with Optuna and Ray Tune {others}")
+    ratios = zip(("torchrun", "raytune"), others, strict=True)
+    over = {f"trial_overhead_over_{name}": here / there for name, there in ratios}
+    print(json.dumps({name: round(value, 4) for name, value in {**over, **found}.items()}))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from distrain_nb.worker.data import index
-from distrain_nb.worker.data.order import Division, lane_of, windows
+from distrain_nb.worker.data.order import (
+    FIRST_WINDOW,
+    WINDOW,
+    BlockPart,
+    Division,
+    lane_of,
+    windows,
+)
 from distrain_nb.worker.data.shards import ShardDataset, ShardLoader, shards
 from tests.fuzzing import several
 
@@ -111,6 +118,32 @@ def test_it_goes_on_in_mid_epoch(folder: Path, workers: int) -> None:
         assert first + given_by(other) == whole
         assert other.state_dict()["epoch"] == 1
         assert len(given_by(other)) == len(whole)
+
+
+def test_an_epoch_begins_with_a_small_window() -> None:
+    pieces = [BlockPart(block, 0, 3) for block in range(30)]
+    assert [len(window.pieces) for window in windows(pieces, "7", 0)] == [2, 4, 8, 8, 8]
+    assert [len(window.pieces) for window in windows(pieces, "7", 0, WINDOW)] == [8, 8, 8, 6]
+    assert [len(window.pieces) for window in windows(pieces, "7", 6 + 12 + 1)] == [8, 8, 8]
+
+
+@pytest.mark.parametrize("first", [None, FIRST_WINDOW, WINDOW])
+def test_a_state_goes_on_in_the_order_in_which_it_began(folder: Path, first: int | None) -> None:
+    """Before states had that number, all windows had as many blocks."""
+    before = dataset(folder, 0, shuffle=3)
+    before.go_on_as({**before.divided(), "first_window": first or WINDOW})
+    whole = given_by(before.loader())
+    loader = before.loader()
+    begun = [batch.tolist() for batch in islice(loader, 3)]
+    state = loader.state_dict()
+    if first is None:
+        del state["division"]["first_window"]
+    other = dataset(folder, 0, shuffle=3).loader()
+    other.load_state_dict(state)
+    assert begun + given_by(other) == whole
+    assert other.state_dict()["division"]["first_window"] == (first or WINDOW)
+    anew = given_by(dataset(folder, 0, shuffle=3).loader())
+    assert (anew == whole) == (first == FIRST_WINDOW)
 
 
 def test_an_iteration_that_was_left_begins_anew(folder: Path) -> None:

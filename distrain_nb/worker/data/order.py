@@ -13,6 +13,7 @@ from random import Random
 from typing import Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 WINDOW = 8  # blocks of a lane whose samples are shuffled together
+FIRST_WINDOW = 2  # … at the beginning, whose samples nobody can have before all blocks are here
 
 
 class BlockPart(NamedTuple):
@@ -98,10 +99,15 @@ class Window(NamedTuple):
     picks: List[Tuple[int, int]]
 
 
-def windows(pieces: Sequence[BlockPart], seed: str, skipped: int) -> Iterator[Window]:
-    """The windows of a lane without its first samples, so many; whole windows are not looked at."""
-    for number in range(0, len(pieces), WINDOW):
-        own = list(pieces[number : number + WINDOW])
+def windows(
+    pieces: Sequence[BlockPart], seed: str, skipped: int, first: int = FIRST_WINDOW
+) -> Iterator[Window]:
+    """The windows of a lane without its first samples, so many; whole windows are not looked at.
+
+    The first has so many blocks, each other twice those of the one before it, up to WINDOW.
+    """
+    for number, end in _spans(len(pieces), first):
+        own = list(pieces[number:end])
         size = sum(piece.last - piece.first for piece in own)
         if skipped >= size:
             skipped -= size
@@ -111,6 +117,13 @@ def windows(pieces: Sequence[BlockPart], seed: str, skipped: int) -> Iterator[Wi
             Random(f"{seed} window {number}").shuffle(picks)
         yield Window(own, picks[skipped:])
         skipped = 0
+
+
+def _spans(count: int, size: int) -> Iterator[Tuple[int, int]]:
+    begin = 0
+    while begin < count:
+        yield begin, begin + size
+        begin, size = begin + size, min(2 * size, WINDOW)
 
 
 def seed_of(shuffle: Optional[int], *others: object) -> str:

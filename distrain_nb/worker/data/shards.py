@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Union
 
 from distrain_nb.worker.data.index import blocks_of
-from distrain_nb.worker.data.order import Division, lane_of, seed_of, windows
+from distrain_nb.worker.data.order import (
+    FIRST_WINDOW,
+    WINDOW,
+    Division,
+    lane_of,
+    seed_of,
+    windows,
+)
 from distrain_nb.worker.data.place import rank_and_world
 from distrain_nb.worker.data.reading import in_batches, samples_of
 
@@ -47,6 +54,7 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         self.samples = sum(block.samples for block in self.blocks)
         self.shuffle, self.transform, self.collate = shuffle, transform, collate
         self._division = Division(self.world_size, 1, batch_size, drop_last)
+        self._first_window = FIRST_WINDOW
         self._batches = self._division.batches(self.samples)
         self.epoch = 0
         self._begin = 0  # the batch of this rank with which the next iteration begins
@@ -75,7 +83,8 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
         counts = [block.samples for block in self.blocks]
         pieces, sizes = lane_of(counts, division, self.rank, lane, seed)
         own = f"{seed} rank {self.rank} lane {lane}" if seed else ""
-        samples: Iterator[Any] = samples_of(self.blocks, windows(pieces, own, sum(sizes[:done])))
+        ahead = windows(pieces, own, sum(sizes[:done]), self._first_window)
+        samples: Iterator[Any] = samples_of(self.blocks, ahead)
         if self.transform is not None:
             samples = map(self.transform, samples)
         return in_batches(samples, sizes[done:])
@@ -94,8 +103,16 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Go on where another one was. Raises ValueError where that one divided other samples, or
         divided them otherwise."""
-        _refuse_other(state["division"], self.divided())
+        self.go_on_as(state["division"])
         self.set_epoch(state["epoch"], state["batch"])
+
+    def go_on_as(self, division: Dict[str, Any], **others: Any) -> None:
+        """Take the order of a state, which was another in earlier versions; ValueError where that
+        one divided otherwise."""
+        own = {**self.divided(), **others}
+        theirs = {"first_window": WINDOW, **division}
+        _refuse_other({**theirs, "first_window": own["first_window"]}, own)
+        self._first_window = theirs["first_window"]
 
     def divided(self) -> Dict[str, Any]:
         """What must be the same for an epoch to go on."""
@@ -105,6 +122,7 @@ class ShardDataset(IterableDataset):  # type: ignore[misc,unused-ignore]
             "batch_size": self._division.batch_size,
             "drop_last": self._division.drop_last,
             "shuffle": self.shuffle,
+            "first_window": self._first_window,
         }
 
     def loader(self, workers: int = 0, **options: Any) -> ShardLoader:
@@ -145,7 +163,7 @@ class ShardLoader:
     def load_state_dict(self, state: Dict[str, Any]) -> None:
         """Have the next iteration go on where the other loader was. Raises ValueError where that
         one read other samples, or had other ranks, workers or batches."""
-        _refuse_other(state["division"], self.state_dict()["division"])
+        self.dataset.go_on_as(state["division"], workers=self.workers)
         self.epoch, self._begin = state["epoch"], state["batches"]
         self._given = self._begin
 
