@@ -79,8 +79,8 @@ def shortened(path: str) -> str:
     return path if len(path) <= 200 else f"{path[:120]}… ({len(path):,} characters)"
 
 
-def _setting(default: Any, what: str) -> Any:
-    return field(default=default, metadata={"help": what})
+def _setting(default: Any, what: str, allowed: tuple[str, ...] = ()) -> Any:
+    return field(default=default, metadata={"help": what, "allowed": allowed})
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,12 @@ class Config:
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
     mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
+    tracking: str = _setting(
+        "",
+        "vertex: runs with --experiment go to Vertex AI Experiments, wherever they run; "
+        "off: none do",
+        ("", "vertex", "off"),
+    )
     region: str = _setting("", "region of the cloud, such as us-central1")
     of_backends: Mapping[str, str] = field(default_factory=dict)
 
@@ -126,6 +132,7 @@ class Config:
         if name in _own():
             read = _READERS[type(getattr(Config, name))]
             changed: dict[str, Any] = {name: read(name, value)}
+            _check(name, changed[name])
             return replace(self, **changed)
         if name not in of_backends:
             known = self.known(of_backends)
@@ -168,6 +175,14 @@ class Config:
 def _own() -> dict[str, str]:
     """The settings that are known here, and what for."""
     return {each.name: each.metadata["help"] for each in fields(Config) if each.metadata}
+
+
+def _check(name: str, value: object) -> None:
+    """Raises OptionError for none of the values that a setting takes, where it names them."""
+    allowed = next(each.metadata["allowed"] for each in fields(Config) if each.name == name)
+    if allowed and value not in allowed:
+        expected = " or ".join(filter(None, allowed))
+        raise OptionError(f"invalid {name} {value!r}: expected {expected}")
 
 
 def _number(name: str, value: object) -> float:

@@ -60,7 +60,8 @@ def start(prepared: Prepared) -> Run:
         backend.handle(prepared.plan),
     )
     try:
-        note = begin_run(record, here=backend.here)
+        own = backend.experiments(prepared.plan)
+        note = begin_run(record, here=backend.here, own=own)
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)

@@ -187,6 +187,11 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """What the list of runs is to know of it, before it is sent."""
         return {}
 
+    def experiments(self, plan: PlanT) -> str:  # noqa: ARG002
+        """Where the service itself keeps experiments, for a job that is filed under one: an address
+        that `tracking` knows; empty where it has none."""
+        return ""
+
     def fetch(self, handle: Handle, folder: Path) -> Mapping[str, str]:  # noqa: ARG002
         """Ask again for what an ended run left and could not be fetched, `results` among others;
         what is still missing, and why."""

@@ -23,7 +23,7 @@ from distrain_nb.worker.files.folder import (
     RESOURCES_FOLDER,
     RESULTS_FOLDER,
 )
-from distrain_nb.worker.files.tracked import Tracked
+from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -160,12 +160,12 @@ class Run(Waitable):
 
     @property
     def links(self) -> dict[str, str]:
-        """Where its job and folders are in a cloud, and its page in MLflow, by what they are
-        called; empty for others."""
+        """Where its job and folders are in a cloud, and its pages in experiment trackers, by what
+        they are called; empty for others."""
         with readable(self.record):
-            tracked = Tracked.read(self.folder)
-            page = {"MLflow": tracked.url} if tracked and tracked.url else {}
-            return {**read_links(self.folder), **page}
+            found = {name: Tracked.read(self.folder, file) for name, file in FILES.items()}
+            pages = {name: each.url for name, each in found.items() if each and each.url}
+            return {**read_links(self.folder), **pages}
 
     def sdk_job(self) -> Value:
         """The object that the cloud's own SDK has for its job, as of now: `aiplatform.CustomJob` on

@@ -12,7 +12,7 @@ from distrain_nb.program.program import readable_size
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.files.tracked import Tracked
+from distrain_nb.worker.files.tracked import FILES, Tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,11 +138,13 @@ def unreadable(run: MonitoredRun, why: str) -> RunSummary:
 
 
 def _note_of_tracker(folder: Path) -> str:
-    """What keeps an experiment tracker from being up to date; empty if nothing does."""
-    with suppress(OSError, Damaged):
-        tracked = Tracked.read(folder)
-        return tracked.note if tracked else ""
-    return ""
+    """What keeps experiment trackers from being up to date; empty if nothing does."""
+    found = []
+    for file in FILES.values():
+        with suppress(OSError, Damaged):
+            tracked = Tracked.read(folder, file)
+            found.append(tracked.note if tracked else "")
+    return "; ".join(filter(None, found))
 
 
 def _size(status: Status) -> str:

@@ -1,4 +1,4 @@
-"""`python -m distrain_nb.tracking`: mirror the runs that are to be mirrored."""
+"""`python -m distrain_nb.tracking KIND`: mirror the runs that trackers of a kind are to have."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import time
 
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.config import home
-from distrain_nb.tracking.request import TRACKING_FOLDER, pending
+from distrain_nb.tracking.request import pending
 from distrain_nb.tracking.starting import OWNER_FILE
+from distrain_nb.tracking.tracker import KINDS, Kind
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.status import Owner
@@ -26,31 +27,35 @@ SETTINGS = {
     "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
     "GIT_PYTHON_REFRESH": "quiet",
 }
+# On Vertex AI these name a run of the notebook's, which Google's SDK would go on with.
+NOT_OURS = ("AIP_EXPERIMENT_NAME", "AIP_EXPERIMENT_RUN_NAME")
 
 
-def main() -> None:
+def main(kind: Kind) -> None:
     """Returns at once if another process does so already."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     os.environ.update(SETTINGS)
-    folder = home() / TRACKING_FOLDER
+    for name in NOT_OURS:
+        os.environ.pop(name, None)
+    folder = home() / kind.folder
     for _ in range(TRIES):
         with alone(folder) as mine:
             if mine:
-                return _own()
+                return _own(kind)
         time.sleep(TURN_S)
     return None
 
 
-def _own() -> None:
+def _own(kind: Kind) -> None:
     from distrain_nb.tracking.process import TrackingProcess
 
-    path = home() / TRACKING_FOLDER / OWNER_FILE
+    path = home() / kind.folder / OWNER_FILE
     all_done = True
     while all_done:
         replace_file(path, fields.encode(Owner.of(os.getpid())))
-        all_done = TrackingProcess().run()
+        all_done = TrackingProcess(kind).run()
         path.unlink(missing_ok=True)
-        if not pending():  # else somebody has just come, and taken this process for alive
+        if not pending(kind):  # else somebody has just come, and taken this process for alive
             return
 
 
@@ -58,4 +63,4 @@ if __name__ == "__main__":
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s"
     )
-    main()
+    main(KINDS[sys.argv[1]])

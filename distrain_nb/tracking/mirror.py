@@ -12,47 +12,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.events import EventFolder
-from distrain_nb.tracking.mlflow_run import MlflowRun, Sample, out_of_reach
+from distrain_nb.run.pages.best_metric import final_metric_values
+from distrain_nb.tracking.tracker import NotYet, Sample
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER, RESULTS_FOLDER
-from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mlflow import MlflowClient
-
     from distrain_nb.run.metrics.events import Key
     from distrain_nb.run.metrics.records import Points
     from distrain_nb.tracking.request import TrackingRequest
+    from distrain_nb.tracking.tracker import TrackedRun, Tracker
+    from distrain_nb.worker.files.status import Status
 
 LARGEST_RESULTS = 256 << 20
-STATUSES = {State.SUCCEEDED: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
 
 _log = logging.getLogger(__name__)
-
-
-class ParentMissing(Exception):
-    """The tracker has no run yet of the study that this one belongs to; why, if that is known."""
 
 
 class Mirror:
     """One run, from now on. What `turn` raises says that another mirror had better take over."""
 
-    def __init__(self, client: MlflowClient, request: TrackingRequest) -> None:
+    def __init__(self, tracker: Tracker, request: TrackingRequest) -> None:
+        self._tracker = tracker
         self._request = request
         self._folder = request.path
         self._events = EventFolder(self._folder / EVENTS_FOLDER)
         self._takes_over = False
         self._described = False
-        self._run = self._begin(client)
+        self._run = self._begin()
 
-    def _begin(self, client: MlflowClient) -> MlflowRun:
-        before = Tracked.read(self._folder)
+    def _begin(self) -> TrackedRun:
+        before = self._request.tracked
         if before is not None and before.run:
-            run, self._takes_over = MlflowRun(client, before), True
+            run, self._takes_over = self._tracker.known(self._request, before), True
         else:
-            run, self._takes_over = MlflowRun.of(client, self._request, self._parent())
+            run, self._takes_over = self._tracker.run(self._request, self._parent())
         replace(run.tracked, note="").write(self._folder)
         return run
 
@@ -62,7 +58,7 @@ class Mirror:
             return ""
         found = Tracked.read(Path(self._request.parent))
         if found is None or not found.run:
-            raise ParentMissing(found.note if found else "")
+            raise NotYet(found.note if found else "")
         return found.run
 
     def turn(self) -> bool:
@@ -106,7 +102,7 @@ class Mirror:
             self._keep(results, "results")
         self._run.describe({}, tags)
         ended = status.times.get(str(status.state), self._request.created)
-        self._run.end(STATUSES[status.state], ended)
+        self._run.end(status.state, ended, final_metric_values(self._folder).bests or {})
         self._run.drop_doubles(self._request.key)
         replace(self._run.tracked, note="", done=True).write(self._folder)
 
@@ -115,7 +111,7 @@ class Mirror:
         try:
             self._run.keep(path, below)
         except Exception as wrong:
-            if out_of_reach(wrong):
+            if self._tracker.out_of_reach(wrong):
                 raise
             _log.warning("%s can't be kept by the tracker: %s", path, wrong)
             said = f"{path.name}: {type(wrong).__name__}: {wrong}"

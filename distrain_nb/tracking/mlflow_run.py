@@ -10,8 +10,10 @@ import math
 import re
 from collections import Counter
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from distrain_nb.tracking.tracker import Sample, causes
+from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
@@ -33,19 +35,48 @@ _LARGEST = 1.7976931348623157e308  # what databases have in the place of infinit
 _ODD = re.compile(r"[^\w.\- :/]", re.ASCII)
 
 
-class Sample(NamedTuple):
-    """One value of a metric; `time` is in milliseconds since the epoch."""
+STATUSES = {State.SUCCEEDED: "FINISHED", State.FAILED: "FAILED", State.CANCELLED: "KILLED"}
 
-    metric: str
-    step: int
-    time: int
-    value: float
 
-    @property
-    def stored(self) -> tuple[str, int, int, str]:
-        """By what it is known again, as MLflow has it."""
-        value = max(-_LARGEST, min(_LARGEST, self.value)) if math.isinf(self.value) else self.value
-        return self.metric, self.step, self.time, repr(value + 0.0)  # there is no -0.0
+class MlflowTracker:
+    """Whatever MLflow's client finds at an address."""
+
+    def __init__(self, uri: str) -> None:
+        from mlflow import MlflowClient
+
+        self._client = MlflowClient(tracking_uri=uri)
+
+    def run(self, request: TrackingRequest, parent: str) -> tuple[MlflowRun, bool]:
+        """The run of that key, and whether it was there before: made if there is none."""
+        return MlflowRun.of(self._client, request, parent)
+
+    def known(self, request: TrackingRequest, tracked: Tracked) -> MlflowRun:  # noqa: ARG002
+        """A run that was found or made before."""
+        return MlflowRun(self._client, tracked)
+
+    def abandon(self, request: TrackingRequest) -> None:
+        """End the run of one of ours that was deleted before it had ended; one that has said
+        nothing was never begun, and goes."""
+        client = self._client
+        experiment = client.get_experiment_by_name(request.experiment or DEFAULT)
+        for run in _with_key(client, experiment.experiment_id, request.key) if experiment else ():
+            if run.info.status != "RUNNING":
+                continue
+            if run.data.metrics:
+                client.set_terminated(run.info.run_id, "KILLED")
+            else:
+                client.delete_run(run.info.run_id)
+
+    def status(self, wrong: Exception) -> int:
+        """The HTTP status of what was refused; 0 for anything else."""
+        return int(getattr(wrong, "get_http_status_code", int)())
+
+    def out_of_reach(self, wrong: BaseException) -> bool:
+        """Whether nobody answered, rather than that somebody refused."""
+        import requests
+
+        lost = requests.ConnectionError | requests.Timeout
+        return any(isinstance(each, lost) for each in causes(wrong))
 
 
 class MlflowRun:
@@ -105,8 +136,8 @@ class MlflowRun:
             if name not in asked:
                 asked.add(name)
                 history = self._client.get_metric_history(self.id, name)
-                known.update(Sample(name, m.step, m.timestamp, m.value).stored for m in history)
-            stored = sample._replace(metric=name).stored
+                known.update(_stored(Sample(name, m.step, m.timestamp, m.value)) for m in history)
+            stored = _stored(sample._replace(metric=name))
             if known[stored]:
                 known[stored] -= 1
             else:
@@ -119,9 +150,9 @@ class MlflowRun:
         else:
             self._client.log_artifact(self.id, str(path), below)
 
-    def end(self, status: str, time: float) -> None:
-        """`status` is MLflow's word, `time` in seconds since the epoch."""
-        self._client.set_terminated(self.id, status, round(time * 1000))
+    def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:  # noqa: ARG002
+        """`time` in seconds since the epoch; MLflow finds the best values itself."""
+        self._client.set_terminated(self.id, STATUSES[state], round(time * 1000))
 
     def drop_doubles(self, key: str) -> None:
         """Other runs of that key, which a process made whose answer never came."""
@@ -130,28 +161,12 @@ class MlflowRun:
                 self._client.delete_run(run.info.run_id)
 
 
-def out_of_reach(wrong: BaseException | None) -> bool:
-    """Whether nobody answered, rather than that somebody refused."""
-    import requests
-
-    while wrong is not None:
-        if isinstance(wrong, requests.ConnectionError | requests.Timeout):
-            return True
-        wrong = wrong.__cause__ or wrong.__context__
-    return False
-
-
-def abandon(client: MlflowClient, request: TrackingRequest) -> None:
-    """End the run of one of ours that was deleted before it had ended; one that has said nothing
-    was never begun, and goes."""
-    experiment = client.get_experiment_by_name(request.experiment or DEFAULT)
-    for run in _with_key(client, experiment.experiment_id, request.key) if experiment else ():
-        if run.info.status != "RUNNING":
-            continue
-        if run.data.metrics:
-            client.set_terminated(run.info.run_id, "KILLED")
-        else:
-            client.delete_run(run.info.run_id)
+def _stored(sample: Sample) -> tuple[str, int, int, str]:
+    """By what a value is known again, as MLflow has it."""
+    value = sample.value
+    if math.isinf(value):
+        value = math.copysign(_LARGEST, value)
+    return sample.metric, sample.step, sample.time, repr(value + 0.0)  # there is no -0.0
 
 
 def _experiment(client: MlflowClient, name: str) -> str:

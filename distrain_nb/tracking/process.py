@@ -7,15 +7,16 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.tracking.mirror import Mirror, ParentMissing
-from distrain_nb.tracking.mlflow_run import abandon, out_of_reach
+from distrain_nb.tracking.mirror import Mirror
+from distrain_nb.tracking.mlflow_run import MlflowTracker
 from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.tracker import MLFLOW, NotYet, TooLate
+from distrain_nb.tracking.vertex_run import VertexTracker
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
-    from mlflow import MlflowClient
-
     from distrain_nb.tracking.request import TrackingRequest
+    from distrain_nb.tracking.tracker import Kind, Tracker
 
 TURN_S = 0.05
 LOOK_EVERY_S = 1.0  # at a run
@@ -28,11 +29,12 @@ _log = logging.getLogger(__name__)
 
 
 class TrackingProcess:
-    """Whatever is on the list of what is to be mirrored."""
+    """Whatever is on the list of what trackers of a kind are to have."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: Kind = MLFLOW) -> None:
+        self._kind = kind
         self._pending: dict[str, TrackingRequest] = {}
-        self._clients: dict[str, MlflowClient] = {}
+        self._trackers: dict[str, Tracker] = {}
         self._mirrors: dict[str, Mirror] = {}
         self._at: dict[str, float] = {}
         self._down: dict[str, tuple[float, str]] = {}  # until when, and why
@@ -42,7 +44,7 @@ class TrackingProcess:
     def run(self) -> bool:
         """Until there is nothing to do, or nothing that can be done; whether all is done."""
         while True:
-            self._pending = pending(self._pending)
+            self._pending = pending(self._kind, self._pending)
             for request in self._pending.values():
                 if time.monotonic() >= self._at.get(request.key, 0.0):
                     self._at[request.key] = time.monotonic() + LOOK_EVERY_S
@@ -61,10 +63,13 @@ class TrackingProcess:
             return
         try:
             self._do(request)
-        except ParentMissing as missing:
+        except NotYet as missing:
             self._at[request.key] = time.monotonic() + TURN_S
             if str(missing):
                 self._note(request, str(missing))
+        except TooLate as over:
+            self._note(request, str(over))
+            self._forget(request)
         except Exception as wrong:
             self._failed(request, wrong)
         else:
@@ -73,11 +78,11 @@ class TrackingProcess:
     def _do(self, request: TrackingRequest) -> None:
         """Raises what the tracker's client does."""
         if not request.path.is_dir():
-            abandon(self._client(request.uri), request)
+            self._tracker(request.uri).abandon(request)
             self._forget(request)
             return
         if request.key not in self._mirrors:
-            self._mirrors[request.key] = Mirror(self._client(request.uri), request)
+            self._mirrors[request.key] = Mirror(self._tracker(request.uri), request)
             self._useful_at = time.monotonic()
             self._at[request.key] = 0.0
             return  # somebody may be waiting for the run: others may be so too
@@ -89,22 +94,22 @@ class TrackingProcess:
         self._mirrors.pop(request.key, None)
         self._useful_at = time.monotonic()
 
-    def _client(self, uri: str) -> MlflowClient:
-        if uri not in self._clients:
-            from mlflow import MlflowClient
-
-            self._clients[uri] = MlflowClient(tracking_uri=uri)
-        return self._clients[uri]
+    def _tracker(self, uri: str) -> Tracker:
+        if uri not in self._trackers:
+            kind = MlflowTracker if self._kind is MLFLOW else VertexTracker
+            self._trackers[uri] = kind(uri)
+        return self._trackers[uri]
 
     def _failed(self, request: TrackingRequest, wrong: Exception) -> None:
         """The next mirror of the run asks the tracker what it has."""
         _log.warning("%s: %s: %s", request.folder, type(wrong).__name__, wrong, exc_info=True)
         self._mirrors.pop(request.key, None)
         said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
-        why = f"MLflow at {request.uri} is not up to date: {said:.300}"
+        why = f"{self._kind.title} at {request.uri} is not up to date: {said:.300}"
         self._note(request, why)
-        status = getattr(wrong, "get_http_status_code", int)()
-        if out_of_reach(wrong) or status in (401, 403):
+        tracker = self._trackers.get(request.uri)
+        status = tracker.status(wrong) if tracker else 0
+        if (tracker and tracker.out_of_reach(wrong)) or status in (401, 403):
             self._down[request.uri] = time.monotonic() + AGAIN_AFTER_S, why
             of_it = [key for key, each in self._pending.items() if each.uri == request.uri]
             for key in of_it:
@@ -118,7 +123,7 @@ class TrackingProcess:
 
     def _note(self, request: TrackingRequest, why: str) -> None:
         try:
-            before = Tracked.read(request.path) or Tracked(request.uri)
+            before = request.tracked or Tracked(request.uri)
             if before.note != why:
                 replace(before, note=why).write(request.path)
         except (OSError, ValueError):

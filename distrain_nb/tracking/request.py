@@ -9,29 +9,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import home, private_home
+from distrain_nb.tracking.tracker import MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
-from distrain_nb.worker.files.folder import TRACKING_FILE
 from distrain_nb.worker.files.status import Status
-from distrain_nb.worker.files.tracked import URI_VARIABLE
+from distrain_nb.worker.files.tracked import URI_VARIABLE, Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from distrain_nb.config import Config
+    from distrain_nb.tracking.tracker import Kind
 
-TRACKING_FOLDER = "tracking"  # of DISTRAIN_HOME: a file for each run or study that isn't done
 OFF = "off"
 
 
 @dataclass(frozen=True)
 class TrackingRequest:
-    """A run, or a study, that MLflow is to have.
+    """A run, or a study, that a tracker is to have.
 
-    `key` tells it from all others, also in MLflow; `created` is in seconds since the epoch.
-    `parameters` and `tags` are as MLflow is to have them; `parent` is the folder of its study.
+    `key` tells it from all others, also there; `created` is in seconds since the epoch.
+    `parameters` and `tags` are as the tracker is to have them; `parent` is the folder of its study.
     With `ends_here` it is over when the process is gone that answers for it; else another may go
-    on with it.
+    on with it. With `joins` it goes on with the tracker's run of its name, if there is one.
     """
 
     uri: str
@@ -44,6 +44,17 @@ class TrackingRequest:
     tags: dict[str, str] = field(default_factory=dict)
     parent: str = ""
     ends_here: bool = True
+    joins: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return kind_of(self.uri)
+
+    @property
+    def tracked(self) -> Tracked | None:
+        """How far the tracker has it; None before it has been looked at. Raises
+        `fields.Damaged`."""
+        return Tracked.read(self.path, self.kind.tracked_file)
 
     @property
     def path(self) -> Path:
@@ -53,6 +64,14 @@ class TrackingRequest:
     def status(self) -> Status:
         """How it is doing. Raises FileNotFoundError, `fields.Damaged`."""
         return (Status.current if self.ends_here else Status.read)(self.path)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has come to its end; one that nobody has written of yet has not."""
+        try:
+            return self.status.state.final
+        except FileNotFoundError:
+            return False
 
     @property
     def goes_on(self) -> bool:
@@ -67,26 +86,28 @@ class TrackingRequest:
         """Into its folder, and then on the list of what is to be done. Raises OSError,
         StoreError."""
         data = fields.encode(self)
-        replace_file(self.path / TRACKING_FILE, data)
-        replace_file(private_folder(private_home() / TRACKING_FOLDER) / f"{self.key}.json", data)
+        replace_file(self.path / self.kind.request_file, data)
+        replace_file(private_folder(private_home() / self.kind.folder) / f"{self.key}.json", data)
 
     def strike(self) -> None:
         """Off the list."""
-        (home() / TRACKING_FOLDER / f"{self.key}.json").unlink(missing_ok=True)
+        (home() / self.kind.folder / f"{self.key}.json").unlink(missing_ok=True)
 
     @classmethod
     def read(cls, folder: Path) -> TrackingRequest | None:
-        """What is to be mirrored of a folder; None if nothing is. Raises `fields.Damaged`."""
+        """What MLflow is to have of a folder; None if nothing. Raises `fields.Damaged`."""
         try:
-            return fields.read(cls, folder / TRACKING_FILE)
+            return fields.read(cls, folder / MLFLOW.request_file)
         except FileNotFoundError:
             return None
 
 
-def pending(known: Mapping[str, TrackingRequest] | None = None) -> dict[str, TrackingRequest]:
+def pending(
+    kind: Kind = MLFLOW, known: Mapping[str, TrackingRequest] | None = None
+) -> dict[str, TrackingRequest]:
     """All that isn't done by its key, the oldest first; `known` are not read again."""
     found = {}
-    for path in (home() / TRACKING_FOLDER).glob("*.json"):
+    for path in (home() / kind.folder).glob("*.json"):
         try:
             found[path.stem] = (known or {}).get(path.stem) or fields.read(TrackingRequest, path)
         except FileNotFoundError:  # just done

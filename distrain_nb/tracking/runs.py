@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
-from distrain_nb.tracking.request import TrackingRequest, address
+from distrain_nb.tracking.request import OFF, TrackingRequest, address
 from distrain_nb.tracking.starting import begin
 from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.tracked import Tracked
@@ -25,14 +25,21 @@ if TYPE_CHECKING:
 NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have no --experiment
 
 
-def begin_run(record: Record, *, here: bool) -> str:
-    """Have a run mirrored that is about to be started; `here` on this machine. See `begin`."""
+def begin_run(record: Record, *, here: bool, own: str = "") -> str:
+    """Have a run mirrored that is about to be started; `here` on this machine. `own` is where its
+    service keeps experiments. See `begin`."""
+    ends_here = here or bool(record.handle.get("rehearsal"))
     try:
-        uri = address(Config.load(), os.environ)
+        config = Config.load()
+        uri = address(config, os.environ)
+        vertex = vertex_request(record, config, os.environ, own)
     except OptionError as wrong:
         return str(wrong)
-    request = replace(_of(record, uri), ends_here=here or bool(record.handle.get("rehearsal")))
-    return begin(request, waits=here)
+    notes = []
+    if vertex is not None:
+        notes.append(begin(replace(vertex, ends_here=ends_here), waits=False))
+    notes.append(begin(replace(_of(record, uri), ends_here=ends_here), waits=here))
+    return "; ".join(filter(None, notes))
 
 
 def begin_study(
@@ -47,6 +54,10 @@ def begin_study(
 
 def begin_trial(record: Record, study: Path) -> str:
     """Have the run of a trial mirrored, if its study is. See `begin`."""
+    with suppress(OSError, OptionError):
+        vertex = vertex_request(record, Config.load(), os.environ)
+        if vertex is not None:
+            begin(vertex, waits=False)
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:
@@ -55,6 +66,24 @@ def begin_trial(record: Record, study: Path) -> str:
             )
             return begin(request, waits=tracked is None or not tracked.note)
     return ""
+
+
+def vertex_request(
+    record: Record, config: Config, environ: Mapping[str, str], own: str = ""
+) -> TrackingRequest | None:
+    """What Vertex AI Experiments is to have of a run; None if nothing. Raises OptionError where
+    it is asked for, and nothing says of what project."""
+    if not record.experiment or config.tracking == OFF or not (own or config.tracking):
+        return None
+    from distrain_nb.backends.vertex.experiments import experiment_name, place_of, run_name
+
+    place = own or str(place_of(config, environ))
+    filed, _, run = record.experiment.partition("/") if own else (record.experiment, "", "")
+    experiment = experiment_name(filed)
+    name = run_name(experiment, run or record.name)
+    request = replace(_of(record, place), experiment=experiment, name=name, joins=bool(run))
+    own_tags = {n: text for n, text in request.tags.items() if not n.startswith("mlflow.")}
+    return replace(request, tags=own_tags)
 
 
 def _of(record: Record, uri: str) -> TrackingRequest:

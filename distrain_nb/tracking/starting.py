@@ -8,21 +8,21 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from distrain_nb.config import Config, home
 from distrain_nb.errors import DistrainError
-from distrain_nb.tracking.request import TRACKING_FOLDER, address, key_of
+from distrain_nb.tracking.request import address, key_of
+from distrain_nb.tracking.tracker import KINDS, MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Owner
-from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.tracking.request import TrackingRequest
+    from distrain_nb.tracking.tracker import Kind
 
 PROCESS = "distrain_nb.tracking"
 PROCESS_LOG = "tracking.log"  # text: what the process prints
@@ -31,7 +31,7 @@ ANSWER_WITHIN_S = 15.0
 LOOK_EVERY_S = 0.02
 START_AGAIN_AFTER_S = 10.0
 
-# By this process, which is to reap them: for each home the last one, and when it was started.
+# By this process, which is to reap them: for each list the last one, and when it was started.
 _started: dict[Path, tuple[subprocess.Popen[bytes], float]] = {}
 
 
@@ -45,42 +45,46 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
     bare, _ = _bare(request.uri)
     if not bare:
         return ""
-    if find_spec("mlflow") is None:
-        return f"not mirrored to MLflow at {bare}: pip install 'distrain-nb[mlflow]'"
+    kind = kind_of(bare)
+    if not kind.installed:
+        return f"not mirrored to {kind.title} at {bare}: pip install 'distrain-nb[{kind.extra}]'"
+    wanted = replace(request, uri=bare, key=key_of(request.path, request.created))
     try:
-        replace(request, uri=bare, key=key_of(request.path, request.created)).write()
-        _see_to_it()
-        return _answer(request.path) if waits else ""
+        wanted.write()
+        _see_to_it(kind)
+        return _answer(wanted) if waits else ""
     except (OSError, DistrainError, fields.Damaged) as wrong:
-        return f"not mirrored to MLflow at {bare}: {wrong}"
+        return f"not mirrored to {kind.title} at {bare}: {wrong}"
 
 
 def catch_up() -> None:
-    """Start the process again if it was killed before all was done. Never raises."""
-    with suppress(OSError, DistrainError):
-        folder = home() / TRACKING_FOLDER
-        if folder.is_dir() and any(folder.glob("*.json")):
-            _see_to_it()
+    """Start a process again that was killed before all was done. Never raises."""
+    for kind in KINDS.values():
+        with suppress(OSError, DistrainError):
+            folder = home() / kind.folder
+            if folder.is_dir() and any(folder.glob("*.json")):
+                _see_to_it(kind)
 
 
-def owner() -> Owner | None:
-    """The process that mirrors runs now; None if there is none."""
+def owner(kind: Kind = MLFLOW) -> Owner | None:
+    """The process that mirrors runs to a kind of tracker now; None if there is none."""
     try:
-        found = fields.read(Owner, home() / TRACKING_FOLDER / OWNER_FILE)
+        found = fields.read(Owner, home() / kind.folder / OWNER_FILE)
     except (OSError, fields.Damaged):
         return None
     return found if found.alive else None
 
 
-def _see_to_it() -> None:
-    last, since = _started.get(home(), (None, 0.0))
+def _see_to_it(kind: Kind) -> None:
+    folder = home() / kind.folder
+    last, since = _started.get(folder, (None, 0.0))
     alive = last is not None and last.poll() is None
-    if owner() is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
+    if owner(kind) is not None or (alive and time.monotonic() < since + START_AGAIN_AFTER_S):
         return
     _, login = _bare(address(Config.load(), os.environ))
-    with (home() / TRACKING_FOLDER / PROCESS_LOG).open("ab") as log:
+    with (folder / PROCESS_LOG).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS],
+            [sys.executable, "-m", PROCESS, kind.folder],
             cwd="/",
             env={**os.environ, **login, "DISTRAIN_HOME": str(home())},
             stdin=subprocess.DEVNULL,
@@ -88,19 +92,20 @@ def _see_to_it() -> None:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    _started[home()] = process, time.monotonic()
+    _started[folder] = process, time.monotonic()
 
 
-def _answer(folder: Path) -> str:
+def _answer(request: TrackingRequest) -> str:
     """Wait for the tracker's run; what keeps it from being there, empty if it is."""
     end = time.monotonic() + ANSWER_WITHIN_S
     while time.monotonic() < end:
-        found = Tracked.read(folder)
+        found = request.tracked
         if found is not None and (found.run or found.note):
             return "" if found.run else found.note
-        _see_to_it()
+        _see_to_it(request.kind)
         time.sleep(LOOK_EVERY_S)
-    return f"MLflow has not answered within {ANSWER_WITHIN_S:g} s: the run is mirrored once it does"
+    late = f"has not answered within {ANSWER_WITHIN_S:g} s"
+    return f"{request.kind.title} {late}: the run is mirrored once it does"
 
 
 def _bare(uri: str) -> tuple[str, dict[str, str]]:

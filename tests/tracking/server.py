@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +12,7 @@ import httpx
 from mlflow import MlflowClient
 
 from tests.conftest import eventually
+from tests.tracking.ports import free_port
 
 
 class Server:
@@ -21,7 +20,7 @@ class Server:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._port = _port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.uri = f"http://127.0.0.1:{self._port}"
 
@@ -63,13 +62,3 @@ class Server:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
             self._process = None
-
-
-def _port() -> int:
-    """A free one that no program is given for the asking, so that it stays free while the server
-    is down."""
-    while True:
-        port = random.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)):
-                return port

@@ -64,8 +64,8 @@ def test_rank_0_goes_on_with_the_trackers_run_and_no_other_does(tmp_path: Path) 
 
 
 def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("distrain_nb.tracking.starting._see_to_it", lambda: None)
-    monkeypatch.setattr("distrain_nb.tracking.starting.find_spec", lambda name: name)
+    monkeypatch.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
+    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: name)
     request = request_for(home / "runs" / "1", uri="https://me:open%40sesame@ml.example/x")
     assert begin(request, waits=False) == ""
     (kept,) = pending().values()
@@ -76,7 +76,7 @@ def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch
 def test_without_mlflow_there_is_a_note_and_nothing_else(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("distrain_nb.tracking.starting.find_spec", lambda name: None)
+    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: None)
     note = begin(request_for(home / "runs" / "1"), waits=True)
     assert note == f"not mirrored to MLflow at {SERVER}: pip install 'distrain-nb[mlflow]'"
     assert not pending() and owner() is None

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import signal
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.plugins import rehearsal_of
@@ -14,6 +17,11 @@ from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.doing import Doing
 from distrain_nb.program.progress import report, report_to
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.folder import REHEARSAL_FILE, VERTEX_FILE, VERTEX_REQUEST_FILE
+from distrain_nb.worker.files.status import Owner
+from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +32,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 _log = logging.getLogger("distrain_nb.backends.remote")
+TRACKED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
 
 
@@ -46,8 +55,47 @@ def rehearse(
             give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
             return
         _log.info("the services of the rehearsal: %s", endpoints)
+        stack.enter_context(shown(folder, endpoints))
         doing.hand_over()
         carry(endpoints, doing)
+        _wait_for_tracker(folder)
+
+
+@dataclass(frozen=True)
+class Services:
+    """Where a rehearsal's services are, and the process that they end with."""
+
+    endpoints: dict[str, str]
+    owner: Owner
+
+    @classmethod
+    def read(cls, folder: Path) -> Services | None:
+        """None before they are there, and when they have ended. Raises `fields.Damaged`."""
+        try:
+            return fields.read(cls, folder / REHEARSAL_FILE)
+        except FileNotFoundError:
+            return None
+
+
+@contextmanager
+def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
+    """Have the folder say where the services are that this process has."""
+    path = folder / REHEARSAL_FILE
+    replace_file(path, fields.encode(Services(dict(endpoints), Owner.of(os.getpid()))))
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _wait_for_tracker(folder: Path) -> None:
+    """Until the rehearsed experiments have all of the run, whose end does not wait for it."""
+    end = time.monotonic() + TRACKED_WITHIN_S
+    while (folder / VERTEX_REQUEST_FILE).exists() and time.monotonic() < end:
+        tracked = Tracked.read(folder, VERTEX_FILE)
+        if tracked is not None and tracked.done:
+            return
+        time.sleep(LOOK_EVERY_S)
 
 
 def _buckets(request: JsonObject) -> set[str]:

@@ -79,6 +79,15 @@ class VertexBackend(
 
         return plan(job)
 
+    def experiments(self, plan: VertexPlan) -> str:
+        """Those of the job's project and region."""
+        from distrain_nb.backends.vertex.experiments import Place
+
+        if not plan.job.experiment:
+            return ""
+        settings, rehearsed = plan.settings, bool(plan.job.options.rehearsed)
+        return str(Place(settings.project, settings.region, rehearsed=rehearsed))
+
     def plan_study(self, plan: VertexPlan, spec: StudySpec) -> VertexStudyPlan:
         from distrain_nb.backends.vertex.tuning import VertexStudyPlan
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from google.cloud.storage import Client
     from grpc import Channel
 
+    from distrain_nb.types import Unknown
+
 # The guidance for clients: exponential pauses with jitter for what may pass.
 MAY_PASS = (
     exceptions.ServiceUnavailable,
@@ -119,6 +121,21 @@ def storage_client(project: str, endpoints: Mapping[str, str]) -> Client:
         credentials=AnonymousCredentials(),  # type: ignore[no-untyped-call]
         client_options={"api_endpoint": endpoints["storage"]},
     )
+
+
+def sdk_client(kind: type[Unknown], address: str) -> Unknown:
+    """What google-cloud-aiplatform is to have for its class of clients `kind`, where the services
+    of experiments are a stand-in's."""
+    from google.cloud.aiplatform_v1 import MetadataServiceClient, TensorboardServiceClient
+
+    classes: dict[str, Unknown] = {
+        "Metadata": MetadataServiceClient,
+        "Tensorboard": TensorboardServiceClient,
+    }
+    plain = classes[kind.__name__.partition("Client")[0]]
+    client = plain(transport=plain.get_transport_class("grpc")(channel=_channel(address)))
+    client._default_version = "v1"  # the SDK makes URLs of it
+    return client
 
 
 def _options(region: str) -> ClientOptions:

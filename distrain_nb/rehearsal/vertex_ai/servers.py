@@ -32,12 +32,12 @@ _MAX_MESSAGE = 64 << 20
 
 
 @contextmanager
-def serve(*services: grpc.GenericRpcHandler) -> Iterator[str]:
-    """Serves without encryption on a port of this machine; gives `host:port`."""
+def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
+    """Serves without encryption on a port of this machine, any for 0; gives `host:port`."""
     sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=sizes)
     server.add_generic_rpc_handlers(services)
-    port = server.add_insecure_port("127.0.0.1:0")
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
     server.start()
     try:
         yield f"127.0.0.1:{port}"
@@ -50,31 +50,31 @@ def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.G
     job = types.CustomJob.serialize
     listed = types.ListCustomJobsResponse.serialize
     methods = {
-        "CreateCustomJob": _method(types.CreateCustomJobRequest, jobs.create, job),
-        "GetCustomJob": _method(types.GetCustomJobRequest, lambda asked: jobs.get(asked.name), job),
-        "ListCustomJobs": _method(types.ListCustomJobsRequest, jobs.list, listed),
-        "CancelCustomJob": _method(
+        "CreateCustomJob": method(types.CreateCustomJobRequest, jobs.create, job),
+        "GetCustomJob": method(types.GetCustomJobRequest, lambda asked: jobs.get(asked.name), job),
+        "ListCustomJobs": method(types.ListCustomJobsRequest, jobs.list, listed),
+        "CancelCustomJob": method(
             types.CancelCustomJobRequest, lambda asked: jobs.cancel(asked.name), _nothing
         ),
     }
     methods |= _tuning_methods(tuning)
-    return _service("google.cloud.aiplatform.v1.JobService", methods)
+    return service("google.cloud.aiplatform.v1.JobService", methods)
 
 
 def _tuning_methods(tuning: HyperparameterTuningService) -> _Methods:
     job = types.HyperparameterTuningJob.serialize
     listed = types.ListHyperparameterTuningJobsResponse.serialize
     return {
-        "CreateHyperparameterTuningJob": _method(
+        "CreateHyperparameterTuningJob": method(
             types.CreateHyperparameterTuningJobRequest, tuning.create, job
         ),
-        "GetHyperparameterTuningJob": _method(
+        "GetHyperparameterTuningJob": method(
             types.GetHyperparameterTuningJobRequest, lambda asked: tuning.get(asked.name), job
         ),
-        "ListHyperparameterTuningJobs": _method(
+        "ListHyperparameterTuningJobs": method(
             types.ListHyperparameterTuningJobsRequest, tuning.list, listed
         ),
-        "CancelHyperparameterTuningJob": _method(
+        "CancelHyperparameterTuningJob": method(
             types.CancelHyperparameterTuningJobRequest,
             lambda asked: tuning.cancel(asked.name),
             _nothing,
@@ -87,40 +87,41 @@ def pipeline_service(pipelines: PipelineService) -> grpc.GenericRpcHandler:
     pipeline = types.TrainingPipeline.serialize
     listed = types.ListTrainingPipelinesResponse.serialize
     methods = {
-        "CreateTrainingPipeline": _method(
+        "CreateTrainingPipeline": method(
             types.CreateTrainingPipelineRequest, pipelines.create, pipeline
         ),
-        "GetTrainingPipeline": _method(
+        "GetTrainingPipeline": method(
             types.GetTrainingPipelineRequest, lambda asked: pipelines.get(asked.name), pipeline
         ),
-        "ListTrainingPipelines": _method(
-            types.ListTrainingPipelinesRequest, pipelines.list, listed
-        ),
-        "CancelTrainingPipeline": _method(
+        "ListTrainingPipelines": method(types.ListTrainingPipelinesRequest, pipelines.list, listed),
+        "CancelTrainingPipeline": method(
             types.CancelTrainingPipelineRequest,
             lambda asked: pipelines.cancel(asked.name),
             _nothing,
         ),
     }
-    return _service("google.cloud.aiplatform.v1.PipelineService", methods)
+    return service("google.cloud.aiplatform.v1.PipelineService", methods)
 
 
 def logging_service(entries: Entries) -> grpc.GenericRpcHandler:
     """`LoggingServiceV2`, for reading."""
     listed = ListLogEntriesResponse.serialize
-    methods = {"ListLogEntries": _method(ListLogEntriesRequest, entries.list, listed)}
-    return _service("google.logging.v2.LoggingServiceV2", methods)
+    methods = {"ListLogEntries": method(ListLogEntriesRequest, entries.list, listed)}
+    return service("google.logging.v2.LoggingServiceV2", methods)
 
 
-def _service(
+def service(
     name: str, methods: dict[str, grpc.RpcMethodHandler[Any, Any]]
 ) -> grpc.GenericRpcHandler:
+    """A service of the protocol by its full name, and what it can do."""
     return grpc.method_handlers_generic_handler(name, methods)
 
 
-def _method(
+def method(
     asked: Any, answer: Callable[[Any], Any], serialize: Callable[[Any], bytes]
 ) -> grpc.RpcMethodHandler[Any, Any]:
+    """`answer` to requests of the type `asked`. What it refuses is an error of gRPC."""
+
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
         if not _is_ours(context.peer()):
             context.abort(grpc.StatusCode.PERMISSION_DENIED, "A rehearsal serves its own user.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +14,18 @@ from distrain_nb.rehearsal import engine
 from distrain_nb.rehearsal.registry import registry
 from distrain_nb.rehearsal.vertex_ai.buckets import buckets
 from distrain_nb.rehearsal.vertex_ai.entries import Entries
+from distrain_nb.rehearsal.vertex_ai.experiment_servers import metadata_service, tensorboard_service
 from distrain_nb.rehearsal.vertex_ai.jobs import JobService
+from distrain_nb.rehearsal.vertex_ai.metadata import MetadataService
 from distrain_nb.rehearsal.vertex_ai.pipelines import PipelineService
+from distrain_nb.rehearsal.vertex_ai.resources import Resources
 from distrain_nb.rehearsal.vertex_ai.servers import (
     job_service,
     logging_service,
     pipeline_service,
     serve,
 )
+from distrain_nb.rehearsal.vertex_ai.tensorboards import TensorboardService
 from distrain_nb.rehearsal.vertex_ai.tuning import HyperparameterTuningService
 
 if TYPE_CHECKING:
@@ -60,7 +64,13 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
         entries = Entries(faults)
         jobs = JobService(chosen, stored, entries, faults)
         tuning = HyperparameterTuningService(jobs, folder / "metrics")
-        services = (job_service(jobs, tuning), pipeline_service(PipelineService(jobs)))
+        resources = stack.enter_context(closing(Resources(kept / "experiments.db")))
+        services = (
+            job_service(jobs, tuning),
+            pipeline_service(PipelineService(jobs)),
+            metadata_service(MetadataService(resources)),
+            tensorboard_service(TensorboardService(resources)),
+        )
         endpoints = {
             "aiplatform": stack.enter_context(serve(*services)),
             "logging": stack.enter_context(serve(logging_service(entries))),

@@ -138,10 +138,11 @@ def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, floa
     """The names and values that a run's `--param` gave it; what reads as a number is one."""
     for text in options.get("param", ()):
         name, _, value = text.partition("=")
-        yield name, _number(value)
+        yield name, number(value)
 
 
-def _number(text: str) -> float | str:
+def number(text: str) -> float | str:
+    """The number that a text is, else the text."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

@@ -37,6 +37,7 @@ CHECKPOINTS_FOLDER, MODEL_FOLDER = "checkpoints", "model"  # whatever the progra
 SUBMISSION_FILE = "submission.json"  # `submission.Submission`: what its carrier is to do
 VARIABLES_FILE = "variables.json"  # values of `--env`, until the job has been sent; mode 0600
 JOURNAL_FILE = "carrier.json"  # `submission.Journal`: how far its carrier has come
+REHEARSAL_FILE = "rehearsal.json"  # `rehearsed.Services`, for as long as a rehearsal's are there
 LINKS_FILE = "links.json"  # title to URL
 CARRIER_LOG = "carrier.log"  # text: what its carriers do and meet (`carrier_log.py`)
 OLD_CARRIER_LOG = "carrier.log.1"  # the same, before that
@@ -45,6 +46,8 @@ LOCK_FILE = "carrier.lock"  # locked by the process that carries it; its time: t
 # Of a run that an experiment tracker is to have (`tracking/`).
 TRACKING_FILE = "tracking.json"  # `tracking.request.TrackingRequest`, by whoever starts the run
 MLFLOW_FILE = "mlflow.json"  # `tracked.Tracked`: how far the process that tracks it has come
+VERTEX_REQUEST_FILE = "vertex-tracking.json"  # the same two for Vertex AI Experiments
+VERTEX_FILE = "vertex-experiment.json"
 MLFLOW_FOLDER = "mlflow/{}"  # what a process that isn't rank 0 tells MLflow, by its index
 TRACKIO_FOLDER = "trackio/{}"  # and what it tells trackio
 

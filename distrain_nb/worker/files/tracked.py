@@ -14,16 +14,24 @@ from typing import Dict, Optional
 
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import MLFLOW_FILE, MLFLOW_FOLDER, TRACKING_FILE
+from distrain_nb.worker.files.folder import (
+    MLFLOW_FILE,
+    MLFLOW_FOLDER,
+    TRACKING_FILE,
+    VERTEX_FILE,
+)
 
+VERTEX_SCHEME = "vertex:"
+FILES = {"MLflow": MLFLOW_FILE, "Vertex AI Experiments": VERTEX_FILE}  # by tracker
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
 
 
 @dataclass(frozen=True)
 class Tracked:
-    """A run of MLflow, by its identifiers; `done` says that all of ours is in it.
+    """A run of a tracker, by its identifiers; `done` says that all of ours is in it.
 
-    `note` says what keeps it from being brought up to date; `url` is its page, where it has one.
+    `name` is the run's where it is found by that, written down before the run is made. `note` says
+    what keeps it from being brought up to date; `url` is its page, where it has one.
     """
 
     uri: str
@@ -33,15 +41,17 @@ class Tracked:
     url: str = ""
     note: str = ""
     done: bool = False
+    name: str = ""
 
     def write(self, folder: Path) -> None:
-        replace_file(folder / MLFLOW_FILE, fields.encode(self, indent=1))
+        file = VERTEX_FILE if self.uri.startswith(VERTEX_SCHEME) else MLFLOW_FILE
+        replace_file(folder / file, fields.encode(self, indent=1))
 
     @classmethod
-    def read(cls, folder: Path) -> Optional[Tracked]:
+    def read(cls, folder: Path, file: str = MLFLOW_FILE) -> Optional[Tracked]:
         """None where the tracker has nothing of the run. Raises `fields.Damaged`."""
         try:
-            return fields.read(cls, folder / MLFLOW_FILE)
+            return fields.read(cls, folder / file)
         except FileNotFoundError:
             return None
 

@@ -1,0 +1,127 @@
+"""What Vertex AI keeps of experiments: resources by name, which of them belong together, points.
+
+In a database, so that what one rehearsal files is there in the next, as it is in a project.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sqlite3
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.vertex_ai.refusals import not_found
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+WAIT_S = 30.0  # for another rehearsal that writes
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS resources (name TEXT PRIMARY KEY, collection TEXT, data BLOB);
+CREATE INDEX IF NOT EXISTS collections ON resources (collection);
+CREATE TABLE IF NOT EXISTS links (parent TEXT, child TEXT, PRIMARY KEY (parent, child));
+CREATE TABLE IF NOT EXISTS points
+    (series TEXT, step INTEGER, time REAL, value REAL, PRIMARY KEY (series, step));
+"""
+_NAN = "nan"  # what SQLite would make NULL of
+
+
+class Point(NamedTuple):
+    """`time` is in seconds since the epoch."""
+
+    step: int
+    time: float
+    value: float
+
+
+class Resources:
+    """Messages of the protocol by their resource names. Threads share one."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = sqlite3.connect(path, timeout=WAIT_S, check_same_thread=False)
+        self._database.executescript(_SCHEMA)
+        self._lock = threading.Lock()
+
+    def add(self, message: Any) -> None:
+        """Raises ApiError if there is one of that name."""
+        try:
+            with self._writing() as database:
+                database.execute("INSERT INTO resources VALUES (?, ?, ?)", _row(message))
+        except sqlite3.IntegrityError:
+            raise ApiError("ALREADY_EXISTS", f"{message.name} already exists.") from None
+
+    def put(self, message: Any) -> None:
+        """In the place of what is there under its name."""
+        with self._writing() as database:
+            database.execute("INSERT OR REPLACE INTO resources VALUES (?, ?, ?)", _row(message))
+
+    def get(self, kind: Any, name: str) -> Any:
+        """Raises ApiError if there is none."""
+        found = self._rows("SELECT data FROM resources WHERE name = ?", name)
+        if not found:
+            raise not_found(name)
+        return kind.deserialize(found[0][0])
+
+    def all(self, kind: Any, collection: str) -> list[Any]:
+        """Those whose names are that collection's and an identifier, in order of their making."""
+        rows = self._rows(
+            "SELECT data FROM resources WHERE collection = ? ORDER BY rowid", collection
+        )
+        return [kind.deserialize(data) for (data,) in rows]
+
+    def delete(self, name: str) -> None:
+        """Raises ApiError if there is none."""
+        with self._writing() as database:
+            if not database.execute("DELETE FROM resources WHERE name = ?", (name,)).rowcount:
+                raise not_found(name)
+            database.execute("DELETE FROM links WHERE ? IN (parent, child)", (name,))
+
+    def link(self, parent: str, children: Iterable[str]) -> None:
+        """Each may be there already."""
+        with self._writing() as database:
+            rows = [(parent, child) for child in children]
+            database.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", rows)
+
+    def parents(self, child: str) -> list[str]:
+        found = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
+        return [parent for (parent,) in found]
+
+    def write(self, series: str, points: Iterable[Point]) -> None:
+        """A point takes the place of the one that its step has."""
+        rows = [(series, p.step, p.time, _stored(p.value)) for p in points]
+        with self._writing() as database:
+            database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)
+
+    def points(self, series: str, most: int) -> list[Point]:
+        """By step; of more than `most` some, chosen at random."""
+        rows = self._rows(
+            "SELECT step, time, value FROM points WHERE series = ? ORDER BY step", series
+        )
+        chosen = sorted(random.sample(rows, most)) if len(rows) > most else rows
+        return [Point(step, time, float(value)) for step, time, value in chosen]
+
+    def close(self) -> None:
+        with self._lock:
+            self._database.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, self._database:
+            yield self._database
+
+    def _rows(self, query: str, value: str) -> Sequence[Any]:
+        with self._lock:
+            return self._database.execute(query, (value,)).fetchall()
+
+
+def _row(message: Any) -> tuple[str, str, bytes]:
+    data: bytes = type(message).serialize(message)
+    return message.name, message.name.rpartition("/")[0], data
+
+
+def _stored(value: float) -> float | str:
+    return _NAN if math.isnan(value) else value

@@ -1,0 +1,168 @@
+"""The TensorBoard service: the time series of experiments' runs."""
+
+from __future__ import annotations
+
+import copy
+import re
+import time
+from typing import TYPE_CHECKING, Any
+
+from google.cloud.aiplatform_v1 import types
+
+from distrain_nb.rehearsal.errors import ApiError
+from distrain_nb.rehearsal.vertex_ai.jobs import now, page
+from distrain_nb.rehearsal.vertex_ai.metadata import done
+from distrain_nb.rehearsal.vertex_ai.refusals import invalid
+from distrain_nb.rehearsal.vertex_ai.resources import Point
+
+if TYPE_CHECKING:
+    from google.longrunning.operations_pb2 import Operation
+    from google.protobuf.timestamp_pb2 import Timestamp
+
+    from distrain_nb.rehearsal.vertex_ai.resources import Resources
+
+_ID = re.compile(r"[a-z0-9-]{1,128}")
+_PARENT = re.compile(r"projects/[^/]+/locations/[a-z0-9-]+")
+_DEFAULT = re.compile(r'is_default\s*=\s*"?true"?')
+MOST_WRITTEN, MOST_READ, MOST_SERIES = 5000, 1000, 100
+SCALAR: Any = types.TensorboardTimeSeries.ValueType.SCALAR
+
+
+class TensorboardService:
+    """TensorBoards, their experiments, and the scalars of these experiments' runs."""
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+
+    def create(self, request: types.CreateTensorboardRequest) -> Operation:
+        if not _PARENT.fullmatch(request.parent):
+            raise invalid(f"parent {request.parent!r} is not projects/PROJECT/locations/REGION")
+        if not request.tensorboard.display_name:
+            raise invalid("display_name is required.")
+        made = self._made(request.tensorboard, f"{request.parent}/tensorboards/{time.time_ns()}")
+        return done(made, made.name)
+
+    def get(self, request: types.GetTensorboardRequest) -> types.Tensorboard:
+        found: types.Tensorboard = self._resources.get(types.Tensorboard, request.name)
+        return found
+
+    def list(self, request: types.ListTensorboardsRequest) -> types.ListTensorboardsResponse:
+        if request.filter and not _DEFAULT.fullmatch(request.filter):
+            raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {request.filter}")
+        every = self._resources.all(types.Tensorboard, f"{request.parent}/tensorboards")
+        found, token = page(
+            [each for each in every if each.is_default or not request.filter], request
+        )
+        return types.ListTensorboardsResponse(tensorboards=found, next_page_token=token)
+
+    def create_experiment(
+        self, request: types.CreateTensorboardExperimentRequest
+    ) -> types.TensorboardExperiment:
+        self._resources.get(types.Tensorboard, request.parent)
+        identifier = _valid(request.tensorboard_experiment_id)
+        made: types.TensorboardExperiment = self._made(
+            request.tensorboard_experiment, f"{request.parent}/experiments/{identifier}"
+        )
+        return made
+
+    def get_experiment(
+        self, request: types.GetTensorboardExperimentRequest
+    ) -> types.TensorboardExperiment:
+        found: types.TensorboardExperiment = self._resources.get(
+            types.TensorboardExperiment, request.name
+        )
+        return found
+
+    def create_run(self, request: types.CreateTensorboardRunRequest) -> types.TensorboardRun:
+        self._resources.get(types.TensorboardExperiment, request.parent)
+        if not request.tensorboard_run.display_name:
+            raise invalid("display_name is required.")
+        identifier = _valid(request.tensorboard_run_id)
+        made: types.TensorboardRun = self._made(
+            request.tensorboard_run, f"{request.parent}/runs/{identifier}"
+        )
+        return made
+
+    def get_run(self, request: types.GetTensorboardRunRequest) -> types.TensorboardRun:
+        found: types.TensorboardRun = self._resources.get(types.TensorboardRun, request.name)
+        return found
+
+    def create_series(
+        self, request: types.CreateTensorboardTimeSeriesRequest
+    ) -> types.TensorboardTimeSeries:
+        """Raises ApiError for a name that the run has already."""
+        self._resources.get(types.TensorboardRun, request.parent)
+        asked = request.tensorboard_time_series
+        collection = f"{request.parent}/timeSeries"
+        if asked.value_type != SCALAR:
+            raise ApiError("UNIMPLEMENTED", "A rehearsal's TensorBoard has scalars alone.")
+        if not 0 < len(asked.display_name) <= 128:
+            raise invalid("display_name is required, and has 128 characters at most.")
+        every = self._resources.all(types.TensorboardTimeSeries, collection)
+        if any(each.display_name == asked.display_name for each in every):
+            raise ApiError("ALREADY_EXISTS", f"{asked.display_name} already exists.")
+        made: types.TensorboardTimeSeries = self._made(asked, f"{collection}/{time.time_ns()}")
+        return made
+
+    def list_series(
+        self, request: types.ListTensorboardTimeSeriesRequest
+    ) -> types.ListTensorboardTimeSeriesResponse:
+        if request.filter:
+            raise ApiError("UNIMPLEMENTED", f"A rehearsal has no such filter: {request.filter}")
+        every = self._resources.all(types.TensorboardTimeSeries, f"{request.parent}/timeSeries")
+        found, token = page(every, request)
+        return types.ListTensorboardTimeSeriesResponse(
+            tensorboard_time_series=found, next_page_token=token
+        )
+
+    def write(
+        self, request: types.WriteTensorboardRunDataRequest
+    ) -> types.WriteTensorboardRunDataResponse:
+        """Points by their step: a later one takes the place of what is there."""
+        if sum(len(data.values) for data in request.time_series_data) > MOST_WRITTEN:
+            raise invalid(f"At most {MOST_WRITTEN} data points can be written at once.")
+        for data in request.time_series_data:
+            name = f"{request.tensorboard_run}/timeSeries/{data.tensorboard_time_series_id}"
+            self._resources.get(types.TensorboardTimeSeries, name)
+            pb = type(data).pb(data)
+            self._resources.write(
+                name, (Point(v.step, _seconds(v.wall_time), v.scalar.value) for v in pb.values)
+            )
+        return types.WriteTensorboardRunDataResponse()
+
+    def read(
+        self, request: types.BatchReadTensorboardTimeSeriesDataRequest
+    ) -> types.BatchReadTensorboardTimeSeriesDataResponse:
+        """As the service does, a thousand points of a series at most."""
+        if len(request.time_series) > MOST_SERIES:
+            raise invalid(f"At most {MOST_SERIES} time series can be read at once.")
+        answer = types.BatchReadTensorboardTimeSeriesDataResponse()
+        pb = type(answer).pb(answer)
+        for name in request.time_series:
+            series = self._resources.get(types.TensorboardTimeSeries, name)
+            data = pb.time_series_data.add()
+            data.tensorboard_time_series_id = name.rpartition("/")[2]
+            data.value_type = series.value_type
+            for point in self._resources.points(name, MOST_READ):
+                value = data.values.add(step=point.step)
+                value.wall_time.FromNanoseconds(round(point.time * 1e6) * 1000)
+                value.scalar.value = point.value
+        return answer
+
+    def _made(self, asked: Any, name: str) -> Any:
+        made = copy.deepcopy(asked)
+        made.name = name
+        made.create_time = made.update_time = now()
+        made.etag = "1"
+        self._resources.add(made)
+        return made
+
+
+def _valid(identifier: str) -> str:
+    if not _ID.fullmatch(identifier):
+        raise invalid(f"{identifier!r} is not a valid resource ID: 1 to 128 of [a-z0-9-].")
+    return identifier
+
+
+def _seconds(time: Timestamp) -> float:
+    return time.seconds + time.nanos / 1e9

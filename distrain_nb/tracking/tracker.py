@@ -1,0 +1,132 @@
+"""What a tracker is to the process that mirrors runs, and where the files of each kind are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from distrain_nb.worker.files.folder import (
+    MLFLOW_FILE,
+    TRACKING_FILE,
+    VERTEX_FILE,
+    VERTEX_REQUEST_FILE,
+)
+from distrain_nb.worker.files.tracked import VERTEX_SCHEME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from distrain_nb.tracking.request import TrackingRequest
+    from distrain_nb.worker.files.status import State
+    from distrain_nb.worker.files.tracked import Tracked
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of tracker, by its `title`.
+
+    `folder` of DISTRAIN_HOME is the list of what is to be mirrored; `request_file` and
+    `tracked_file` of a run's folder say what and how far. `package` is what it needs, and comes
+    with the extra `extra`.
+    """
+
+    title: str
+    folder: str
+    request_file: str
+    tracked_file: str
+    package: str
+    extra: str
+
+    @property
+    def installed(self) -> bool:
+        try:
+            return find_spec(self.package) is not None
+        except ModuleNotFoundError:  # not even what it is a part of
+            return False
+
+
+MLFLOW = Kind("MLflow", "tracking", TRACKING_FILE, MLFLOW_FILE, "mlflow", "mlflow")
+VERTEX = Kind(
+    "Vertex AI Experiments",
+    "tracking-vertex",
+    VERTEX_REQUEST_FILE,
+    VERTEX_FILE,
+    "google.cloud.aiplatform",
+    "vertex",
+)
+KINDS = {kind.folder: kind for kind in (MLFLOW, VERTEX)}
+
+
+def kind_of(uri: str) -> Kind:
+    """The kind of tracker at an address."""
+    return VERTEX if uri.startswith(VERTEX_SCHEME) else MLFLOW
+
+
+class Sample(NamedTuple):
+    """One value of a metric; `time` is in milliseconds since the epoch."""
+
+    metric: str
+    step: int
+    time: int
+    value: float
+
+
+class NotYet(Exception):
+    """What a run needs there is not there yet; why, if that is known."""
+
+
+class TooLate(Exception):
+    """The tracker that a run was for has ended."""
+
+
+class TrackedRun(Protocol):
+    """A run on a tracker. Every method raises what the tracker's client does."""
+
+    tracked: Tracked
+
+    def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """What it was given, and what it is."""
+
+    def log(self, samples: Iterable[Sample]) -> None:
+        """All of them, in turn."""
+
+    def missing(self, samples: Iterable[Sample]) -> Iterable[Sample]:
+        """Those of the samples that are still to be logged."""
+
+    def keep(self, path: Path, below: str) -> None:
+        """A file, or all files of a folder, where the tracker keeps files."""
+
+    def end(self, state: State, time: float, bests: Mapping[str, float]) -> None:
+        """`time` in seconds since the epoch; `bests` are the best values of its metrics."""
+
+    def drop_doubles(self, key: str) -> None:
+        """Other runs of that key, which a process made whose answer never came."""
+
+
+class Tracker(Protocol):
+    """A tracker at an address."""
+
+    def run(self, request: TrackingRequest, parent: str) -> tuple[TrackedRun, bool]:
+        """The run of a request, and whether it was there before: made if there is none. Raises
+        NotYet, TooLate, and what the tracker's client does."""
+
+    def known(self, request: TrackingRequest, tracked: Tracked) -> TrackedRun:
+        """A run that was found or made before. Raises as `run` does."""
+
+    def abandon(self, request: TrackingRequest) -> None:
+        """End the run of one of ours that was deleted before it had ended."""
+
+    def status(self, wrong: Exception) -> int:
+        """The HTTP status of what was refused; 0 for anything else."""
+
+    def out_of_reach(self, wrong: BaseException) -> bool:
+        """Whether nobody answered, rather than that somebody refused."""
+
+
+def causes(wrong: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and what is behind it in turn."""
+    while wrong is not None:
+        yield wrong
+        wrong = wrong.__cause__ or wrong.__context__
