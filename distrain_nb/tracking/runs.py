@@ -31,15 +31,19 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
     ends_here = here or bool(record.handle.get("rehearsal"))
     try:
         config = Config.load()
-        uri = address(config, os.environ)
-        vertex = vertex_request(record, config, os.environ, own)
     except OptionError as wrong:
         return str(wrong)
-    notes = []
-    if vertex is not None:
-        notes.append(begin(replace(vertex, ends_here=ends_here), waits=False))
-    notes.append(begin(replace(_of(record, uri), ends_here=ends_here), waits=here))
+    mlflow = replace(_of(record, address(config, os.environ)), ends_here=ends_here)
+    notes = (_begin_vertex(record, config, own, ends_here), begin(mlflow, waits=here))
     return "; ".join(filter(None, notes))
+
+
+def _begin_vertex(record: Record, config: Config, own: str, ends_here: bool) -> str:
+    try:
+        request = vertex_request(record, config, os.environ, own)
+    except OptionError as wrong:
+        return str(wrong)
+    return "" if request is None else begin(replace(request, ends_here=ends_here), waits=False)
 
 
 def begin_study(
@@ -55,9 +59,7 @@ def begin_study(
 def begin_trial(record: Record, study: Path) -> str:
     """Have the run of a trial mirrored, if its study is. See `begin`."""
     with suppress(OSError, OptionError):
-        vertex = vertex_request(record, Config.load(), os.environ)
-        if vertex is not None:
-            begin(vertex, waits=False)
+        _begin_vertex(record, Config.load(), "", ends_here=True)
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:

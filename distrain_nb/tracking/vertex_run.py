@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.rehearsed import Services
-from distrain_nb.backends.vertex.experiments import SUFFIX, Place, address
+from distrain_nb.backends.vertex.experiments import SUFFIX, ExperimentsPlace, address
 from distrain_nb.run.pages.listing import number
 from distrain_nb.tracking.tracker import NotYet, Sample, TooLate, causes
 from distrain_nb.worker.files.status import State
@@ -41,7 +41,7 @@ class VertexTracker:
 
     def __init__(self, uri: str) -> None:
         self._uri = uri
-        self._place = Place.of(uri)
+        self._place = ExperimentsPlace.of(uri)
         self._configs: dict[str, Any] = {}
 
     def run(self, request: TrackingRequest, parent: str) -> tuple[VertexRun, bool]:  # noqa: ARG002

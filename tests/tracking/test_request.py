@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from distrain_nb.backends.vertex.experiments import ExperimentsPlace
+from distrain_nb.backends.vertex.settings import VARIABLES
 from distrain_nb.config import Config
+from distrain_nb.errors import OptionError
+from distrain_nb.run import Store
+from distrain_nb.run.store import Record
 from distrain_nb.tracking.request import TrackingRequest, address, pending
+from distrain_nb.tracking.runs import begin_run, vertex_request
 from distrain_nb.tracking.starting import begin, owner
+from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.tracked import Tracked, variables
 
 SERVER = "http://127.0.0.1:5000"
@@ -94,3 +101,70 @@ def test_what_is_done_is_off_the_list(home: Path) -> None:
     first.strike()
     assert list(pending()) == ["2"]
     assert TrackingRequest.read(first.path) == first
+
+
+@pytest.mark.parametrize(
+    ("config", "backend", "experiment", "own", "found"),
+    [
+        (Config(), "local", "digits", "", None),
+        (Config(tracking="vertex"), "local", "", "", None),
+        (Config(tracking="off"), "vertex", "digits", "vertex://p/us-east1", None),
+        (Config(tracking="vertex"), "local", "My digits", "",
+         ("vertex://my-project/us-central1", "my-digits", "run-7")),
+        (Config(tracking="vertex", of_backends={"tensorboard": "12", "project": "theirs"}), "local",
+         "a/b", "", ("vertex://theirs/us-central1?tensorboard=12", "a-b-runs", "run-7")),
+        (Config(), "vertex", "digits", "vertex://p/us-east1",
+         ("vertex://p/us-east1", "digits", "run-7")),
+        (Config(), "vertex", "digits/third", "vertex://p/us-east1",
+         ("vertex://p/us-east1", "digits", "third")),
+    ],
+)  # fmt: skip
+def test_what_vertex_ai_experiments_is_to_have(
+    config: Config,
+    backend: str,
+    experiment: str,
+    own: str,
+    found: tuple[str, str, str] | None,
+    tmp_path: Path,
+) -> None:
+    record = Record(7, "Run 7", backend, 1.0, experiment, "-n 2", {}, tmp_path)
+    environ = {"GOOGLE_CLOUD_PROJECT": "my-project", "GOOGLE_CLOUD_REGION": "us-central1"}
+    request = vertex_request(record, config, environ, own)
+    if found is None:
+        assert request is None
+        return
+    assert request is not None
+    assert (request.uri, request.experiment, request.name) == found
+    assert request.joins == ("third" in found)
+    assert request.tags["distrain.layout"] == "-n 2" and "mlflow.source.name" not in request.tags
+
+
+def test_without_a_project_there_is_a_note_and_the_run_goes_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (*VARIABLES["project"], "MLFLOW_TRACKING_URI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("distrain_nb.backends.vertex.experiments.of_machine", lambda environ: {})
+    Config(tracking="vertex").save()
+    record = Store().add("night", "local", "nights", "-n 2")
+    expected = "no project is set: %distrain config project=my-project"
+    assert begin_run(record, here=True) == f"not mirrored to Vertex AI Experiments: {expected}"
+    assert not pending(VERTEX)
+
+
+def test_a_setting_takes_what_it_names() -> None:
+    assert Config().changed("tracking", "vertex", {}).tracking == "vertex"
+    with pytest.raises(OptionError, match="invalid tracking 'vortex': expected vertex or off"):
+        Config().changed("tracking", "vortex", {})
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        ExperimentsPlace("p", "us-east1"),
+        ExperimentsPlace("p:q.r", "us-east1", "projects/1/locations/us-east1/tensorboards/2"),
+        ExperimentsPlace("p", "us-east1", rehearsed=True),
+    ],
+)
+def test_a_place_is_an_address_and_back(place: ExperimentsPlace) -> None:
+    assert ExperimentsPlace.of(str(place)) == place

@@ -81,12 +81,12 @@ class VertexBackend(
 
     def experiments(self, plan: VertexPlan) -> str:
         """Those of the job's project and region."""
-        from distrain_nb.backends.vertex.experiments import Place
+        from distrain_nb.backends.vertex.experiments import ExperimentsPlace
 
         if not plan.job.experiment:
             return ""
         settings, rehearsed = plan.settings, bool(plan.job.options.rehearsed)
-        return str(Place(settings.project, settings.region, rehearsed=rehearsed))
+        return str(ExperimentsPlace(settings.project, settings.region, rehearsed=rehearsed))
 
     def plan_study(self, plan: VertexPlan, spec: StudySpec) -> VertexStudyPlan:
         from distrain_nb.backends.vertex.tuning import VertexStudyPlan

@@ -27,7 +27,7 @@ _ODD = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True)
-class Place:
+class ExperimentsPlace:
     """The experiments of a project in a region.
 
     `tensorboard` backs experiments that have none, by its number or full name, else the region's
@@ -43,10 +43,11 @@ class Place:
         """The address, from which `of` makes it again."""
         more = {"tensorboard": self.tensorboard, "rehearsed": "1" if self.rehearsed else ""}
         query = urlencode({name: text for name, text in more.items() if text}, safe="/")
-        return f"{VERTEX_SCHEME}//{quote(self.project)}/{self.region}{'?' * bool(query)}{query}"
+        place = f"{VERTEX_SCHEME}//{quote(self.project, safe=':')}/{self.region}"
+        return f"{place}?{query}" if query else place
 
     @classmethod
-    def of(cls, uri: str) -> Place:
+    def of(cls, uri: str) -> ExperimentsPlace:
         parts = urlsplit(uri)
         query = {name: texts[0] for name, texts in parse_qs(parts.query).items()}
         return cls(
@@ -65,7 +66,7 @@ class Place:
         return f"{console}/{below}?project={self.project}"
 
 
-def place_of(config: Config, environ: Mapping[str, str]) -> Place:
+def place_of(config: Config, environ: Mapping[str, str]) -> ExperimentsPlace:
     """Of runs that are no jobs of Vertex AI: project, region and TensorBoard as they are kept, else
     in the environment, else found on this machine. Raises OptionError where nothing says them."""
     kept = {**config.of_backends, "region": config.region}
@@ -84,7 +85,7 @@ def place_of(config: Config, environ: Mapping[str, str]) -> Place:
                 f"not mirrored to Vertex AI Experiments: no {name} is set: "
                 f"%distrain config {name}={example}"
             )
-    return Place(values["project"], values["region"], kept.get("tensorboard", ""))
+    return ExperimentsPlace(values["project"], values["region"], kept.get("tensorboard", ""))
 
 
 def address(environ: Mapping[str, str] = os.environ) -> str:

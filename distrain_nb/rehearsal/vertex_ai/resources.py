@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS points
 _NAN = "nan"  # what SQLite would make NULL of
 
 
-class Point(NamedTuple):
+class Scalar(NamedTuple):
     """`time` is in seconds since the epoch."""
 
     step: int
@@ -90,19 +90,19 @@ class Resources:
         found = self._rows("SELECT parent FROM links WHERE child = ? ORDER BY parent", child)
         return [parent for (parent,) in found]
 
-    def write(self, series: str, points: Iterable[Point]) -> None:
+    def write(self, series: str, points: Iterable[Scalar]) -> None:
         """A point takes the place of the one that its step has."""
         rows = [(series, p.step, p.time, _stored(p.value)) for p in points]
         with self._writing() as database:
             database.executemany("INSERT OR REPLACE INTO points VALUES (?, ?, ?, ?)", rows)
 
-    def points(self, series: str, most: int) -> list[Point]:
+    def points(self, series: str, most: int) -> list[Scalar]:
         """By step; of more than `most` some, chosen at random."""
         rows = self._rows(
             "SELECT step, time, value FROM points WHERE series = ? ORDER BY step", series
         )
         chosen = sorted(random.sample(rows, most)) if len(rows) > most else rows
-        return [Point(step, time, float(value)) for step, time, value in chosen]
+        return [Scalar(step, time, float(value)) for step, time, value in chosen]
 
     def close(self) -> None:
         with self._lock:

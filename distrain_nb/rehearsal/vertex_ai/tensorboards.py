@@ -13,7 +13,7 @@ from distrain_nb.rehearsal.errors import ApiError
 from distrain_nb.rehearsal.vertex_ai.jobs import now, page
 from distrain_nb.rehearsal.vertex_ai.metadata import done
 from distrain_nb.rehearsal.vertex_ai.refusals import invalid
-from distrain_nb.rehearsal.vertex_ai.resources import Point
+from distrain_nb.rehearsal.vertex_ai.resources import Scalar
 
 if TYPE_CHECKING:
     from google.longrunning.operations_pb2 import Operation
@@ -126,7 +126,7 @@ class TensorboardService:
             self._resources.get(types.TensorboardTimeSeries, name)
             pb = type(data).pb(data)
             self._resources.write(
-                name, (Point(v.step, _seconds(v.wall_time), v.scalar.value) for v in pb.values)
+                name, (Scalar(v.step, _seconds(v.wall_time), v.scalar.value) for v in pb.values)
             )
         return types.WriteTensorboardRunDataResponse()
 
