@@ -75,7 +75,6 @@ def test_two_ranks_killed_in_mid_epoch_go_on(home: Path, tmp_path: Path) -> None
 
 
 def test_tensorflow_reads_all(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow")
     from distrain_nb.data import tf_shards
 
     train = packed(tmp_path)

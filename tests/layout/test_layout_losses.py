@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import documents
 import pytest
 import yaml
+from botocore.session import get_session
 from hypothesis import given
 from layout_strategies import examples, whole_layouts
 
@@ -71,8 +72,7 @@ JOB = {
 
 def keys_of_requests() -> Iterator[tuple[str | int, ...]]:
     """Those that AWS's own client knows of."""
-    botocore = pytest.importorskip("botocore.session")
-    model = botocore.get_session().get_service_model("sagemaker")
+    model = get_session().get_service_model("sagemaker")
     shape = model.operation_model("CreateTrainingJob").input_shape
     for name, member in shape.members.items():
         yield (name,)

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from botocore.session import get_session
 
-from distrain_nb.backends.remote.service import Observed
+from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.sagemaker import client
 from distrain_nb.backends.sagemaker.jobs import observed
+from distrain_nb.backends.sagemaker.tuning_jobs import HyperParameterTuningJobs
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State
 
@@ -82,6 +84,56 @@ SAID = {
 @pytest.mark.parametrize(("description", "ours"), SAID.values(), ids=SAID)
 def test_a_job_in_our_words(description: Any, ours: Observed) -> None:
     assert observed(description) == ours
+
+
+class Saying:
+    """A client whose tuning job, and whose trials, have a status."""
+
+    def __init__(self, status: str) -> None:
+        self._status = status
+
+    def describe_hyper_parameter_tuning_job(self, **_: str) -> dict[str, Any]:
+        status = {"HyperParameterTuningJobStatus": self._status}
+        return {**status, "TrainingJobStatusCounters": {"InProgress": 1}}
+
+    def get_paginator(self, _: str) -> Saying:
+        return self
+
+    def paginate(self, **_: str) -> list[dict[str, Any]]:
+        summary = {"TrainingJobName": "study-001-abc", "TrainingJobStatus": self._status}
+        return [{"TrainingJobSummaries": [summary]}]
+
+
+def statuses(shape: str) -> list[str]:
+    return list(get_session().get_service_model("sagemaker").shape_for(shape).enum)
+
+
+def test_each_status_of_a_tuning_job_goes_on_or_has_an_end() -> None:
+    going_on = {}
+    for status in statuses("HyperParameterTuningJobStatus"):
+        jobs = HyperParameterTuningJobs(Saying(status))
+        if status in ("Deleting", "DeleteFailed"):
+            says = r"SageMaker (is deleting|failed to delete) the tuning job: it doesn't tell any"
+            with pytest.raises(Gone, match=says):
+                jobs.observe("study")
+        elif not (found := jobs.observe("study")).state.final:
+            going_on[status] = found.state
+    assert going_on == {"InProgress": State.RUNNING, "Stopping": State.STOPPING}
+
+
+def test_each_status_of_a_job_goes_on_or_has_an_end() -> None:
+    words = {}
+    for status in statuses("TrainingJobStatus"):
+        (trial,) = HyperParameterTuningJobs(Saying(status)).trials("study")
+        words[status] = f"{trial.state}: {trial.why}"
+        if status == "Deleting":
+            with pytest.raises(Gone, match="SageMaker is deleting the job"):
+                observed(told(status, "Completed"))
+        else:
+            going_on = status in ("InProgress", "Stopping")
+            assert observed(told(status, status)).state.final is not going_on
+    assert words["Deleting"] == "cancelled: its training job is being deleted"
+    assert words["Stopped"] == "cancelled: its training job was stopped"
 
 
 ARN = "arn:aws:sts::123456789012"

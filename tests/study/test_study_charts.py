@@ -133,7 +133,6 @@ def test_an_estimate_of_the_end_needs_trials_that_have_ended(tmp_path: Path) -> 
 
 
 def test_what_matters_most_is_found_by_optuna(tmp_path: Path) -> None:
-    pytest.importorskip("optuna")
     summary = summary_of(stored_study(tmp_path, 60, 60, State.SUCCEEDED))
     found = importances(summary.spec, summary.trials)
     assert next(iter(found)) == "lr" and sum(found.values()) == pytest.approx(1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from google.protobuf.json_format import ParseDict
 from hypothesis import given
 from study_strategies import examples, studies
+from vizier._src.service import study_pb2
+from vizier.service import pyvizier
 
 from distrain_nb.tuning.formats.vertex import study_spec
 from distrain_nb.tuning.spec import Categorical, Discrete, Double, Integer, StudySpec
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.tuning.spec import Parameter
-
-pyvizier = pytest.importorskip("vizier.service.pyvizier")
-study_pb2 = pytest.importorskip("vizier._src.service.study_pb2")
 
 SCALES = {"LINEAR": "linear", "LOG": "log", "REVERSE_LOG": "reverse-log"}
 

@@ -30,7 +30,7 @@ class Unanswered(DistrainError):
 
 
 class Gone(DistrainError):
-    """The service has no such job."""
+    """The service has no such job, or is deleting it."""
 
 
 @dataclass(frozen=True)

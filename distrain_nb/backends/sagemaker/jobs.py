@@ -43,6 +43,7 @@ _TOO_LONG = {
     "MaxRuntimeExceeded": "the job was stopped: it ran for longer than --timeout allows",
     "MaxWaitTimeExceeded": "the job was stopped: it waited for longer than --max-wait allows",
 }
+_DELETED = {"Deleting": "is deleting", "DeleteFailed": "failed to delete"}
 _PROGRAM_FAILED = re.compile(r"AlgorithmError: (?P<said>.*?)(?:, exit code: -?\d+)?", re.DOTALL)
 
 
@@ -142,8 +143,9 @@ def _own(find: Callable[[], str], taken: ClientError) -> str:
 
 
 def observed(answer: Description) -> Observed:
-    """What `DescribeTrainingJob` says, in our words."""
+    """What `DescribeTrainingJob` says, in our words. Raises Gone as `refuse_deleted` does."""
     status, second = answer["TrainingJobStatus"], answer.get("SecondaryStatus", "")
+    refuse_deleted(status, "the job")
     if status == "Completed":
         return Observed(State.SUCCEEDED, "succeeded")
     if status == "Failed":
@@ -156,6 +158,12 @@ def observed(answer: Description) -> Observed:
         return Observed(State.STOPPING, "stopping")
     state, phase = _PHASES.get(second, (State.STARTING, second.lower() or "starting"))
     return Observed(state, phase + _story(answer.get("SecondaryStatusTransitions", [])))
+
+
+def refuse_deleted(status: str, what: str) -> None:
+    """Raises Gone for a status that only deleted jobs have: it took the place of their last."""
+    if status in _DELETED:
+        raise Gone(f"SageMaker {_DELETED[status]} {what}: it doesn't tell any more how that ended")
 
 
 def is_missing(wrong: ClientError) -> bool:

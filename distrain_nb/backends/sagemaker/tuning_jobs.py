@@ -10,7 +10,13 @@ from botocore.exceptions import ClientError
 
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.sagemaker.client import code_of, plain_words
-from distrain_nb.backends.sagemaker.jobs import INVALID, created, is_missing, readable
+from distrain_nb.backends.sagemaker.jobs import (
+    INVALID,
+    created,
+    is_missing,
+    readable,
+    refuse_deleted,
+)
 from distrain_nb.backends.sagemaker.tuning_request import read
 from distrain_nb.backends.tuning import ServiceTrial
 from distrain_nb.worker.files.status import State
@@ -134,8 +140,10 @@ class HyperParameterTuningJobs:
 
 
 def _observed(answer: TuningDescription) -> Observed:
-    """What `DescribeHyperParameterTuningJob` says, in our words."""
+    """What `DescribeHyperParameterTuningJob` says, in our words. Raises Gone as `refuse_deleted`
+    does."""
     status = answer["HyperParameterTuningJobStatus"]
+    refuse_deleted(status, "the tuning job")
     if status == "Completed":
         return Observed(State.SUCCEEDED, "succeeded")
     if status == "Stopped":
@@ -168,12 +176,14 @@ def _trial(said: Summary, place: int) -> ServiceTrial:
 
 def _ending(said: Summary) -> tuple[TrialWord, str]:
     """A trial's state, and why it failed or was stopped."""
-    state = _STATES[said["TrainingJobStatus"]]
+    status = said["TrainingJobStatus"]
+    state = _STATES.get(status, "running")
     if state == "failed":
         return state, readable(said.get("FailureReason", "")).partition("\n")[0]
     valued = "FinalHyperParameterTuningJobObjectiveMetric" in said
     if state == "stopped":
-        return ("stopped" if valued else "cancelled"), "its training job was stopped"
+        why = "is being deleted" if status == "Deleting" else "was stopped"
+        return ("stopped" if valued else "cancelled"), f"its training job {why}"
     if state == "succeeded" and not valued:
         pending = said.get("ObjectiveStatus") == "Pending"
         return ("running", "") if pending else ("failed", _NO_VALUE)
