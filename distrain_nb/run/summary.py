@@ -106,7 +106,7 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         phase=status.phase,
         where=title_of(run.backend) + (" (rehearsal)" if run.rehearsed else ""),
         size=_size(status),
-        steps=_steps(run.created, status, end),
+        steps=steps_of(run.created, status, end),
         labels={process.index: process.label for process in status.processes},
         pools={process.index: process.role for process in status.processes},
         begin=run.created,
@@ -154,8 +154,8 @@ def _size(status: Status) -> str:
     return plural(len(status.processes), "process") if status.processes else ""
 
 
-def _steps(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
-    """Capturing, each phase that lasted, and the end."""
+def steps_of(created: float, status: Status, end: float | None) -> tuple[Step, ...]:
+    """Capturing, each phase that lasted, and the end; times are in seconds since the epoch."""
     if not status.trail:
         return _steps_of_states(created, status, end)
     stretches = status.trail

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics import finite
-from distrain_nb.run.summary import brief, duration, plural
+from distrain_nb.run.summary import brief, duration, plural, progress_text, steps_of
 from distrain_nb.study.files import TrialState
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from distrain_nb.run.summary import Step
     from distrain_nb.study.study import Study
     from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import Goal, StudySpec, Value
     from distrain_nb.types import Json
+    from distrain_nb.worker.files.status import Progress
 
 VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
 
 
 @dataclass(frozen=True)
 class StudySummary:
-    """A study with its trials. `begin`, `end` and `now` are in seconds since the epoch."""
+    """A study with its trials. `begin`, `end` and `now` are in seconds since the epoch.
+
+    `steps` and `doing` are those of a service's tuning job, as a run has them.
+    """
 
     id: int
     name: str
@@ -39,6 +44,15 @@ class StudySummary:
     begin: float
     end: float | None
     now: float
+    phase: str = ""
+    note: str = ""
+    steps: tuple[Step, ...] = ()
+    doing: Progress | None = None
+
+    @property
+    def state_text(self) -> str:
+        """`running`, `starting (building the image)`."""
+        return f"{self.state}{'' if self.phase in ('', self.state) else f' ({self.phase})'}"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -66,8 +80,9 @@ class StudySummary:
     def line(self) -> str:
         """State, progress and the best so far, in a line of text."""
         parts = [self.progress, *([f"{self.running} running"] if self.running else [])]
-        parts += [each for each in (self.best, self.left) if each]
-        return f"study {self.id} ({self.name}): {self.state}, {'; '.join(parts)}"
+        doing = progress_text(self.doing, self.now) if self.doing else ""
+        parts += [each for each in (self.best, self.left, doing) if each]
+        return f"study {self.id} ({self.name}): {self.state_text}, {'; '.join(parts)}"
 
     @property
     def best(self) -> str:
@@ -103,17 +118,17 @@ class StudySummary:
                 "id": self.id,
                 "name": self.name,
                 "state": str(self.state),
-                "phase": "",
+                "phase": self.phase,
                 "final": self.state.final,
                 "where": self.progress,
                 "size": f"{self.running} running" if self.running else "",
                 "begin": self.begin,
                 "end": self.end,
                 "now": self.now,
-                "note": "",
+                "note": self.note,
                 "error": self.error,
-                "steps": [],
-                "progress": None,
+                "steps": [asdict(step) for step in self.steps],
+                "progress": asdict(self.doing) if self.doing else None,
                 "ended": self.ended,
                 "wanted": self.wanted,
                 "left": self.left,
@@ -129,7 +144,9 @@ class StudySummary:
 def summary_of(study: Study) -> StudySummary:
     """As it is now. Raises RunUnreadable."""
     status, trials = study.status, tuple(study.each())
-    now = time.time()
+    now, final = time.time(), status.state.final
+    end = status.times.get(str(status.state), now) if final else None
+    on_service = study.file.backend != "local"
     return StudySummary(
         study.id,
         study.name,
@@ -140,8 +157,12 @@ def summary_of(study: Study) -> StudySummary:
         trials,
         tuple(study.front_of(trials)),
         study.file.created,
-        status.times.get(str(status.state), now) if status.state.final else None,
+        end,
         now,
+        status.phase,
+        status.note,
+        steps_of(study.file.created, status, end) if on_service else (),
+        None if final else status.progress,
     )
 
 

@@ -47,7 +47,7 @@ class StudyTable:
         return [tuple(self._row(trial)) for trial in self._shown]
 
     def __repr__(self) -> str:
-        lines = [self.summary.line, self.summary.error]
+        lines = [self.summary.line, self.summary.note, self.summary.error]
         if self.rows:
             widths = [max(map(len, each)) for each in zip(self.headings, *self.rows, strict=True)]
             lines += [
@@ -88,7 +88,7 @@ class StudyTable:
         return (
             '<div class="dn-head"><span class="dn-badge">'
             f'<span class="dn-sign" aria-hidden="true">{SIGNS.get(summary.state, "◌")}</span> '
-            f"<span>{summary.state}</span></span> "
+            f"<span>{html.escape(summary.state_text)}</span></span> "
             f'<span class="dn-time">{duration((summary.end or summary.now) - summary.begin)}</span>'
             f' <span class="dn-name">{html.escape(summary.name)} #{summary.id}</span> '
             f'<span class="dn-soft">{where}</span></div>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from distrain_nb.study.charts.drawing import MOST_TRIALS, StudyDrawing
 from distrain_nb.study.files import TrialFile, TrialState
 from distrain_nb.study.importances import FEWEST_TRIALS, Importances, importances
 from distrain_nb.study.page import page_of
+from distrain_nb.study.study import Study
 from distrain_nb.study.summary import best_so_far, qualities, summary_of
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import Goal
-from distrain_nb.worker.files.status import State
+from distrain_nb.ui.study_table import StudyTable
+from distrain_nb.worker.files.status import Progress, State, Status
 from tests.study.stored import stored_study
 
 LOSS = Goal("loss", "min")
@@ -112,6 +115,27 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 3, 3, tune=['word="<b>"|"&"'], goal=["min:val/loss"])
     sheet = StudyDrawing(summary_of(study), {}).sheet()
     assert "&lt;b&gt;" in sheet and "<b>&" not in sheet and '"<b>"' not in sheet
+
+
+def test_a_tuning_job_that_is_staged_shows_its_phase_as_a_run_does(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 0, 9, State.STARTING)
+    replace(study.file, backend="vertex").write(study.folder)
+    sending = Progress("sending the image", 10 << 20, 40 << 20, time.time())
+    status = Status(State.STARTING).enter(State.STARTING, "packaging")
+    status = status.reach(sending.phase, time.time() + 1)
+    note = "can't reach the service, trying again"
+    replace(status, progress=sending, note=note).write(study.folder)
+    summary = summary_of(Study(study.folder))
+    told = page_of(summary, {})["summary"]
+    assert (told["phase"], told["note"]) == ("sending the image", note)
+    assert [step["label"] for step in told["steps"]] == ["captured", "packaging", sending.phase]
+    assert told["progress"]["total"] == 40 << 20
+    line = "study 1 (sweep): starting (sending the image), 0 of 9 trials; "
+    assert summary.line.startswith(f"{line}sending the image: 10 MiB of 40 MiB")
+    assert note in repr(StudyTable(summary))
+    assert "starting (sending the image)" in StudyTable(summary).still()
+    here = page_of(summary_of(stored_study(tmp_path / "here", 1, 9)), {})["summary"]
+    assert (here["phase"], here["steps"], here["progress"]) == ("", [], None)
 
 
 def test_a_page_gets_charts_once(tmp_path: Path) -> None:

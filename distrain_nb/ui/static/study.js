@@ -3032,6 +3032,7 @@ function openStudy(model) {
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");
+  progressBar(root, source);
   progress(root, source);
   report(root, source);
   let trials = null;

@@ -4,7 +4,6 @@ import { element } from "../dom.js";
 import { duration, size } from "../words.js";
 
 /** @import { RunSummary, Progress } from "../protocol.d.ts" */
-/** @import { RunSource } from "../source.js" */
 /** @import { Stoppable } from "./stop.js" */
 
 /** @type {Record<string, string>} */
@@ -90,7 +89,7 @@ export class StateLine {
 /**
  * One bar for whatever takes long before the ranks run: phase, bytes, time.
  * @param {HTMLElement} root
- * @param {RunSource} source
+ * @param {Stoppable} source
  */
 export function progressBar(root, source) {
   const meter = element("progress", { "aria-label": "progress" });

@@ -1,7 +1,7 @@
 // The view of a study: state, best trial and progress, charts, the table of trials.
 
 import { element, write } from "../dom.js";
-import { StateLine } from "../run/head.js";
+import { progressBar, StateLine } from "../run/head.js";
 import { report } from "../run/report.js";
 import { stopButton } from "../run/stop.js";
 import { keepFocus } from "../standing.js";
@@ -40,6 +40,7 @@ export function openStudy(model) {
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");
+  progressBar(root, source);
   progress(root, source);
   report(root, source);
   /** @type {Trials | null} */
