@@ -139,7 +139,7 @@ def changed(layout: Layout, options: Mapping[str, object]) -> Layout:
 def split(text: str) -> dict[str, object]:
     """The options of a line by their fields. Raises OptionError for what is not a layout option."""
     found: dict[str, object] = {}
-    words = iter(_words(joined(text)))
+    words = iter(words_of(text))
     for word in words:
         name, equals, value = word.partition("=")
         if word == "--spot":
@@ -218,9 +218,10 @@ def quoted(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else shlex.quote(text)
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """A line's words, without their quotes. Raises OptionError for a quote that isn't closed."""
     try:
-        return shlex.split(text)
+        return shlex.split(joined(text))
     except ValueError as wrong:
         raise OptionError(f"invalid options {shown(text)}: {wrong}") from None
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Fix
-from distrain_nb.layout.options import quoted
+from distrain_nb.layout.options import quoted, words_of
 from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 from distrain_nb.repairs import with_each, with_option
 from distrain_nb.tuning import text
@@ -94,6 +94,23 @@ def printed(spec: StudySpec) -> Iterator[str]:
     for name, given in texts(spec).items():
         for each in given if isinstance(given, list) else [given]:
             yield f"{_flag(name)} {quoted(each)}"
+
+
+def from_line(line: str) -> tuple[str, StudySpec | None]:
+    """The line without the options of a study, and the study; None where it has none of them.
+
+    Raises OptionError as `study` does.
+    """
+    flags = {_flag(name): name for name in PARTS}
+    given: dict[str, list[str]] = {}
+    left, words = [], iter(words_of(line))
+    for word in words:
+        flag, equals, value = word.partition("=")
+        if flag in flags:
+            given.setdefault(flags[flag], []).append(value if equals else next(words, ""))
+        else:
+            left.append(quoted(word))
+    return " ".join(left), study(given) if given else None
 
 
 def in_cell(finding: Finding, spec: StudySpec) -> Finding:

@@ -312,7 +312,7 @@ export interface FormView {
   settings: FieldView[];
   columns: [name: string, label: string][];
   pools: PoolView[];
-  tuning: { rows: FieldView[][]; settings: FieldView[] };
+  tuning: { rows: FieldView[][]; settings: FieldView[]; initial: FieldView[] };
   addable: [role: string, title: string][];
   totals: [figure: string, what: string][];
   picture: string;

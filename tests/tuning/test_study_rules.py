@@ -142,6 +142,8 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("local", "initial", sound(initial="lr=1")),
     ("local", "initial-count", sound(trials="1", parallel="1", initial=["lr=0.1", "lr=0.01"])),
     ("local", "end-time", sound(end='max-duration=2h,max-time="2026-11-22T18:00:00Z"')),
+    ("local", "end-place", sound(end="max-trials=3")),
+    ("local", "goal-place", sound(goal=["min:loss", "max:acc,threshold=2"])),
     ("vertex", "search-place", sound(search="tpe")),
     ("vertex", "initial-place", sound(initial="lr=0.01")),
     ("vertex", "left-out", sound(search="random,seed=3")),

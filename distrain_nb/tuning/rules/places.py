@@ -57,6 +57,15 @@ def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
 
 
 def _this_machine(spec: StudySpec) -> Iterator[Finding]:
+    if spec.end != StudyEnd():
+        fix = setting("Leave it out", end=StudyEnd())
+        yield wrong("--end", "end-place", "--end is not known on this machine yet", fix)
+    for number, goal in enumerate(spec.goals):
+        if goal.safety_threshold is not None and objectives(spec):
+            kept = spec.goals[:number] + spec.goals[number + 1 :]
+            message = "a threshold of --goal is not known on this machine yet"
+            fix = setting(f"Leave {goal.metric} out", goals=kept)
+            yield wrong(f"--goal {goal.direction}:{goal.metric}", "goal-place", message, fix)
     if spec.noise:
         yield _left_out("--noise", "this machine", "observation noise", noise=None)
     if isinstance(spec.stopping, (ConvexStopping, HyperbandStopping)):

@@ -19,10 +19,11 @@ from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import exports, left_out, read_any
 from distrain_nb.layout.options import heading, printed, quoted
 from distrain_nb.layout.successor import on_vertex
+from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
 from distrain_nb.ui.form.ordering import PageOrder
-from distrain_nb.ui.form.tuning import offered
+from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import options, view
 from distrain_nb.ui.form.widget import FormWidget
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from distrain_nb.findings import Finding
-    from distrain_nb.ui.form.tuning import Tuning
 
 
 class Form(traitlets.HasTraits):  # type: ignore[misc]
@@ -116,6 +116,14 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         """Remove a study's parameter, by its number from 0."""
         self._tuned(self._history.now.tuning.removed(number))
 
+    def begin_with(self) -> None:
+        """Add a trial for a study to begin with; its field is `tuning.initial.N`, from 0."""
+        self._tuned(self._history.now.tuning.with_initial())
+
+    def not_begin_with(self, number: int) -> None:
+        """Remove a trial that a study was to begin with, by its number from 0."""
+        self._tuned(self._history.now.tuning.without_initial(number))
+
     def _tuned(self, tuning: Tuning) -> None:
         self._do(self._history.then(replace(self._history.now, tuning=tuning)))
 
@@ -167,13 +175,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         self._tell(f"Loaded {name}")
 
     def paste(self, text: str) -> tuple[Finding, ...]:
-        """Go on with a layout in any of the clouds' forms; gives what of it had no place.
+        """Go on with a layout in any of the clouds' forms, or with a cell's line, which may say a
+        study too; gives what of it had no place.
 
         Raises OptionError naming what can't be read.
         """
-        imported = read_any(text)
+        is_line = text.lstrip().startswith(("%%distrain", "--"))
+        rest, study = from_line(text) if is_line else (text, None)
+        imported = read_any(rest)
         self._script = imported.script
-        self._do(self._history.then(self._with(imported.layout)))
+        tuning = self._history.now.tuning if study is None else Tuning.of(study)
+        self._do(self._history.then(Editing(imported.layout, tuning=tuning)))
         lost = left_out(imported)
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
@@ -294,6 +306,8 @@ _DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
     "remove": lambda form, it: form.remove(it["role"]),
     "tune": lambda form, _: form.tune(),
     "untune": lambda form, it: form.untune(int(it["row"])),
+    "begin": lambda form, _: form.begin_with(),
+    "unbegin": lambda form, it: form.not_begin_with(int(it["row"])),
     "size": lambda form, _: form.size_reducers(),
     "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
     "gradient": lambda form, it: form.set_gradient(it["text"]),

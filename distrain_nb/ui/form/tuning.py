@@ -4,20 +4,20 @@ options that they write."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.tuning import options
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ALGORITHMS, SCALES, StudySpec
-from distrain_nb.tuning.text import STOPPING, head_text, parameter_text
+from distrain_nb.tuning.text import STOPPING, head_text, initial_text, parameter_text
 from distrain_nb.ui.form.fields import Field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.tuning.spec import Parameter
+    from distrain_nb.tuning.spec import Parameter, Value
 
 TUNING = "tuning"  # the first part of its paths
 LINEAR = "linear"
@@ -32,8 +32,15 @@ SETTINGS = (
     Field("parallel", "At once", "number", (), "1"),
     Field("search", "Search", "combo", (), "tpe"),
     Field("stop", "Stop early", "combo", (), "never"),
+    Field("max_failed", "Fails after", "number", (), "N failed trials", extra=True),
+    Field("measurement", "Value that counts", "combo", (), "the place's choice", extra=True),
+    Field("noise", "Noise of the goal", "combo", (), "the place's choice", extra=True),
+    Field("end", "Ends before that", "text", (), "such as max-duration=2h", extra=True),
 )
+INITIAL = Field("initial", "Begin with", "text", (), "lr=0.01,width=32", extra=True)
 _DEFAULT = ",default="
+
+RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True)
@@ -70,31 +77,38 @@ class Tuning:
     parallel: str = ""
     search: str = ""
     stop: str = ""
+    max_failed: str = ""
+    measurement: str = ""
+    noise: str = ""
+    end: str = ""
+    initial: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, spec: StudySpec) -> Tuning:
         """Those that say the same. Goals are divided by spaces."""
         said = options.texts(spec)
-        goals = [str(goal) for goal in said.pop("goal", [])]
-        settings = {field.name: str(said.get(field.name, "")) for field in SETTINGS}
+        goals, initial = (list(map(str, said.pop(name, []))) for name in ("goal", "initial"))
+        settings: dict[str, Any] = {f.name: str(said.get(f.name, "")) for f in SETTINGS}
         rows = tuple(ParameterRow.of(parameter) for parameter in spec.parameters)
-        return cls(rows, **{**settings, "goal": " ".join(goals)})
+        return cls(rows, **{**settings, "goal": " ".join(goals)}, initial=tuple(initial))
 
     def text(self, path: str) -> str:
-        """What a field shows; `path` is behind `tuning.`, such as `0.name` or `goal`."""
-        number, dot, name = path.partition(".")
-        return str(getattr(self.rows[int(number)], name) if dot else getattr(self, number))
+        """What a field shows; `path` is behind `tuning.`: `0.name`, `goal`, `initial.0`."""
+        first, dot, last = path.partition(".")
+        if first == INITIAL.name:
+            return self.initial[int(last)]
+        return str(getattr(self.rows[int(first)], last) if dot else getattr(self, first))
 
     def typed(self, path: str, text: str) -> Tuning:
         """With another text in a field."""
-        number, dot, name = path.partition(".")
+        first, dot, last = path.partition(".")
+        changed: dict[str, Any] = {last if dot else first: text}
+        if first == INITIAL.name:
+            return replace(self, initial=_with(self.initial, int(last), text))
         if not dot:
-            changed: dict[str, Any] = {number: text}
             return replace(self, **changed)
-        rows = [*self.rows]
-        fields: dict[str, Any] = {name: text}
-        rows[int(number)] = replace(rows[int(number)], **fields)
-        return replace(self, rows=tuple(rows))
+        row = replace(self.rows[int(first)], **changed)
+        return replace(self, rows=_with(self.rows, int(first), row))
 
     def added(self) -> Tuning:
         """With a row more."""
@@ -104,6 +118,14 @@ class Tuning:
         """Without a row; the last takes the settings along."""
         rows = self.rows[:number] + self.rows[number + 1 :]
         return replace(self, rows=rows) if rows else Tuning()
+
+    def with_initial(self) -> Tuning:
+        """With a trial more to begin with."""
+        return replace(self, initial=(*self.initial, ""))
+
+    def without_initial(self, number: int) -> Tuning:
+        """Without a trial to begin with."""
+        return replace(self, initial=self.initial[:number] + self.initial[number + 1 :])
 
     def words(self) -> list[str]:
         """The options of a cell, of all that can be read."""
@@ -118,18 +140,24 @@ class Tuning:
         if not unreadable:
             for finding in check(spec, place):
                 fixes = tuple(_of_texts(fix, spec) for fix in finding.fixes)
-                yield replace(finding, where=self._path(finding.where), also=(), fixes=fixes)
+                yield replace(finding, where=self._path(finding.where, spec), also=(), fixes=fixes)
 
     def _read(self) -> tuple[StudySpec, list[Finding]]:
         """What can be read, and what can't."""
         spec, unreadable = StudySpec((), ()), []
         parameters: list[Parameter] = []
+        initial: list[Mapping[str, Value]] = []
         for number, row in enumerate(self.rows):
             try:
                 parameters += options.study({"tune": [row.text]}).parameters
             except OptionError as wrong:
                 path = f"{TUNING}.{number}.{'values' if row.name.strip() else 'name'}"
                 unreadable.append(_unreadable(path, str(wrong)))
+        for number, trial in enumerate(self.initial):
+            try:
+                initial += options.study({"initial": [trial]}).initial
+            except OptionError as wrong:
+                unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(wrong)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
             given = text.split() if field.name == "goal" else text
@@ -137,15 +165,19 @@ class Tuning:
                 spec = options.changed(spec, {field.name: given}) if text else spec
             except OptionError as wrong:
                 unreadable.append(_unreadable(f"{TUNING}.{field.name}", str(wrong)))
-        return spec.edited(parameters=tuple(parameters)), unreadable
+        whole = spec.edited(parameters=tuple(parameters), initial=tuple(initial))
+        return options.changed(whole, {}), unreadable
 
-    def _path(self, where: str) -> str:
+    def _path(self, where: str, spec: StudySpec) -> str:
         """The field of a place that the rules name, such as `--tune lr`."""
         option, _, value = where.partition(" ")
+        if option == "--initial":
+            numbers = [n for n, trial in enumerate(spec.initial) if initial_text(trial) == value]
+            return f"{TUNING}.{INITIAL.name}.{numbers[0] if numbers else 0}"
         if option == "--tune":
             numbers = [n for n, row in enumerate(self.rows) if row.name.strip() == value]
             return f"{TUNING}.{numbers[0] if numbers else 0}.values"
-        name = option.removeprefix("--")
+        name = option.removeprefix("--").replace("-", "_")
         return f"{TUNING}.{name if hasattr(self, name) else 'goal'}"
 
 
@@ -158,7 +190,15 @@ def offered(tuning: Tuning) -> dict[str, list[list[object]]]:
     if tuning.rows:
         lists[f"{TUNING}.search"] = [[each, "", True] for each in ALGORITHMS]
         lists[f"{TUNING}.stop"] = [["", "never", True], *([each, "", True] for each in STOPPING)]
+        for name in ("measurement", "noise"):
+            words = options.PARTS[name].choices
+            own: list[object] = ["", "the place's choice", True]
+            lists[f"{TUNING}.{name}"] = [own, *([each, "", True] for each in words)]
     return lists
+
+
+def _with(rows: tuple[RowT, ...], number: int, row: RowT) -> tuple[RowT, ...]:
+    return (*rows[:number], row, *rows[number + 1 :])
 
 
 def _unreadable(path: str, why: str) -> Finding:

@@ -27,7 +27,7 @@ from distrain_nb.ui.form.fields import (
     text_of,
 )
 from distrain_nb.ui.form.picture import picture
-from distrain_nb.ui.form.tuning import ROW_FIELDS, TUNING
+from distrain_nb.ui.form.tuning import INITIAL, ROW_FIELDS, TUNING
 from distrain_nb.ui.form.tuning import SETTINGS as TUNING_SETTINGS
 
 if TYPE_CHECKING:
@@ -125,17 +125,21 @@ def verdict(findings: Iterable[Finding]) -> str:
 
 
 def _tuning(editing: Editing) -> dict[str, Any]:
-    """The rows of parameters, and the settings of a study that has some."""
+    """The rows of parameters, the settings of a study that has some, and its first trials."""
     rows = range(len(editing.tuning.rows))
     return {
         "rows": [[_tuned(editing, field, f"{number}.") for field in ROW_FIELDS] for number in rows],
         "settings": [_tuned(editing, field) for field in TUNING_SETTINGS if rows],
+        "initial": [
+            _tuned(editing, INITIAL, number=f".{number}")
+            for number in range(len(editing.tuning.initial))
+        ],
     }
 
 
-def _tuned(editing: Editing, field: Field, row: str = "") -> dict[str, Any]:
+def _tuned(editing: Editing, field: Field, row: str = "", number: str = "") -> dict[str, Any]:
     """Its name is the page's class for it, which others have of theirs."""
-    shown = _field(editing, field, f"{TUNING}.{row}{field.name}")
+    shown = _field(editing, field, f"{TUNING}.{row}{field.name}{number}")
     return {**shown, "name": f"tuned-{field.name}"}
 
 
@@ -144,6 +148,8 @@ def label_of(path: str) -> str:
     name, _, field = path.partition(".")
     if name == TUNING:
         number, dot, field = field.rpartition(".")
+        if number == INITIAL.name:
+            return f"Trial {int(field) + 1} to begin with"
         label = _TUNING_LABELS.get(field, field)
         return (
             f"Parameter {int(number) + 1}, {label.lower()}" if dot else f"Tuning, {label.lower()}"

@@ -580,31 +580,53 @@ var Places = class {
 var Settings = class {
   /** @param {Form} form */
   constructor(form) {
+    this.folded = new FoldedFields(form, "More options", "Fewer options", () => this.update(form.view));
+    this.notes = new Notes(form);
+    const { grid, extras, more } = this.folded;
+    this.node = element("div", { class: "dn-part" }, grid, extras, more, this.notes.node);
+  }
+  get fields() {
+    return this.folded.fields;
+  }
+  /** @param {FormView} view */
+  update(view) {
+    this.folded.update(view.settings, view);
+    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
+  }
+};
+var FoldedFields = class {
+  /**
+   * @param {Form} form
+   * @param {string} unfold what the button says
+   * @param {string} fold
+   * @param {() => void} toggled draws all that is folded
+   */
+  constructor(form, unfold, fold, toggled) {
     this.form = form;
+    this.words = [unfold, fold];
     this.fields = /* @__PURE__ */ new Map();
     this.isOpen = false;
     this.grid = element("div", { class: "dn-settings" });
     this.extras = element("div", { class: "dn-settings", id: uid("extras") });
-    this.notes = new Notes(form);
-    this.more = button("More options", () => this.toggle(), { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
-    this.node = element("div", { class: "dn-part" }, this.grid, this.extras, this.more, this.notes.node);
+    const toggle = () => {
+      this.isOpen = !this.isOpen;
+      toggled();
+    };
+    this.more = button(unfold, toggle, { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
   }
-  toggle() {
-    this.isOpen = !this.isOpen;
-    this.update(this.form.view);
-  }
-  /** @param {FormView} view */
-  update(view) {
-    const { settings } = view;
-    const nodes = fieldsOf(this.form, this.fields, settings);
-    const isAbout = (wanted) => view.findings.some(({ places }) => places.some(([path]) => path === wanted));
-    const shown = settings.map(({ extra, text, path }) => !extra || this.isOpen || text || isAbout(path));
-    arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
-    arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
-    this.more.hidden = !settings.some(({ extra }) => extra);
+  /**
+   * @param {FieldView[]} fields
+   * @param {FormView} view
+   */
+  update(fields, { findings }) {
+    const nodes = fieldsOf(this.form, this.fields, fields);
+    const isAbout = (wanted) => findings.some(({ places }) => places.some(([path]) => path === wanted));
+    const shown = fields.map(({ extra, text, path }) => !extra || this.isOpen || text || isAbout(path));
+    arrange(this.grid, nodes.filter((_, place) => !fields[place].extra));
+    arrange(this.extras, nodes.filter((_, place) => fields[place].extra && shown[place]));
+    this.more.hidden = !fields.some(({ extra }) => extra);
     this.more.setAttribute("aria-expanded", String(this.isOpen));
-    write(this.more, this.isOpen ? "Fewer options" : "More options");
-    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
+    write(this.more, this.words[Number(this.isOpen)]);
   }
 };
 function fieldsOf(form, fields, views) {
@@ -811,18 +833,20 @@ var Row = class {
   /**
    * @param {Form} form
    * @param {number} number from 0
+   * @param {{ what: string, remove: string, style: string }} kind what it is called, and the message
    */
-  constructor(form, number) {
+  constructor(form, number, { what, remove, style }) {
     this.form = form;
     this.fields = /* @__PURE__ */ new Map();
-    const title = `Remove parameter ${number + 1}`;
-    this.remove = button("✕", () => form.send("untune", { row: number }), {
+    const name = `${what} ${number + 1}`;
+    const title = `Remove ${name[0].toLowerCase()}${name.slice(1)}`;
+    this.remove = button("✕", () => form.send(remove, { row: number }), {
       class: "dn-button dn-plain dn-remove",
       "aria-label": title,
       title
     });
     this.actions = element("span", { class: "dn-actions" }, this.remove);
-    this.node = element("div", { class: "dn-row dn-tuned", role: "group", "aria-label": `Parameter ${number + 1}` });
+    this.node = element("div", { class: `dn-row ${style}`, role: "group", "aria-label": name });
   }
   gone() {
     for (const field of this.fields.values()) field.gone();
@@ -832,38 +856,77 @@ var Row = class {
     arrange(this.node, [...fieldsOf(this.form, this.fields, views), this.actions]);
   }
 };
+var PARAMETER = { what: "Parameter", remove: "untune", style: "dn-tuned" };
+var INITIAL = { what: "First trial", remove: "unbegin", style: "dn-tuned dn-begun" };
+var Rows = class {
+  /**
+   * @param {Form} form
+   * @param {{ what: string, remove: string, style: string }} kind
+   */
+  constructor(form, kind) {
+    this.form = form;
+    this.kind = kind;
+    this.rows = /* @__PURE__ */ new Map();
+    this.node = element("div", { class: "dn-pools" });
+  }
+  get fields() {
+    return [...this.rows.values()].flatMap(({ fields }) => [...fields.values()]);
+  }
+  /** @param {FieldView[][]} rows */
+  update(rows2) {
+    const numbered = rows2.map((views, number) => ({ views, number }));
+    arrange(this.node, keyed(
+      this.rows,
+      numbered,
+      ({ number }) => String(number),
+      ({ number }) => new Row(this.form, number, this.kind),
+      (row, { views }) => row.update(views)
+    ));
+  }
+};
 var Tuning = class {
   /** @param {Form} form */
   constructor(form) {
     this.form = form;
-    this.rows = /* @__PURE__ */ new Map();
-    this.settings = /* @__PURE__ */ new Map();
-    this.list = element("div", { class: "dn-pools" });
-    this.grid = element("div", { class: "dn-settings" });
+    this.parameters = new Rows(form, PARAMETER);
+    this.initial = new Rows(form, INITIAL);
+    this.settings = new FoldedFields(form, "Advanced", "Less", () => this.update(form.view));
     this.notes = new Notes(form);
-    const adder = button("+ Parameter to tune", () => this.#added(), { class: "dn-button dn-adder" });
-    const add = element("div", { class: "dn-add" }, adder);
-    this.node = element("div", { class: "dn-part dn-tuning" }, this.list, this.grid, this.notes.node, add);
+    const { grid, extras, more } = this.settings;
+    const added = (words, clicked) => element("div", { class: "dn-add" }, button(words, clicked, { class: "dn-button dn-adder" }));
+    this.begin = added("+ Trial to begin with", () => this.#begun());
+    const add = added("+ Parameter to tune", () => this.#added());
+    this.node = element(
+      "div",
+      { class: "dn-part dn-tuning" },
+      this.parameters.node,
+      grid,
+      more,
+      extras,
+      this.initial.node,
+      this.begin,
+      this.notes.node,
+      add
+    );
   }
   #added() {
-    this.form.focusSoon(`${TUNING}.${this.rows.size}.name`);
+    this.form.focusSoon(`${TUNING}.${this.parameters.rows.size}.name`);
     this.form.send("tune", {});
   }
+  #begun() {
+    this.form.focusSoon(`${TUNING}.initial.${this.initial.rows.size}`);
+    this.form.send("begin", {});
+  }
   get fields() {
-    return [...[...this.rows.values()].flatMap(({ fields }) => [...fields.values()]), ...this.settings.values()];
+    return [...this.parameters.fields, ...this.settings.fields.values(), ...this.initial.fields];
   }
   /** @param {FormView} view */
   update(view) {
-    const { rows: rows2, settings } = view.tuning;
-    const numbered = rows2.map((views, number) => ({ views, number }));
-    arrange(this.list, keyed(
-      this.rows,
-      numbered,
-      ({ number }) => String(number),
-      ({ number }) => new Row(this.form, number),
-      (row, { views }) => row.update(views)
-    ));
-    arrange(this.grid, fieldsOf(this.form, this.settings, settings));
+    const { rows: rows2, settings, initial } = view.tuning;
+    this.parameters.update(rows2);
+    this.settings.update(settings, view);
+    this.initial.update(initial.map((field) => [field]));
+    this.begin.hidden = !(rows2.length && (this.settings.isOpen || initial.length));
     this.notes.update(view, this.fields, (path) => path.split(".")[0] === TUNING);
   }
 };

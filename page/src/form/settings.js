@@ -42,36 +42,58 @@ export class Places {
 export class Settings {
   /** @param {Form} form */
   constructor(form) {
+    this.folded = new FoldedFields(form, "More options", "Fewer options", () => this.update(form.view));
+    this.notes = new Notes(form);
+    const { grid, extras, more } = this.folded;
+    this.node = element("div", { class: "dn-part" }, grid, extras, more, this.notes.node);
+  }
+
+  get fields() {
+    return this.folded.fields;
+  }
+
+  /** @param {FormView} view */
+  update(view) {
+    this.folded.update(view.settings, view);
+    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
+  }
+}
+
+/** Fields, of which some are shown only when asked for, or when there is something to say of them. */
+export class FoldedFields {
+  /**
+   * @param {Form} form
+   * @param {string} unfold what the button says
+   * @param {string} fold
+   * @param {() => void} toggled draws all that is folded
+   */
+  constructor(form, unfold, fold, toggled) {
     this.form = form;
+    this.words = [unfold, fold];
     /** @type {Map<string, Field>} */
     this.fields = new Map();
     this.isOpen = false;
     this.grid = element("div", { class: "dn-settings" });
     this.extras = element("div", { class: "dn-settings", id: uid("extras") });
-    this.notes = new Notes(form);
-    this.more = button("More options", () => this.toggle(), { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
-    this.node = element("div", { class: "dn-part" }, this.grid, this.extras, this.more, this.notes.node);
+    const toggle = () => { this.isOpen = !this.isOpen; toggled(); };
+    this.more = button(unfold, toggle, { class: "dn-button dn-plain dn-more", "aria-controls": this.extras.id });
   }
 
-  toggle() {
-    this.isOpen = !this.isOpen;
-    this.update(this.form.view);
-  }
-
-  /** @param {FormView} view */
-  update(view) {
-    const { settings } = view;
-    const nodes = fieldsOf(this.form, this.fields, settings);
-    const isAbout = (/** @type {string} */ wanted) => view.findings.some(({ places }) => places.some(([path]) => path === wanted));
-    const shown = settings.map(({ extra, text, path }) => (
+  /**
+   * @param {FieldView[]} fields
+   * @param {FormView} view
+   */
+  update(fields, { findings }) {
+    const nodes = fieldsOf(this.form, this.fields, fields);
+    const isAbout = (/** @type {string} */ wanted) => findings.some(({ places }) => places.some(([path]) => path === wanted));
+    const shown = fields.map(({ extra, text, path }) => (
       !extra || this.isOpen || text || isAbout(path)
     ));
-    arrange(this.grid, nodes.filter((_, place) => !settings[place].extra));
-    arrange(this.extras, nodes.filter((_, place) => settings[place].extra && shown[place]));
-    this.more.hidden = !settings.some(({ extra }) => extra);
+    arrange(this.grid, nodes.filter((_, place) => !fields[place].extra));
+    arrange(this.extras, nodes.filter((_, place) => fields[place].extra && shown[place]));
+    this.more.hidden = !fields.some(({ extra }) => extra);
     this.more.setAttribute("aria-expanded", String(this.isOpen));
-    write(this.more, this.isOpen ? "Fewer options" : "More options");
-    this.notes.update(view, [...this.fields.values()], (path) => this.fields.has(path));
+    write(this.more, this.words[Number(this.isOpen)]);
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { arrange, button, element, keyed } from "../dom.js";
 import { Notes } from "./notes.js";
-import { fieldsOf } from "./settings.js";
+import { fieldsOf, FoldedFields } from "./settings.js";
 
 /** @import { FieldView, FormView } from "../protocol.d.ts" */
 /** @import { Field } from "./fields.js" */
@@ -10,21 +10,24 @@ import { fieldsOf } from "./settings.js";
 
 const TUNING = "tuning";
 
+/** Fields with a button that removes them. */
 class Row {
   /**
    * @param {Form} form
    * @param {number} number from 0
+   * @param {{ what: string, remove: string, style: string }} kind what it is called, and the message
    */
-  constructor(form, number) {
+  constructor(form, number, { what, remove, style }) {
     this.form = form;
     /** @type {Map<string, Field>} */
     this.fields = new Map();
-    const title = `Remove parameter ${number + 1}`;
-    this.remove = button("✕", () => form.send("untune", { row: number }), {
+    const name = `${what} ${number + 1}`;
+    const title = `Remove ${name[0].toLowerCase()}${name.slice(1)}`;
+    this.remove = button("✕", () => form.send(remove, { row: number }), {
       class: "dn-button dn-plain dn-remove", "aria-label": title, title,
     });
     this.actions = element("span", { class: "dn-actions" }, this.remove);
-    this.node = element("div", { class: "dn-row dn-tuned", role: "group", "aria-label": `Parameter ${number + 1}` });
+    this.node = element("div", { class: `dn-row ${style}`, role: "group", "aria-label": name });
   }
 
   gone() {
@@ -37,40 +40,78 @@ class Row {
   }
 }
 
+const PARAMETER = { what: "Parameter", remove: "untune", style: "dn-tuned" };
+const INITIAL = { what: "First trial", remove: "unbegin", style: "dn-tuned dn-begun" };
+
+/** Rows of one kind. */
+class Rows {
+  /**
+   * @param {Form} form
+   * @param {{ what: string, remove: string, style: string }} kind
+   */
+  constructor(form, kind) {
+    this.form = form;
+    this.kind = kind;
+    /** @type {Map<string, Row>} by number */
+    this.rows = new Map();
+    this.node = element("div", { class: "dn-pools" });
+  }
+
+  get fields() {
+    return [...this.rows.values()].flatMap(({ fields }) => [...fields.values()]);
+  }
+
+  /** @param {FieldView[][]} rows */
+  update(rows) {
+    const numbered = rows.map((views, number) => ({ views, number }));
+    arrange(this.node, keyed(
+      this.rows, numbered, ({ number }) => String(number),
+      ({ number }) => new Row(this.form, number, this.kind), (row, { views }) => row.update(views),
+    ));
+  }
+}
+
 export class Tuning {
   /** @param {Form} form */
   constructor(form) {
     this.form = form;
-    /** @type {Map<string, Row>} by number */
-    this.rows = new Map();
-    /** @type {Map<string, Field>} */
-    this.settings = new Map();
-    this.list = element("div", { class: "dn-pools" });
-    this.grid = element("div", { class: "dn-settings" });
+    this.parameters = new Rows(form, PARAMETER);
+    this.initial = new Rows(form, INITIAL);
+    this.settings = new FoldedFields(form, "Advanced", "Less", () => this.update(form.view));
     this.notes = new Notes(form);
-    const adder = button("+ Parameter to tune", () => this.#added(), { class: "dn-button dn-adder" });
-    const add = element("div", { class: "dn-add" }, adder);
-    this.node = element("div", { class: "dn-part dn-tuning" }, this.list, this.grid, this.notes.node, add);
+    const { grid, extras, more } = this.settings;
+    const added = (/** @type {string} */ words, /** @type {() => void} */ clicked) => (
+      element("div", { class: "dn-add" }, button(words, clicked, { class: "dn-button dn-adder" }))
+    );
+    this.begin = added("+ Trial to begin with", () => this.#begun());
+    const add = added("+ Parameter to tune", () => this.#added());
+    this.node = element(
+      "div", { class: "dn-part dn-tuning" },
+      this.parameters.node, grid, more, extras, this.initial.node, this.begin, this.notes.node, add,
+    );
   }
 
   #added() {
-    this.form.focusSoon(`${TUNING}.${this.rows.size}.name`);
+    this.form.focusSoon(`${TUNING}.${this.parameters.rows.size}.name`);
     this.form.send("tune", {});
   }
 
+  #begun() {
+    this.form.focusSoon(`${TUNING}.initial.${this.initial.rows.size}`);
+    this.form.send("begin", {});
+  }
+
   get fields() {
-    return [...[...this.rows.values()].flatMap(({ fields }) => [...fields.values()]), ...this.settings.values()];
+    return [...this.parameters.fields, ...this.settings.fields.values(), ...this.initial.fields];
   }
 
   /** @param {FormView} view */
   update(view) {
-    const { rows, settings } = view.tuning;
-    const numbered = rows.map((views, number) => ({ views, number }));
-    arrange(this.list, keyed(
-      this.rows, numbered, ({ number }) => String(number),
-      ({ number }) => new Row(this.form, number), (row, { views }) => row.update(views),
-    ));
-    arrange(this.grid, fieldsOf(this.form, this.settings, settings));
+    const { rows, settings, initial } = view.tuning;
+    this.parameters.update(rows);
+    this.settings.update(settings, view);
+    this.initial.update(initial.map((field) => [field]));
+    this.begin.hidden = !(rows.length && (this.settings.isOpen || initial.length));
     this.notes.update(view, this.fields, (path) => path.split(".")[0] === TUNING);
   }
 }
