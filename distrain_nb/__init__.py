@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Executor": "distrain_nb.api.executor",
-    "attach": "distrain_nb.api",
+    "attach": "distrain_nb.study",
     "check": "distrain_nb.api",
     "compare": "distrain_nb.api",
     "doctor": "distrain_nb.health",

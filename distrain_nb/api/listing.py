@@ -57,6 +57,8 @@ def attach(run: object = "last") -> Run:
         if not isinstance(backend, HasSDK):
             continue
         foreign = backend.foreign(run)
+        if foreign is not None and foreign.study:
+            raise OptionError(f"{foreign.job} tunes: `%distrain attach` makes it a study")
         if foreign is not None:
             return _followed(backend, run, foreign.job.rpartition("/")[2])
     if isinstance(run, str):

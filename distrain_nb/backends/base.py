@@ -214,6 +214,10 @@ class SDKJob(Protocol):
     def job(self) -> str:
         """Its name."""
 
+    @property
+    def study(self) -> bool:
+        """Whether it is one that tunes: each of its trials has a job of its own."""
+
 
 @runtime_checkable
 class HasSDK(Protocol):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from distrain_nb.backends.base import Plan
+    from distrain_nb.backends.base import Plan, SDKJob
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec, Value
     from distrain_nb.types import Unknown
@@ -41,6 +41,16 @@ class ServiceTrial:
     why: str = ""
     begin: float = 0.0
     end: float = 0.0
+
+
+@dataclass(frozen=True)
+class ServiceStudy:
+    """What a service says of a study that it tunes: its name, when it was begun (seconds since the
+    epoch), and what it tries."""
+
+    name: str
+    created: float
+    spec: StudySpec
 
 
 class StudyPlan(Protocol):
@@ -89,3 +99,23 @@ class Tunes(Protocol):
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Carry the study of that folder to its end, or go on with it; its status, and those of
         its trials' runs, are kept in their folders. One process does so at a time."""
+
+
+@runtime_checkable
+class TunesForSDK(Protocol):
+    """What a backend has besides whose cloud's SDK has objects for jobs that tune."""
+
+    name: str
+
+    def foreign(self, job: object) -> SDKJob | None:
+        """As `backends.base.HasSDK.foreign`; of a job that tunes its `study` is true."""
+
+    def stands_for(self, job: object, folder: Path) -> bool:
+        """Whether the study in that folder is that job."""
+
+    def foreign_study(self, job: object) -> ServiceStudy:
+        """What the service says of the study that `job` stands for. Raises DistrainError."""
+
+    def follow_study(self, job: object, folder: Path) -> None:
+        """Have a study's folder as if its job, which the SDK has started, had been submitted from
+        here; `carry_study` does the rest."""

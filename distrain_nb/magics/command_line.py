@@ -28,7 +28,7 @@ RUN = "its number or name, or last"
 RUN_VERBS = {
     "show": "state, log and charts of a run",
     "logs": "print the log of a run",
-    "attach": "show a run below this cell, live",
+    "attach": "show a run below this cell, live, or a study by its tuning job's name in the cloud",
     "cancel": "stop a run",
     "result": "what a run brought back",
     "delete": "forget a run and remove its files",

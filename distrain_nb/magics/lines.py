@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from distrain_nb.study import Study
+
 FOLLOW_EVERY_S = 0.1
 
 
@@ -100,8 +102,15 @@ def _follow(run: Run, rank: int | None) -> None:
         time.sleep(0 if over else FOLLOW_EVERY_S)
 
 
-def _attach(options: argparse.Namespace) -> Run:
-    run = api.attach(options.run)
+def _attach(options: argparse.Namespace) -> Run | Study:
+    from distrain_nb.study import Study, attach
+
+    run = attach(options.run)
+    if isinstance(run, Study):
+        from distrain_nb.magics.studies import watch_study
+
+        watch_study(run, waits=False)
+        return run
     run.fetch()
     watch(run, waits=False)
     return run

@@ -45,10 +45,10 @@ def submit_study(
     warn(prepared.prepared, source)
     with working():
         study = start(prepared)
-    _watch(study, prepared.waits)
+    watch_study(study, prepared.waits)
 
 
-def _watch(study: Study, waits: bool) -> None:
+def watch_study(study: Study, waits: bool) -> None:
     """Show it below the cell; with `waits`, to its end. An interrupt stops the study."""
     monitor = StudyMonitor(study)
     if not waits:
@@ -93,7 +93,7 @@ def tune_verb(options: argparse.Namespace) -> Any:
     else:
         return displayed(study)
     if options.trials:
-        _watch(study, waits=False)
+        watch_study(study, waits=False)
     return None
 
 

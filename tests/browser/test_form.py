@@ -26,6 +26,21 @@ FIVE = Layout.of(
     workers="4*n1-highmem-96+8*V100",
     reducers="16*n1-highcpu-16",
 )
+STUDY = {
+    "0.name": "lr",
+    "0.values": "1e-5..1e-1",
+    "0.scale": "log",
+    "1.name": "width",
+    "1.values": "16|32|64",
+    "goal": "min:val/loss",
+    "trials": "20",
+    "initial.0": "lr=0.01,width=32",
+    "initial.1": "lr=0.1,depth=3",
+}
+TUNED = "\n".join(
+    ["f.tune(); f.tune(); f.begin_with(); f.begin_with()"]
+    + [f"f.set('tuning.{path}', {text!r})" for path, text in STUDY.items()]
+)
 ADD_AND_REMOVE = """async (times) => {
     const form = document.querySelector(".dn-form");
     const there = (what) => new Promise((done) => {
@@ -326,10 +341,19 @@ def test_verdicts_come_when_the_typing_rests(notebook: OPEN) -> None:
 
 def test_it_fits_the_page_in_both_themes(notebook: OPEN, tmp_path: Path) -> None:
     broken = FIVE.edited({"primary.accelerator_count": 3, "workers.replicas": 9})
-    opened = notebook("looks", starting(broken))
+    opened = notebook("looks", starting(broken), TUNED)
     page = opened.page
-    opened.run_cell(0)
-    form(page).wait_for()
+    opened.run_cells(2)
+    expect(field(page, "tuning.initial.1")).to_have_value("lr=0.1,depth=3")
+    expect(field(page, "tuning.max_failed")).to_have_count(0)
+    form(page).get_by_role("button", name="Advanced").click()
+    field(page, "tuning.max_failed").fill("3")
+    field(page, "tuning.end").fill("max-durations=2h")
+    told = form(page).locator(".dn-tuning .dn-note", has_text="unknown setting 'max-durations'")
+    expect(told).to_be_visible()
+    field(page, "tuning.end").fill("max-duration=2h")
+    expect(told).to_have_count(0)
+    expect(form(page).locator(".dn-code")).to_contain_text("--end max-duration=2h")
     papers = set()
     for theme in ("Light", "Dark"):
         opened.theme(f"JupyterLab {theme}")

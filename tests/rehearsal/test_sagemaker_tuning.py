@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.image import Recipe, build
 from distrain_nb.rehearsal.sagemaker_ai.stand_in import SageMakerStandIn
 from tests.image.services.bases import BaseImage
+from tests.sagemaker.toolkit import sdk
 
 from .conftest import program_of
 from .training_jobs import BUCKET, REGION, ROLE, Aws, standing_in, troubled
@@ -34,6 +39,60 @@ for step in range(3 if x < 5 else 6000):
         time.sleep(0.05)
 """
 FAILS = "raise ValueError('no good')"
+# Version 3 of AWS's SDK starts a tuning job whose second trial doesn't end.
+FOLLOWS = """
+import sys, time
+from sagemaker.core.resources import HyperParameterTuningJob
+import distrain_nb
+
+image, role, bucket, regex = sys.argv[1:]
+job = HyperParameterTuningJob.create(
+    hyper_parameter_tuning_job_name="Theirs",
+    hyper_parameter_tuning_job_config={
+        "strategy": "Grid",
+        "hyper_parameter_tuning_job_objective": {"type": "Minimize", "metric_name": "loss"},
+        "resource_limits": {"max_parallel_training_jobs": 1},
+        "parameter_ranges": {
+            "categorical_parameter_ranges": [{"name": "x", "values": ["2", "9", "8"]}]
+        },
+    },
+    training_job_definition={
+        "algorithm_specification": {
+            "training_image": image,
+            "training_input_mode": "File",
+            "metric_definitions": [{"name": "loss", "regex": regex}],
+        },
+        "role_arn": role,
+        "output_data_config": {"s3_output_path": f"s3://{bucket}/out"},
+        "resource_config": {
+            "instance_type": "ml.m5.large", "instance_count": 1, "volume_size_in_gb": 1,
+        },
+        "stopping_condition": {"max_runtime_in_seconds": 3600},
+    },
+)
+study = distrain_nb.attach(job)
+assert study.name == "Theirs" and study.wanted == 3, (study.name, study.wanted)
+arn = job.hyper_parameter_tuning_job_arn
+assert distrain_nb.attach(arn).id == distrain_nb.attach(job).id == study.id
+while not (len(study.each()) == 2 and study[2].goals and study[2].run_id):
+    assert not study.state.final, study.status
+    time.sleep(0.1)
+first, second = study.each()
+assert (str(first.state), first.params, first.goals) == ("succeeded", {"x": "2"}, {"loss": 2.0})
+while "loss 9" not in second.run.logs():
+    time.sleep(0.1)
+assert "loss 2" in first.run.wait(200).logs()
+assert first.run.metrics()["loss"].tolist()[-1] == 2.0
+study.cancel()
+while not study.state.final:
+    time.sleep(0.1)
+states = [str(trial.run.state) for trial in study.each()]
+assert (str(study.state), states) == ("cancelled", ["succeeded", "cancelled"]), study.status
+job.refresh()
+assert job.hyper_parameter_tuning_job_status == "Stopped"
+print("followed")
+"""
+REGEX = r"\[rank 0\] step [0-9]+  loss ([0-9.]+)"
 _numbers = itertools.count(1)
 
 
@@ -59,7 +118,6 @@ def image(aws: Aws) -> str:
 
 
 def asked_for(image: str, *values: str, **config: Any) -> dict[str, Any]:
-    regex = r"\[rank 0\] step [0-9]+  loss ([0-9.]+)"
     return {
         "HyperParameterTuningJobName": f"study-{next(_numbers)}",
         "HyperParameterTuningJobConfig": {
@@ -75,7 +133,7 @@ def asked_for(image: str, *values: str, **config: Any) -> dict[str, Any]:
             "AlgorithmSpecification": {
                 "TrainingImage": image,
                 "TrainingInputMode": "File",
-                "MetricDefinitions": [{"Name": "loss", "Regex": regex}],
+                "MetricDefinitions": [{"Name": "loss", "Regex": REGEX}],
             },
             "RoleArn": ROLE,
             "OutputDataConfig": {"S3OutputPath": f"s3://{BUCKET}/out"},
@@ -218,3 +276,22 @@ def test_a_lost_answer_makes_no_second_tuning_job(
         assert not jobs.find(asked_for(image, "1"))
         with pytest.raises(Gone):
             jobs.observe("nowhere")
+
+
+def test_a_tuning_job_of_the_sdk_is_a_study(aws: Aws, image: str, tmp_path: Path) -> None:
+    script = tmp_path / "follow.py"
+    script.write_text(FOLLOWS)
+    services = {"SAGEMAKER": "sagemaker", "S3": "s3", "CLOUDWATCH_LOGS": "logs"}
+    environment = {
+        **os.environ,
+        **{f"AWS_ENDPOINT_URL_{name}": aws.endpoints[own] for name, own in services.items()},
+        "PYTHONPATH": os.pathsep.join([str(sdk()), str(Path(__file__).parents[2])]),
+        "DISTRAIN_HOME": str(tmp_path / "home"),
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+    }
+    command = [sys.executable, str(script), image, ROLE, BUCKET, REGEX]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("followed\n")

@@ -63,8 +63,8 @@ class SdkRemoteBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
     def stands_for(self, job: object, folder: Path) -> bool:
         """Whether the run in that folder is that job."""
         foreign = self.foreign(job)
-        if foreign is None or Journal.read(folder).job != foreign.job:
-            return False
+        if foreign is None or Journal.read(folder).job.lower() != foreign.job.lower():
+            return False  # names in ARNs are in lower case
         return Submission.read(folder).spec["region"] == foreign.region
 
     def follow(self, job: object, folder: Path) -> None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.backends.remote.submission import Spec
-    from distrain_nb.backends.tuning import ServiceTrial
+    from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
     from distrain_nb.image import Listener
     from distrain_nb.types import JsonObject
     from distrain_nb.worker.files.status import State
@@ -116,6 +116,9 @@ class Service(Protocol):
 
 class TuningService(Service, Protocol):
     """A study on a service: the job is the one that tunes."""
+
+    def study(self, job: str) -> ServiceStudy:
+        """What the service was asked to try. Raises OptionError for what no `StudySpec` says."""
 
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """All trials so far."""

@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk import SdkRemoteBackend
-from distrain_nb.backends.remote.studies import TuningBackend
+from distrain_nb.backends.remote.sdk_studies import SdkTuningBackend
 from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
@@ -29,10 +28,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject, Value
 
 
-class SageMakerBackend(
-    TuningBackend[SageMakerOptions, "SageMakerPlan"],
-    SdkRemoteBackend[SageMakerOptions, "SageMakerPlan"],
-):
+class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     """Jobs in AWS, which a cell does not wait for."""
 
     name = "sagemaker"

@@ -11,20 +11,26 @@ if TYPE_CHECKING:
     from distrain_nb.backends.sagemaker.plan import SageMakerSpec
     from distrain_nb.types import Value
 
+_TUNING = "hyper-parameter-tuning-job"
 _ARN = re.compile(
-    r"arn:aws[\w-]*:sagemaker:(?P<region>[a-z0-9-]+):\d*:training-job/(?P<name>[\w-]+)"
+    r"arn:aws[\w-]*:sagemaker:(?P<region>[a-z0-9-]+):\d*"
+    rf":(?P<kind>training-job|{_TUNING})/(?P<name>[\w-]+)"
 )
 
 
 def foreign(job: object) -> SageMakerSpec | None:
-    """The spec of a `sagemaker.core.resources.TrainingJob`, or its ARN."""
-    found = _ARN.fullmatch(job if isinstance(job, str) else _text(job, "training_job_arn"))
+    """The spec of a `TrainingJob` or a `HyperParameterTuningJob` of `sagemaker.core.resources`, of
+    a `HyperparameterTuner` that has started one, or of an ARN of these."""
+    job = getattr(job, "latest_tuning_job", None) or job
+    found = _ARN.fullmatch(job if isinstance(job, str) else _arn(job))
     if found is None:
         return None
     from distrain_nb.backends.sagemaker.plan import SageMakerSpec
 
-    name = _text(job, "training_job_name") or found["name"]
-    return SageMakerSpec(job=name, region=found["region"])
+    study = found["kind"] == _TUNING
+    own = "hyper_parameter_tuning_job_name" if study else "training_job_name"
+    name = _text(job, own) or found["name"]
+    return SageMakerSpec(job=name, region=found["region"], study=study)
 
 
 def sdk_object(name: str, region: str) -> Value:
@@ -36,6 +42,10 @@ def sdk_object(name: str, region: str) -> Value:
         from distrain_nb.backends.sagemaker.client import plain_words
     with plain_words("ask for the job"):
         return TrainingJob.get(name, session=boto3.Session(region_name=region), region=region)
+
+
+def _arn(job: object) -> str:
+    return _text(job, "training_job_arn") or _text(job, "hyper_parameter_tuning_job_arn")
 
 
 def _text(job: object, name: str) -> str:

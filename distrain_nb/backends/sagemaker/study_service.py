@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.remote.service import Cursor, LogEntry, Observed, OutputFolder
     from distrain_nb.backends.remote.submission import Spec
-    from distrain_nb.backends.tuning import ServiceTrial
+    from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
     from distrain_nb.types import Json, JsonObject
 
 _URI = re.compile(r"s3://([^/]+)/(.*)")
@@ -49,6 +49,10 @@ class StudyService(SageMakerService):
         """How the tuning job is doing. Raises DistrainError."""
         return self._tuning.observe(job)
 
+    def study(self, job: str) -> ServiceStudy:
+        """What it was created with. Raises DistrainError, OptionError for several definitions."""
+        return self._tuning.study(job)
+
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """All trials so far. Raises DistrainError."""
         return self._tuning.trials(job)
@@ -56,6 +60,8 @@ class StudyService(SageMakerService):
     def trial_spec(self, job: str, trial: ServiceTrial) -> Spec:  # noqa: ARG002
         """What the run of a trial is carried by: its job's own request, as far as it says where
         log and output are. The goal is in the trial's event files, not in its log alone."""
+        if not self.spec.run:
+            return replace(self.spec, study=False, job=trial.job)
         definition = cast("dict[str, Json]", dict(read(self.spec.request)["TrainingJobDefinition"]))
         environment = cast("dict[str, str]", definition["Environment"])
         algorithm = cast("dict[str, list[dict[str, str]]]", definition["AlgorithmSpecification"])
@@ -84,8 +90,10 @@ class StudyService(SageMakerService):
 
     def links(self, job: str) -> Mapping[str, str]:
         """The tuning job and the study's folder in the console."""
-        found = super().links(job)
         place = f"{self._console}/sagemaker/home?region={self.spec.region}#/hyper-tuning-jobs/{job}"
+        if not self.spec.run:
+            return {"job": place} if self._console else {}
+        found = super().links(job)
         kept = {name: found[name] for name in ("log", "checkpoints") if name in found}
         return {"job": place, **kept} if kept else {}
 

@@ -18,7 +18,9 @@ from distrain_nb.backends.sagemaker.jobs import (
     refuse_deleted,
 )
 from distrain_nb.backends.sagemaker.tuning_request import read
-from distrain_nb.backends.tuning import ServiceTrial
+from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
+from distrain_nb.errors import OptionError
+from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
@@ -45,7 +47,11 @@ _NO_VALUE = "SageMaker found no value of the goal in its log"
 class TuningDescription(TypedDict, total=False):
     """What is read of what `DescribeHyperParameterTuningJob` gives."""
 
+    HyperParameterTuningJobName: str
     HyperParameterTuningJobStatus: str
+    HyperParameterTuningJobConfig: JsonObject
+    TrainingJobDefinitions: list[RequestParts]
+    CreationTime: datetime
     TrainingJobDefinition: RequestParts
     TrainingJobStatusCounters: dict[str, int]
     FailureReason: str
@@ -110,6 +116,20 @@ class HyperParameterTuningJobs:
                 if is_missing(wrong):
                     raise Gone("SageMaker doesn't have the tuning job any more") from wrong
                 raise
+
+    def study(self, job: str) -> ServiceStudy:
+        """What it was created with. Raises DistrainError, OptionError for one whose trials are of
+        several definitions."""
+        with plain_words("ask what the tuning job tries"):
+            found = self._describe(job)
+        if "TrainingJobDefinitions" in found:
+            raise OptionError(
+                f"the tuning job {job} has several training job definitions: it can't be followed "
+                "as a study, its training jobs can as runs, one by one"
+            )
+        config = {"HyperParameterTuningJobConfig": found["HyperParameterTuningJobConfig"]}
+        name = found["HyperParameterTuningJobName"]
+        return ServiceStudy(name, _seconds(found["CreationTime"]), from_tuning_config(config).spec)
 
     def trials(self, job: str) -> list[ServiceTrial]:
         """Its trials, in order of their numbers. Raises DistrainError."""

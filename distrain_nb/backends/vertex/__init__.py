@@ -6,8 +6,7 @@ import os
 from typing import TYPE_CHECKING, ClassVar
 
 from distrain_nb.backends.checks import login, packages
-from distrain_nb.backends.remote.sdk import SdkRemoteBackend
-from distrain_nb.backends.remote.studies import TuningBackend
+from distrain_nb.backends.remote.sdk_studies import SdkTuningBackend
 from distrain_nb.backends.vertex.options import VertexOptions
 from distrain_nb.backends.vertex.sdk import foreign, sdk_object
 from distrain_nb.errors import OptionError
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import JsonObject, Value
 
 
-class VertexBackend(
-    SdkRemoteBackend[VertexOptions, "VertexPlan"], TuningBackend[VertexOptions, "VertexPlan"]
-):
+class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
     """Jobs in Google Cloud, which a cell does not wait for."""
 
     name = "vertex"
@@ -121,7 +118,7 @@ class VertexBackend(
             from distrain_nb.backends.vertex.tuning import VertexStudy
 
             return VertexStudy(found, endpoints)
-        if found.trial or not found.job:
+        if found.run or not found.job:
             return VertexService(found, endpoints)
         from distrain_nb.backends.vertex.followed import ForeignService
 

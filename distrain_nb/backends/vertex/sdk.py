@@ -13,20 +13,24 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(
     r"projects/(?P<project>[^/]+)/locations/(?P<region>[a-z0-9-]+)"
-    r"/(?P<kind>customJobs|trainingPipelines)/\d+"
+    r"/(?P<kind>customJobs|trainingPipelines|hyperparameterTuningJobs)/\d+"
 )
 
 
 def foreign(job: object) -> VertexSpec | None:
-    """The spec of an `aiplatform.CustomJob`, a training job (pipeline), or its resource name."""
+    """The spec of an `aiplatform.CustomJob`, a training job (pipeline), an
+    `aiplatform.HyperparameterTuningJob`, or its resource name."""
     found = _NAME.fullmatch(job if isinstance(job, str) else _resource_name(job))
     if found is None:
         return None
     from distrain_nb.backends.vertex.plan import VertexSpec
 
-    pipeline = found["kind"] == "trainingPipelines"
     return VertexSpec(
-        job=found[0], project=found["project"], region=found["region"], pipeline=pipeline
+        job=found[0],
+        project=found["project"],
+        region=found["region"],
+        pipeline=found["kind"] == "trainingPipelines",
+        study=found["kind"] == "hyperparameterTuningJobs",
     )
 
 

@@ -7,12 +7,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from distrain_nb.backends.remote.submission import substituted
-from distrain_nb.backends.tuning import ServiceTrial
+from distrain_nb.backends.tuning import ServiceStudy, ServiceTrial
 from distrain_nb.backends.vertex import client, request
 from distrain_nb.backends.vertex.jobs import Jobs, readable
 from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.backends.vertex.service import CONSOLE, VertexService
 from distrain_nb.findings import Finding, Severity
+from distrain_nb.tuning.formats.vertex import from_tuning_job
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -76,6 +77,17 @@ class VertexStudyPlan:
 class VertexStudy(VertexService):
     """A study on Vertex AI, or on a rehearsal's stand-in."""
 
+    def study(self, job: str) -> ServiceStudy:
+        """What it was created with. Raises DistrainError."""
+        from google.protobuf.json_format import MessageToDict
+
+        with client.plain_words("ask what the tuning job tries"):
+            found = self._tuning_jobs.get(job)
+        asked = MessageToDict(type(found).pb(found))
+        asked.pop("trialJobSpec", None)
+        spec = from_tuning_job(asked).spec
+        return ServiceStudy(found.display_name, _seconds(found.create_time), spec)
+
     def trials(self, job: str) -> Sequence[ServiceTrial]:
         """All trials so far. Raises DistrainError."""
         with client.plain_words("ask for the trials"):
@@ -86,7 +98,7 @@ class VertexStudy(VertexService):
         spec, number = self.spec, str(trial.number)
         return VertexSpec(
             job=trial.job,
-            run=f"{spec.run}/{number}",
+            run=f"{spec.run}/{number}" if spec.run else "",
             project=spec.project,
             region=spec.region,
             bucket=spec.bucket,
@@ -99,11 +111,11 @@ class VertexStudy(VertexService):
         if self.endpoints:
             return {}
         place, number = f"locations/{self.spec.region}/studies", job.rpartition("/")[2]
+        study = f"{CONSOLE}/vertex-ai/{place}/{number}?project={self.spec.project}"
+        if not self.spec.run:
+            return {"study": study}
         folder = f"{CONSOLE}/storage/browser/{self.spec.bucket}/{self._folder}"
-        return {
-            "study": f"{CONSOLE}/vertex-ai/{place}/{number}?project={self.spec.project}",
-            "trials": folder.rstrip("/"),
-        }
+        return {"study": study, "trials": folder.rstrip("/")}
 
     @cached_property
     def _jobs(self) -> Jobs:

@@ -16,7 +16,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
-from distrain_nb.tuning.rules.study import objectives
+from distrain_nb.tuning.rules.study import combinations, objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     Discrete,
@@ -104,10 +104,12 @@ def from_tuning_config(value: object) -> ImportedStudy:
         (Goal(objective.word("MetricName") or "", named(objective, "Type", _GOALS, "max")),),
         Search(None if strategy == _HYPERBAND else strategy, given.number("RandomSeed")),
         _read_stopping(given, strategy, left),
-        count(limits, "MaxNumberOfTrainingJobs") or 1,
+        count(limits, "MaxNumberOfTrainingJobs") or 0,
         count(limits, "MaxParallelTrainingJobs") or 1,
         end=end,
     )
+    if not spec.trials:  # a grid has as many as it has values
+        spec = spec.edited(trials=combinations(spec) or 1 if strategy == "grid" else 1)
     parts = (limits, criteria, progress, objective, *([outer] if whole else []))
     return ImportedStudy("SageMaker tuning job", spec, layout, (*left, *given.rest(*parts)))
 
