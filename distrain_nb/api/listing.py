@@ -44,7 +44,8 @@ def attach(run: object = "last") -> Run:
     worker writes: `results`, `resources`, lines by rank, and metrics but for those that SageMaker's
     metric definitions find in the log.
 
-    Raises RunNotFound for another name, OptionError for another object, StoreError.
+    Raises RunNotFound for another name, OptionError for another object and for a job that tunes,
+    which `study.attach` takes, StoreError.
     """
     catch_up()
     if isinstance(run, str | int):

@@ -68,6 +68,7 @@ job = HyperParameterTuningJob.create(
             "instance_type": "ml.m5.large", "instance_count": 1, "volume_size_in_gb": 1,
         },
         "stopping_condition": {"max_runtime_in_seconds": 3600},
+        "environment": {"DISTRAIN_TUNED": "x", "DISTRAIN_GOALS": '["loss"]'},  # as the image wants
     },
 )
 study = distrain_nb.attach(job)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,9 +19,11 @@ import distrain_nb
 from distrain_nb import api
 from distrain_nb.backends.remote import studies
 from distrain_nb.backends.vertex import client
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import DistrainError, OptionError
+from distrain_nb.magics.lines import run_line
 from distrain_nb.study import Study, following
 from distrain_nb.study.service import ServiceTrials
+from distrain_nb.study.summary import summary_of
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
@@ -110,11 +113,17 @@ def has_begun(study: Study, number: int) -> bool:
     return len(study.each()) == number and bool(study[number].goals and study[number].run_id)
 
 
-def test_a_tuning_job_of_the_sdk_is_a_study(vertex: Cloud) -> None:
+def test_a_tuning_job_of_the_sdk_is_a_study(
+    vertex: Cloud, capsys: pytest.CaptureFixture[str]
+) -> None:
     with tuning(vertex.image(PROGRAM, look_inside=True)) as job:
         study = distrain_nb.attach(job)
         assert isinstance(study, Study) and study.name == "their tuning"
-        assert distrain_nb.attach(job.resource_name).id == study.id
+        again: Any = run_line(["attach", job.resource_name], SimpleNamespace(user_ns={}))
+        assert again.id == study.id and "study 1 (their tuning)" in capsys.readouterr().out
+        with pytest.raises(DistrainError, match="Can't ask what the tuning job tries"):
+            distrain_nb.attach(f"{job.resource_name}0")
+        assert len(distrain_nb.studies()) == 1
         assert [parameter.name for parameter in study.spec.parameters] == ["lr", "units"]
         assert (study.spec.goals[0].direction, study.wanted) == ("max", 3)
         assert eventually(lambda: has_begun(study, 2), 300), study.status
@@ -134,3 +143,4 @@ def test_a_tuning_job_of_the_sdk_is_a_study(vertex: Cloud) -> None:
         assert study.state is State.CANCELLED
         assert [trial.run.state for trial in study.each()] == [State.SUCCEEDED, State.CANCELLED]
         assert job.state.name == "JOB_STATE_CANCELLED"
+        assert "submitting" not in [step.label for step in summary_of(study).steps]

@@ -39,7 +39,8 @@ def send(run: Carried, service: Service) -> None:
     """
     if run.journal.request is None:
         _stage(run, service)
-    run.show(Progress("submitting"))
+    if not run.journal.job:
+        run.show(Progress("submitting"))
     trouble: Exception | None = None
     left = ATTEMPTS
     while not run.journal.job:
