@@ -170,7 +170,7 @@ def test_a_study_is_looked_at_and_looked_after(
 ) -> None:
     view = opened_study(own, page)
     expect(view.locator(".dn-head")).to_contain_text("58 of 80 trials · 2 running")
-    expect(view.locator(".dn-progress")).to_contain_text(
+    expect(view.locator(".dn-progress").first).to_contain_text(
         re.compile(r"about \d.*best val/loss 0\.2")
     )
     expect(view.locator(".dn-shares")).to_contain_text("lr")

@@ -32,10 +32,10 @@ SETTINGS = (
     Field("parallel", "At once", "number", (), "1"),
     Field("search", "Search", "combo", (), "tpe"),
     Field("stop", "Stop early", "combo", (), "never"),
-    Field("max_failed", "Fails after", "number", (), "N failed trials", extra=True),
+    Field("max_failed", "Failures that end it", "number", (), "the place's choice", extra=True),
     Field("measurement", "Value that counts", "combo", (), "the place's choice", extra=True),
     Field("noise", "Noise of the goal", "combo", (), "the place's choice", extra=True),
-    Field("end", "Ends before that", "text", (), "such as max-duration=2h", extra=True),
+    Field("end", "End early", "text", (), "such as max-duration=2h", extra=True),
 )
 INITIAL = Field("initial", "Begin with", "text", (), "lr=0.01,width=32", extra=True)
 _DEFAULT = ",default="

@@ -890,7 +890,7 @@ var Tuning = class {
     this.form = form;
     this.parameters = new Rows(form, PARAMETER);
     this.initial = new Rows(form, INITIAL);
-    this.settings = new FoldedFields(form, "Advanced", "Less", () => this.update(form.view));
+    this.settings = new FoldedFields(form, "Advanced options", "Fewer options", () => this.update(form.view));
     this.notes = new Notes(form);
     const { grid, extras, more } = this.settings;
     const added = (words, clicked) => element("div", { class: "dn-add" }, button(words, clicked, { class: "dn-button dn-adder" }));

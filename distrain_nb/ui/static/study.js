@@ -3032,8 +3032,8 @@ function openStudy(model) {
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");
-  progressBar(root, source);
   progress(root, source);
+  progressBar(root, source);
   report(root, source);
   let trials = null;
   const charts = new StudyCharts({

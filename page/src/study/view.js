@@ -40,8 +40,8 @@ export function openStudy(model) {
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");
-  progressBar(root, source);
   progress(root, source);
+  progressBar(root, source);
   report(root, source);
   /** @type {Trials | null} */
   let trials = null;
