@@ -102,3 +102,50 @@ def test_gloo_s_work_is_not_done_under_the_interpreter_s_lock() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.stdout.splitlines() == [f"{way} {both}" for way, both in WAYS.items()], ended
     assert ended.returncode == 0
+
+
+# A rank's part is at the reducer when its run ends. The next run has the same names.
+RUNS = """
+import multiprocessing, os, sys, tempfile
+import torch, torch.distributed as dist
+from distrain_nb.worker.reduction.groups import install
+from distrain_nb.worker.reduction.reducer import Reducer
+
+context = multiprocessing.get_context("fork")
+reducer = Reducer("127.0.0.1:0")
+port = reducer._listener.getsockname()[1]
+serving = context.Process(target=reducer.run, daemon=True)
+serving.start()
+os.environ.update(DISTRAIN_REDUCERS=f"127.0.0.1:{port}", GLOO_SOCKET_IFNAME="lo")
+
+def rank(number, store, whole):
+    install()
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=number, world_size=2)
+    if whole:
+        tensor = torch.full((4,), number + 1.0)
+        dist.all_reduce(tensor)
+        print(tensor.tolist(), flush=True)
+    elif number == 0:
+        dist.all_reduce(torch.full((4,), 100.0), async_op=True)
+        while dist.group.WORLD._exchange._links[0].missing() != [1]:
+            pass
+    os._exit(0)
+
+with tempfile.TemporaryDirectory() as folder:
+    for whole in (False, True):
+        ranks = [
+            context.Process(target=rank, args=(n, f"{folder}/{whole}", whole)) for n in (0, 1)
+        ]
+        for each in ranks:
+            each.start()
+        for each in ranks:
+            each.join()
+serving.kill()
+"""
+
+
+@pytest.mark.slow
+def test_what_a_run_has_left_at_a_reducer_is_no_part_of_the_next() -> None:
+    command = [sys.executable, "-c", RUNS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.stdout.splitlines() == [str([3.0] * 4)] * 2, ended

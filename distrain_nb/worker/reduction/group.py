@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import secrets
 import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 
@@ -63,8 +64,16 @@ class ReducedGroup:
         """When it has its name: `ranks` are those of the whole job."""
         members = tuple(ranks) or tuple(range(self.size()))
         number = next(_numbers.setdefault((self.group_name, members), itertools.count()))
-        greeting = Greeting(f"{self.group_name} {number}", members, self.rank())
+        name = f"{self.group_name} {number} {self._token(number)}"
+        greeting = Greeting(name, members, self.rank())
         self._exchange = Exchange(reducers, greeting)
+
+    def _token(self, number: int) -> str:
+        """Its members alone have it: reducers may still hold what an earlier run left to them."""
+        name = f"reducers {number}"
+        if self.rank() == 0:
+            self._store.set(name, secrets.token_hex(8))
+        return str(self._store.get(name).decode())
 
     def end(self) -> None:
         """When it has been destroyed."""

@@ -160,8 +160,14 @@ class Group:
             connection.refuse(self._failed)
 
     @property
-    def over(self) -> bool:
-        return all(member is not None and member.gone for member in self.members)
+    def deserted(self) -> bool:
+        """Whether all who have come are gone."""
+        return all(member is None or member.gone for member in self.members)
+
+    @property
+    def absent(self) -> List[int]:
+        """The ranks that have not come yet."""
+        return [rank for rank, member in zip(self.ranks, self.members) if member is None]
 
     def go_on(self) -> None:
         """Sum all chunks that every member has sent, as far as the slowest takes the sums."""

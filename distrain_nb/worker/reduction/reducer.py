@@ -8,41 +8,72 @@ ranks, whichever comes first, so that a sum is the same every time.
 
 from __future__ import annotations
 
+import functools
+import heapq
 import importlib
+import itertools
 import json
 import os
 import selectors
 import signal
 import socket
 import sys
-from typing import Any, Dict, List, Mapping, Tuple
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from distrain_nb.worker.machine import system
 from distrain_nb.worker.reduction.counting import amount
 from distrain_nb.worker.reduction.members import Connection, Group
 from distrain_nb.worker.reduction.protocol import Greeting
 
+ACCEPTS_AGAIN_AFTER_S = 1.0
+# As long as a group of gloo waits, unless the program says otherwise.
+FORGOTTEN_AFTER_S = 1800.0
+
+_Key = Tuple[str, Tuple[int, ...]]
+
 
 class Reducer:
-    """Listens at `address`, `host:port`, until `stop` is called."""
+    """Listens at `address`, `host:port`, until `stop` is called. `say` is given what its log is to
+    have. A group that some members never joined is forgotten so many seconds after the others have
+    left."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(
+        self,
+        address: str,
+        say: Callable[[str], None] = print,
+        forgotten_after: float = FORGOTTEN_AFTER_S,
+    ) -> None:
+        self._say, self._forgotten_after = say, forgotten_after
         self._selector = selectors.DefaultSelector()
         self._listener = system.listen(address)
-        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._listen()
         self._wakes, self._waking = socket.socketpair()
         self._selector.register(self._wakes, selectors.EVENT_READ, lambda _: None)
-        self._groups: Dict[Tuple[str, Tuple[int, ...]], Group] = {}
+        self._groups: Dict[_Key, Group] = {}
+        self._deserted: Set[_Key] = set()
         self._connections: List[Connection] = []
-        self._stopped = False
+        # What is due later: when, a number that no other has, and what to do.
+        self._later: List[Tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._stopped = self._refused = False
         self._chunks = self._in = self._out = 0
 
     def run(self) -> None:
         while not self._stopped:
-            for key, events in self._selector.select():
+            for key, events in self._selector.select(self._until_next()):
                 key.data(events)
             if any(connection.gone for connection in self._connections):
                 self._forget()
+
+    def _until_next(self) -> Optional[float]:
+        """Do what is due; the seconds until more is."""
+        while self._later and self._later[0][0] <= time.monotonic():
+            heapq.heappop(self._later)[2]()
+        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
+
+    def _after(self, seconds: float, do: Callable[[], None]) -> None:
+        heapq.heappush(self._later, (time.monotonic() + seconds, next(self._numbers), do))
 
     def stop(self, *_: Any) -> None:
         """May be called by a handler of signals."""
@@ -50,8 +81,23 @@ class Reducer:
         self._waking.send(b"\0")
 
     def _accept(self, _: int) -> None:
-        connected, _ = self._listener.accept()
+        """Whoever can't be taken for want of descriptors or memory waits in the system's queue."""
+        try:
+            connected, _ = self._listener.accept()
+        except OSError as error:
+            self._selector.unregister(self._listener)
+            self._after(ACCEPTS_AGAIN_AFTER_S, self._listen)
+            if not self._refused:
+                self._say(f"can't take a connection, and goes on trying: {error}")
+            self._refused = True
+            return
+        if self._refused:
+            self._say("takes connections again")
+        self._refused = False
         self._connections.append(Connection(connected, self._selector, self._group))
+
+    def _listen(self) -> None:
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
 
     def _group(self, greeting: Greeting) -> Group:
         key = greeting.group, greeting.ranks
@@ -66,9 +112,24 @@ class Reducer:
                 self._count(connection)
         self._connections = [c for c in self._connections if not c.gone]
         for key, group in [*self._groups.items()]:
-            if group.over:
-                self._chunks += group.sums.number
-                del self._groups[key]
+            if group.deserted and not group.absent:
+                self._drop(key)
+            elif group.deserted and key not in self._deserted:
+                self._deserted.add(key)
+                self._after(self._forgotten_after, functools.partial(self._give_up, key))
+
+    def _give_up(self, key: _Key) -> None:
+        self._deserted.discard(key)
+        group = self._groups.get(key)
+        if group is not None and group.deserted:
+            self._drop(key)
+            absent = ", ".join(f"rank {rank}" for rank in group.absent)
+            self._say(
+                f"a process group is forgotten: {absent} never came, and the others have left"
+            )
+
+    def _drop(self, key: _Key) -> None:
+        self._chunks += self._groups.pop(key).sums.number
 
     def _count(self, connection: Connection) -> None:
         self._in += connection.bytes_in
@@ -85,10 +146,14 @@ class Reducer:
 def serve(address: str, label: str = "reducer") -> None:
     """Be a reducer until the process is told to end, and say then what it has done."""
     importlib.import_module("torch").set_num_threads(1)
-    reducer = Reducer(address)
+
+    def say(words: object) -> None:
+        print(f"{label}: {words}", flush=True)
+
+    reducer = Reducer(address, say)
     signal.signal(signal.SIGTERM, reducer.stop)
     reducer.run()
-    print(f"{label}: {reducer}", flush=True)
+    say(reducer)
 
 
 def address(environment: Mapping[str, str]) -> str:
