@@ -14,7 +14,9 @@ from distrain_nb.backends.vertex.plan import VertexPlan, VertexSpec
 from distrain_nb.backends.vertex.request import RUN, training_pipeline
 from distrain_nb.backends.vertex.service import VertexService
 from distrain_nb.errors import OptionError
-from distrain_nb.layout import Layout
+from distrain_nb.findings import Severity
+from distrain_nb.layout import Layout, Role
+from distrain_nb.rehearsal.vertex_ai.replicas import left_out, members
 from tests.vertex.jobs import planned
 
 EVERYTHING: dict[str, Any] = {
@@ -173,6 +175,32 @@ def test_reducers_are_taken_from_the_nearest_multi_region() -> None:
     assert not [f for f in plan.findings if f.code == "vertex.reduction-base"]
     other = planned(layout, options={"base": "python:3.11"})
     assert [f.code for f in other.findings] == ["vertex.reduction-base"]
+
+
+@pytest.mark.parametrize(
+    ("framework", "code", "there"),
+    [
+        ("pytorch", "import torch\n", True),
+        ("tensorflow", "import tensorflow\n", False),
+        ("tensorflow", "import keras\n", False),
+    ],
+)
+def test_a_rehearsal_has_reducers_where_torch_uses_them(
+    framework: str, code: str, there: bool
+) -> None:
+    from google.cloud.aiplatform_v1.types import CustomJob
+
+    layout = Layout.of(
+        "vertex", primary="n1-standard-16+2*T4", workers="n1-standard-16+2*T4",
+        reducers="2*n1-highcpu-16", framework=framework, region="us-central1",
+    )  # fmt: skip
+    plan = planned(layout, code=code)
+    assert not [f for f in plan.findings if f.severity is Severity.ERROR]
+    spec = CustomJob.from_json(json.dumps(plan.request)).job_spec
+    assert len(spec.worker_pool_specs) == 3
+    found = [member.role for member in members("a/job", spec)]
+    assert found == [Role.PRIMARY, Role.WORKERS, *[Role.REDUCERS] * 2 * there]
+    assert left_out(spec.worker_pool_specs[2], spec) is not there
 
 
 def test_as_a_training_pipeline() -> None:

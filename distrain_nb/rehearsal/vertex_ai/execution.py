@@ -164,7 +164,8 @@ class CustomJobExecution:
             machine = pool.machine_spec
             if left_out(pool, self._spec):
                 self._say(
-                    f"Worker pool {position} is left out: Reduction Server works with GPUs only."
+                    f"Worker pool {position} is left out: Reduction Server works with GPUs only, "
+                    "and the reducers of distrain-nb with torch.distributed only."
                 )
             elif reduces(pool):
                 self._say(
