@@ -88,11 +88,11 @@ class VertexTracker:
                 run.update_state(_state("CANCELLED"))
 
     def status(self, wrong: Exception) -> int:
-        """The HTTP status of what was refused; 0 for anything else."""
+        """The HTTP status of what was refused, by the SDK itself too; 0 for anything else."""
         from google.api_core.exceptions import GoogleAPICallError
 
         found = (each.code for each in causes(wrong) if isinstance(each, GoogleAPICallError))
-        return int(next(found, None) or 0)
+        return int(next(found, None) or (400 if isinstance(wrong, ValueError) else 0))
 
     def out_of_reach(self, wrong: BaseException) -> bool:
         """Whether nobody answered, or there is no login, rather than that somebody refused."""

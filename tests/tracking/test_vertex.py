@@ -15,11 +15,14 @@ from google.cloud.aiplatform import initializer
 from google.cloud.aiplatform.metadata import metadata
 
 from distrain_nb import api, study
+from distrain_nb.backends.remote.rehearsed import shown
+from distrain_nb.backends.vertex.experiments import ExperimentsPlace
 from distrain_nb.config import Config
-from distrain_nb.study.trial import StudyTrial
+from distrain_nb.run import Run
 from distrain_nb.tracking import catch_up
 from distrain_nb.tracking.request import pending
-from distrain_nb.tracking.starting import owner
+from distrain_nb.tracking.runs import vertex_request
+from distrain_nb.tracking.starting import begin, owner
 from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.tracked import Tracked
 from tests.conftest import eventually
@@ -117,7 +120,7 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
         BOWL, tune="x=0.0..1.0", goal="min:val/loss", trials=3, parallel=1, name="bowl",
         search="random,seed=1", wait=True,
     )  # fmt: skip
-    assert eventually(lambda: catch_up() or all(map(note_of, found.each())), 120)
+    assert eventually(lambda: catch_up() or all(note_of(trial.run) for trial in found.each()), 120)
     kill_the_process()
     with experiments(kept, port) as address:
         assert eventually(all_mirrored, 240), log_of(tracked_home)
@@ -131,13 +134,37 @@ def test_a_study_is_caught_up_with_when_the_service_is_there(tracked_home: Path,
         assert (row["state"], row["param.x"]) == ("COMPLETE", trial.params["x"])
         last = (trial.params["x"] - 0.3) ** 2 + 0.2
         assert row["metric.val/loss"] == row["time_series_metric.val/loss"] == pytest.approx(last)
-        assert not note_of(trial)
+        assert not note_of(trial.run)
 
 
-def note_of(trial: StudyTrial) -> str:
-    """What keeps its run from being up to date."""
-    found = Tracked.read(trial.run.folder, VERTEX.tracked_file)
+def note_of(run: Run) -> str:
+    """What keeps it from being up to date."""
+    found = Tracked.read(run.folder, VERTEX.tracked_file)
     return found.note if found else ""
+
+
+def test_a_rehearsed_run_is_with_its_rehearsal_or_nowhere(home: Path) -> None:
+    first, second = (
+        api.submit(BOWL, experiment="digits", name=name, param="x=0.5", wait=True)
+        for name in ("first", "second")
+    )
+    place = str(ExperimentsPlace(PROJECT, REGION, rehearsed=True))
+    requests = [vertex_request(run.record, Config(), {}, place) for run in (first, second)]
+    assert requests[0] is not None and requests[1] is not None
+    try:
+        with experiments(home / "kept.db") as address, sdk(address):
+            with shown(first.folder, {"aiplatform": address}):
+                assert not begin(requests[0], waits=False)
+                assert eventually(lambda: not pending(VERTEX), 120), log_of(home)
+            assert not begin(requests[1], waits=False)
+            assert eventually(lambda: not pending(VERTEX), 120), log_of(home)
+            (row,) = aiplatform.get_experiment_df("digits").to_dict("records")
+    finally:
+        kill_the_process()
+    assert (row["run_name"], row["state"], row["param.x"]) == ("first", "COMPLETE", 0.5)
+    assert row["metric.val/loss"] == pytest.approx(0.24)
+    assert "Vertex AI Experiments" not in first.links and not note_of(first)
+    assert "the rehearsal ended before" in note_of(second)
 
 
 def test_what_a_notebook_tells_by_itself(tmp_path: Path) -> None:

@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.cloud import aiplatform
 
 from distrain_nb import attach, script, submit
 from distrain_nb.api import Code
 from distrain_nb.config import private_home
 from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.tracker import VERTEX
+from tests.conftest import eventually
 from tests.image.services.bases import BaseImage, blob, small_base
 from tests.rehearsal.test_sandbox import layer
+from tests.tracking.experiments import experiments, sdk
 from tests.vertex.packages import base_with
 
 pytestmark = pytest.mark.usefixtures("engine")
@@ -52,6 +57,11 @@ for step in range(start, 6):
     if step == 3:
         time.sleep(600)  # until its machine is taken away
 total = start
+"""
+TELLS = """
+from distrain_nb import log_metrics
+for step in range(5):
+    log_metrics({"val/loss": lr / (step + 1)}, step=step)
 """
 
 
@@ -185,3 +195,20 @@ def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
     assert run.results["found"] == ("correct-horse-battery", "rehearsal of hf")
     files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
     assert not [path for path in files if b"correct-horse" in path.read_bytes()]
+
+
+def test_a_run_is_in_the_experiment_that_the_rehearsal_keeps(base: str) -> None:
+    """As Google's SDK reads it, when the rehearsal has ended."""
+    account = "trainer@rehearsal.iam.gserviceaccount.com"
+    options = {"experiment": "digits", "service_account": account, "project": "rehearsal"}
+    run = rehearsed(TELLS, base, name="First try", param="lr=0.5", **options)
+    assert eventually(lambda: not pending(VERTEX), 120), run.folder
+    kept = private_home() / "rehearsal" / "experiments.db"
+    with experiments(kept) as address, sdk(address, "rehearsal"):
+        (row,) = aiplatform.get_experiment_df("digits").to_dict("records")
+        found = aiplatform.ExperimentRun("first-try", "digits")
+        series = found.get_time_series_data_frame()
+    assert (row["run_name"], row["state"], row["param.lr"]) == ("first-try", "COMPLETE", 0.5)
+    assert row["metric.val/loss"] == row["time_series_metric.val/loss"] == pytest.approx(0.1)
+    assert series["val/loss"].tolist() == run.metrics()["val/loss"].tolist()
+    assert not (run.folder / "rehearsal.json").exists()
