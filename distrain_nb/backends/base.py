@@ -166,6 +166,11 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
         """What the program is given for data at that URI, `--data NAME=URI`. Raises OptionError."""
         return uri
 
+    def bucket(self, uri: str) -> str:
+        """The path or URI by which a program there reads and writes what a bucket has. Raises
+        OptionError for a bucket that it doesn't reach."""
+        return uri
+
     def staging(self, job: Job[OptionsT]) -> str:  # noqa: ARG002
         """The URI below which data of this machine are uploaded for a job; empty where its ranks
         read them by their path. The job has no program yet."""

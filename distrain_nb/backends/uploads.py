@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.folders import Folder
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.program import readable_size
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

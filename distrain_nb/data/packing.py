@@ -1,68 +1,14 @@
-"""`pack`: samples into shards, by as many processes as there are cores; a killed one goes on.
-
-What is finished has a record in a folder of the target, of which the index is made in the end.
-"""
+"""`pack`, here: its progress is reported, its errors raised, as everywhere in this package."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from hashlib import sha256
-from typing import TYPE_CHECKING, Any
-
-from distrain_nb.data.packers import packed
-from distrain_nb.data.samples import PackedSample, samples_of
-from distrain_nb.data.sources import files_of
-from distrain_nb.data.storage import DRAFT, ShardFolder
-from distrain_nb.data.tar import END, size_of
-from distrain_nb.errors import OptionError
-from distrain_nb.program.program import readable_size
+from distrain_nb.errors import OptionError, PackingError
 from distrain_nb.program.progress import report
-from distrain_nb.worker.data.index import FORMAT, INDEX
+from distrain_nb.worker.packing import packing
+from distrain_nb.worker.packing.packing import SIZE, Packed
+from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-SIZE = 256_000_000  # bytes
-UNFINISHED = ".packing"
-_PLAN = f"{UNFINISHED}/plan.json"
-
-
-@dataclass(frozen=True)
-class PackingPlan:
-    """Which samples each shard has, by its name. `fingerprint` is of all that decides the bytes."""
-
-    shards: Mapping[str, Sequence[PackedSample]]
-    classes: Sequence[str]
-    fingerprint: str
-
-    @property
-    def samples(self) -> int:
-        return sum(map(len, self.shards.values()))
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Shards that are there: how many samples they have, and how many bytes.
-
-    `classes` are names by number; `kept` is how many shards an earlier packing had finished.
-    """
-
-    place: str
-    samples: int
-    shards: int
-    size: int
-    classes: tuple[str, ...]
-    kept: int = 0
-
-    def __str__(self) -> str:
-        shards = f"{self.shards:,} shard{'s' if self.shards > 1 else ''}"
-        text = f"{self.samples:,} samples in {shards}, {readable_size(self.size)}, at {self.place}"
-        if self.classes:
-            text += f"; {len(self.classes):,} classes"
-        if self.kept:
-            text += f"; {self.kept:,} shards were there already"
-        return text
+__all__ = ["SIZE", "Packed", "pack"]
 
 
 def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = None) -> Packed:
@@ -73,86 +19,9 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     seed; without it samples are in the order of their names. What a killed packing had finished
     stays. Raises OptionError for what can't be read or written, PackingError where files change.
     """
-    folder = ShardFolder(target)
-    report(f"looking at {source}")
-    plan = planned(source, size, shuffle)
-    there = folder.sizes()
-    _refuse_others(folder, plan, there)
-    if INDEX in there:
-        return _described(folder, json.loads(folder.read(INDEX)), kept=len(plan.shards))
-    finished = _finished(folder, plan, there)
-    if not finished:
-        folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
-    missing = {name: own for name, own in plan.shards.items() if name not in finished}
-    records = dict(finished)
-    for name, record in packed(folder, missing):
-        folder.write(f"{UNFINISHED}/{name}.json", json.dumps(record).encode())
-        records[name] = record
-    index = {
-        "format": FORMAT,
-        "fingerprint": plan.fingerprint,
-        "samples": plan.samples,
-        "classes": list(plan.classes),
-        "shards": [records[name] for name in plan.shards],
-    }
-    folder.write(INDEX, json.dumps(index).encode())
-    folder.remove(UNFINISHED)
-    return _described(folder, index, kept=len(finished))
-
-
-def planned(source: str, size: float, shuffle: int | None) -> PackingPlan:
-    """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
-    files = files_of(source)
-    samples, classes = samples_of(files, shuffle)
-    decides = [FORMAT, int(size), shuffle, [[each.name, *each[2:]] for each in files]]
-    fingerprint = sha256(json.dumps(decides).encode()).hexdigest()
-    shards: list[list[PackedSample]] = []
-    room = 0.0
-    for sample in samples:
-        needed = size_of(sample)
-        if needed > room:
-            shards.append([])
-            room = size - len(END)
-        shards[-1].append(sample)
-        room -= needed
-    named = {f"shard-{number:06}.tar": own for number, own in enumerate(shards)}
-    return PackingPlan(named, classes, fingerprint)
-
-
-def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
-    """Raises OptionError where the target has shards of other samples, or of nobody knows what."""
-    state = INDEX if INDEX in there else _PLAN if _PLAN in there else ""
-    if not state:
-        if tars := sorted(name for name in there if name.endswith(".tar")):
-            raise OptionError(f"{folder} has {tars[0]} already: name another folder, or remove it")
-        return
-    known = json.loads(folder.read(state)).get("fingerprint")
-    if known != plan.fingerprint:
-        what = "shards" if state == INDEX else "unfinished shards"
-        raise OptionError(
-            f"{folder} has {what} of other samples, or of another --size or --shuffle: name "
-            "another folder, or remove it"
-        )
-
-
-def _finished(
-    folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]
-) -> dict[str, dict[str, Any]]:
-    """The records of shards that are there, by their names."""
-    found = {}
-    for name in plan.shards:
-        record = f"{UNFINISHED}/{name}.json"
-        if name in there and record in there:
-            read = json.loads(folder.read(record))
-            if read["size"] == there[name]:
-                found[name] = read
-    for name in there:
-        if name.endswith(DRAFT):
-            folder.remove(name)
-    return found
-
-
-def _described(folder: ShardFolder, index: Mapping[str, Any], kept: int) -> Packed:
-    size = sum(shard["size"] for shard in index["shards"])
-    shards, classes = len(index["shards"]), tuple(index["classes"])
-    return Packed(folder.place, index["samples"], shards, size, classes, kept)
+    try:
+        return packing.pack(source, target, size, shuffle, report)
+    except (PackingRefused, ImportError) as wrong:
+        raise OptionError(str(wrong)) from None
+    except PackingFailed as wrong:
+        raise PackingError(str(wrong)) from None

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import distrain_nb
-from distrain_nb.program.program import readable_size
 from distrain_nb.secrets import is_secret_name
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

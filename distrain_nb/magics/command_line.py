@@ -347,13 +347,38 @@ def line_parser() -> Parser:
 
 def _add_packing(parser: argparse.ArgumentParser) -> None:
     """What `shard` reads, writes, and how."""
+    _add_source_and_target(parser)
+    add = parser.add_argument
+    add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
+    there = "pack there, by a job; more options are those of %%%%distrain, such as --primary"
+    add("--on", default="", metavar="BACKEND", help=there)
+
+
+def _add_source_and_target(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="SOURCE", help="a folder, gs:// or s3://, or a .txt that lists files")
     add("target", metavar="TARGET", help="a folder, gs:// or s3://")
     add("--size", default="", metavar="SIZE", help="of a shard at most; 256MB unless you say")
     add("--shuffle", type=int, metavar="SEED", help="mix the samples; else they are in order")
-    add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
-    add("--on", default="", metavar="BACKEND", help="only local")
+
+
+def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
+    """The parser of `%distrain shard --on`: a cell's options, and what is packed how."""
+    parser = cell_parser(backends)
+    parser.prog = "%distrain shard"
+    _add_source_and_target(parser)
+    return parser
+
+
+def packing_options(words: list[str]) -> dict[str, Any] | None:
+    """The options of `%distrain shard` and of the job that packs; None where this machine does.
+    Raises OptionError."""
+    where = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    where.add_argument("--on", nargs="?")
+    asks = any(word in HELP for word in words)
+    if asks or where.parse_known_args(words)[0].on in (None, "", "local"):
+        return None
+    return vars(packing_parser(_backends(words)).read(words))
 
 
 def _add_case(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from distrain_nb.image import CloudBuild, Recipe, at_most_every, build, dockerfi
 from distrain_nb.magics.command_line import HelpAsked, image_options
 from distrain_nb.magics.help import show
 from distrain_nb.magics.help_page import whole
-from distrain_nb.program.program import readable_size
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     import argparse

@@ -11,7 +11,7 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.magics.cell import watch
-from distrain_nb.magics.command_line import HELP, HelpAsked, line_options
+from distrain_nb.magics.command_line import HELP, HelpAsked, line_options, packing_options
 from distrain_nb.magics.help import show, show_help
 from distrain_nb.magics.help_page import whole
 from distrain_nb.run import LogReader, Run, still
@@ -32,6 +32,10 @@ def run_line(words: list[str], shell: InteractiveShell) -> Any:
         from distrain_nb.magics.script import run_script
 
         return run_script(words[1:])
+    if words[:1] == ["shard"] and (packing := packing_options(words[1:])):
+        from distrain_nb.magics.shard import shard_elsewhere
+
+        return shard_elsewhere(packing)
     if words[:1] and words[0].partition("=")[0] in HELP:
         show_help(words)
         return None

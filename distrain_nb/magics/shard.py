@@ -1,14 +1,15 @@
-"""`%distrain shard`: samples are packed into tar shards, with a bar."""
+"""`%distrain shard`: samples are packed into tar shards, here with a bar, or by a job."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from distrain_nb import api
 from distrain_nb.config import home
 from distrain_nb.data.packing import SIZE, pack
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import size_in_bytes
-from distrain_nb.magics.cell import long_work_shown
+from distrain_nb.magics.cell import long_work_shown, submit
 
 if TYPE_CHECKING:
     import argparse
@@ -19,18 +20,26 @@ SMALLEST = 1_000_000
 
 def shard_verb(options: argparse.Namespace) -> None:
     """Pack, and say what there is now. Raises OptionError, PackingError."""
-    if options.on not in ("", "local"):
-        raise OptionError(
-            f"shard packs on this machine, not with --on {options.on}: a notebook in that cloud "
-            "reads and writes its buckets fastest"
-        )
-    size = size_in_bytes(options.size, "--size") if options.size else SIZE
-    if size < SMALLEST:
-        raise OptionError(f"invalid --size {options.size!r}: expected 1MB or more")
+    size = _size(options.size)
     place = _rehearsed if options.rehearse else str
     with long_work_shown():
         found = pack(place(options.source), place(options.target), size, options.shuffle)
     print(found)
+
+
+def shard_elsewhere(options: dict[str, Any]) -> None:
+    """Have a job pack, and show its run. Raises what `api.packing`, `api.start` and, for a run that
+    is waited for, `Run.wait` raise."""
+    source, target = options.pop("source"), options.pop("target")
+    size, shuffle = _size(options.pop("size", "")), options.pop("shuffle", None)
+    submit(*api.packing(source, target, size, shuffle, options))
+
+
+def _size(text: str) -> float:
+    size = size_in_bytes(text, "--size") if text else SIZE
+    if size < SMALLEST:
+        raise OptionError(f"invalid --size {text!r}: expected 1MB or more")
+    return size
 
 
 def _rehearsed(uri: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.program.progress import ByteCounter, report, write_file
 from distrain_nb.secrets import HIDDEN, is_secret
+from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.rank import values
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
@@ -179,14 +180,3 @@ def _value_line(value: CapturedValue) -> str:
 def _used(where: tuple[str, ...]) -> str:
     more = f" and {len(where) - 1} more" if len(where) > 1 else ""
     return f", used at {where[0]}{more}" if where else ""
-
-
-def readable_size(size: int) -> str:
-    """A size in bytes for people: `12 B`, `3.4 KiB`, `64 MiB`."""
-    if size < 1024:
-        return f"{size} B"
-    amount, unit = size / 1024, "KiB"
-    for larger in ("MiB", "GiB"):
-        if amount >= 1024:
-            amount, unit = amount / 1024, larger
-    return f"{amount:.4g} {unit}"

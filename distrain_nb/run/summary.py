@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from distrain_nb.backends.plugins import title_of
-from distrain_nb.program.program import readable_size
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.fields import Damaged
+from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import FILES, Tracked
 

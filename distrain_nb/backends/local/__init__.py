@@ -14,6 +14,7 @@ from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.backends.options import NoOptions
 from distrain_nb.errors import OptionError
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
@@ -45,7 +46,7 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
     def data(self, name: str, uri: str) -> str:
         """Buckets are fetched into a cache when the run starts; a run that reads them has theirs
         there. Raises OptionError."""
-        if buckets.is_bucket(uri):
+        if in_bucket(uri):
             return buckets.place(uri)
         scheme, separator, rest = uri.partition("://")
         if separator and scheme != "file":

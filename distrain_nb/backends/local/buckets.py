@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import importlib
 import json
-import os
 import shutil
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -20,8 +19,10 @@ from uuid import uuid4
 from distrain_nb.backends.base import named
 from distrain_nb.config import home, private_home
 from distrain_nb.errors import OptionError
-from distrain_nb.program.program import readable_size
 from distrain_nb.program.progress import report
+from distrain_nb.worker.data.buckets import BucketObject, filesystem, objects
+from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,28 +31,10 @@ if TYPE_CHECKING:
     from distrain_nb.types import Unknown
 
 CACHE = "cache/data"
-PACKAGES = {"gs": "gcsfs", "s3": "s3fs"}
 GIB = 1 << 30
 KEPT_FREE = 1 * GIB
 AT_ONCE = 8
 SEEN_EVERY_S = 0.2
-_WILD = ("*", "?", "[")
-# What tells one version of an object from the next, by what services call it.
-_VERSIONS = ("generation", "ETag", "etag", "md5Hash", "LastModified", "updated")
-
-
-@dataclass(frozen=True)
-class BucketObject:
-    """An object: its path with the bucket's name, its size in bytes, and which version it is."""
-
-    path: str
-    size: int
-    version: str
-
-
-def is_bucket(uri: str) -> bool:
-    """Whether a URI is one of a bucket that can be read from here."""
-    return uri.partition("://")[0] in PACKAGES
 
 
 def place(uri: str) -> str:
@@ -63,7 +46,7 @@ def place(uri: str) -> str:
 def fetch_all(data: Iterable[str], limit: float) -> None:
     """Have what buckets have of the data that a job names, NAME=URI. Raises OptionError."""
     for name, uri in named(data):
-        if is_bucket(uri):
+        if in_bucket(uri):
             fetch(name, uri, limit)
 
 
@@ -93,42 +76,6 @@ def fetch(name: str, uri: str, limit: float) -> None:
                 manifest.add(each)
         for gone in known.keys() - {each.path for each in found}:
             (root / gone).unlink(missing_ok=True)
-
-
-def filesystem(scheme: str) -> Unknown:
-    """What lists and reads the buckets of a scheme, by fsspec. Raises OptionError without it."""
-    # Which asks for the kind of each bucket, and complains where it may not.
-    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
-    try:
-        importlib.import_module(PACKAGES[scheme])
-        fsspec = importlib.import_module("fsspec")
-    except ImportError as missing:
-        raise OptionError(
-            f"to read {scheme}:// here, %pip install {PACKAGES[scheme]!r} (the extra 'data' has "
-            f"it): {missing}"
-        ) from None
-    return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False)
-
-
-def objects(system: Unknown, path: str) -> Iterator[BucketObject]:
-    """What is at a path: a folder's objects, an object, or those of a pattern."""
-    for each in _expanded(path):
-        is_pattern = any(sign in each for sign in _WILD)
-        listed: Mapping[str, Mapping[str, object]] = (
-            system.glob(each, detail=True) if is_pattern else system.find(each, detail=True)
-        )
-        for found, info in listed.items():
-            if info.get("type") == "file" and not found.endswith("/"):
-                version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
-                yield BucketObject(found, int(str(info["size"])), version)
-
-
-def _expanded(path: str) -> Iterable[str]:
-    if "{" not in path:
-        return (path,)
-    expand = importlib.import_module("braceexpand").braceexpand
-    expanded: Iterable[str] = expand(path)
-    return expanded
 
 
 def _is_here(root: Path, wanted: BucketObject, known: Mapping[str, str]) -> bool:
@@ -251,6 +198,8 @@ def _read_errors(name: str, uri: str) -> Iterator[None]:
         yield
     except OptionError:
         raise
+    except ImportError as missing:
+        raise OptionError(str(missing)) from None
     except FileNotFoundError:
         raise OptionError(f"--data {name}={uri}: nothing is there") from None
     except Exception as wrong:

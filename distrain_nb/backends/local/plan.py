@@ -19,6 +19,7 @@ from distrain_nb.cluster import (
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import CHECKPOINTS_FOLDER, MODEL_FOLDER
 from distrain_nb.worker.files.launch import FORK_SAFE, OPTIMIZER, RUN, Launch, ProcessSpec
 from distrain_nb.worker.machine import threads
@@ -212,7 +213,7 @@ def _about_packages(job: LocalJob) -> Iterator[Finding]:
 
 def _about_data(job: LocalJob) -> Iterator[Finding]:
     for name, uri in named(job.data):
-        if buckets.is_bucket(uri):
+        if in_bucket(uri):
             message = f"{uri} is fetched to {buckets.place(uri)} first, as far as it is not there"
             yield Finding("local.data", Severity.INFO, f"--data {name}", message)
 

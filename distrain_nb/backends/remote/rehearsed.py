@@ -19,7 +19,12 @@ from distrain_nb.backends.remote.doing import Doing
 from distrain_nb.program.progress import report, report_to
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import REHEARSAL_FILE, VERTEX_FILE, VERTEX_REQUEST_FILE
+from distrain_nb.worker.files.folder import (
+    PROGRAM_FOLDER,
+    REHEARSAL_FILE,
+    VERTEX_FILE,
+    VERTEX_REQUEST_FILE,
+)
 from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.files.tracked import Tracked
 
@@ -34,6 +39,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("distrain_nb.backends.remote")
 TRACKED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
+_IN_CODE = re.compile(r"\bs3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\b")
 
 
 def rehearse(
@@ -49,7 +55,8 @@ def rehearse(
         report("loading the rehearsal")
         try:
             stand_in = rehearsal_of(submission.backend)
-            services = stand_in(submission.rehearse or "", _buckets(submission.spec))
+            named = _buckets(submission.spec) | _in_code(folder / PROGRAM_FOLDER)
+            services = stand_in(submission.rehearse or "", named)
             endpoints = stack.enter_context(services)
         except Exception as wrong:
             give_up(Carried(folder, Pace()), wrong, ends_with_us=True)
@@ -103,6 +110,13 @@ def _buckets(request: JsonObject) -> set[str]:
     named = {str(request["bucket"])} if request.get("bucket") else set()
     found = (match[1] for text in _texts(request) for match in _BUCKET.finditer(text))
     return {name.rpartition("://")[2].strip("/") for name in named} | set(found)
+
+
+def _in_code(program: Path) -> set[str]:
+    """The buckets of S3 that a program's own text names, which it reads and writes itself. Those of
+    Cloud Storage are mounted, named or not."""
+    texts = (path.read_text("utf-8", "replace") for path in program.glob("*.py"))
+    return {match[1] for text in texts for match in _IN_CODE.finditer(text)}
 
 
 def _texts(value: Json) -> Iterator[str]:

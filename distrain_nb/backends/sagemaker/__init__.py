@@ -11,6 +11,7 @@ from distrain_nb.backends.sagemaker.channels import Channel
 from distrain_nb.backends.sagemaker.names import INPUT
 from distrain_nb.backends.sagemaker.options import SageMakerOptions
 from distrain_nb.backends.sagemaker.sdk import foreign, sdk_object
+from distrain_nb.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,6 +55,13 @@ class SageMakerBackend(SdkTuningBackend[SageMakerOptions, "SageMakerPlan"]):
     def brings(self, uri: str) -> bool:
         """A channel does, for all but a path that is there already."""
         return not uri.startswith("/")
+
+    def bucket(self, uri: str) -> str:
+        """Its URI: only channels and checkpoints have folders. Raises OptionError for a bucket that
+        is not S3's."""
+        if not uri.startswith("s3://"):
+            raise OptionError(f"the role of a job on SageMaker opens S3, s3://…, not {uri}")
+        return uri
 
     def staging(self, job: SageMakerJob) -> str:
         from distrain_nb.backends.sagemaker.settings import settings_of

@@ -45,6 +45,12 @@ class VertexBackend(SdkTuningBackend[VertexOptions, "VertexPlan"]):
             "it mounted, such as /mnt/nfs/data"
         )
 
+    def bucket(self, uri: str) -> str:
+        """Below /gcs/. Raises OptionError for a bucket that is not Cloud Storage's."""
+        if not uri.startswith("gs://"):
+            raise OptionError(f"jobs on Vertex AI have Cloud Storage mounted, gs://…, not {uri}")
+        return self.data("bucket", uri)
+
     def staging(self, job: VertexJob) -> str:
         from distrain_nb.backends.vertex.settings import settings_of
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.program import Data, readable_size
+from distrain_nb.program.program import Data
 from distrain_nb.program.progress import ByteCounter, CountedMemory
 from distrain_nb.program.values.pickling import Definitions, encode
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

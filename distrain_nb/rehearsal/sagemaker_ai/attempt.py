@@ -19,13 +19,13 @@ from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import create_secrets
 from distrain_nb.rehearsal.sagemaker_ai.store import S3Location, SyncedFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from distrain_nb.rehearsal.engine import Engine, Network, Running
     from distrain_nb.rehearsal.faults import Faults
     from distrain_nb.rehearsal.sagemaker_ai.record import JobRecord
-    from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore
+    from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore
     from distrain_nb.rehearsal.sagemaker_ai.streams import LogStream, LogStreams
 
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 class JobContext:
     """What jobs run on and reach; `s3_port` is where S3 listens.
 
-    A job that is stopped gets `grace` seconds between SIGTERM and SIGKILL. Steps of jobs are
-    reported in the context `steps`.
+    `kept` are the buckets for which folders stand. A job that is stopped gets `grace` seconds
+    between SIGTERM and SIGKILL. Steps of jobs are reported in the context `steps`.
     """
 
     engine: Engine
@@ -44,6 +44,7 @@ class JobContext:
     s3_port: int
     folder: Path
     grace: float = 120.0
+    kept: Sequence[KeptBucket] = ()
     steps: Context = field(default_factory=copy_context)
 
 
@@ -206,13 +207,15 @@ class Attempt:
             self._context.store.write(place.below(name), file)
 
     def close(self) -> None:
-        """End what still runs, and forget the disks."""
+        """End what still runs, keep what it has written to buckets, and forget the disks."""
         self.stop(0.0)
         self._network.close()
         for reader in self._readers:
             reader.join()
         for pipe in self._pipes:
             pipe.close()
+        for bucket in self._context.kept:
+            bucket.save()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -17,7 +17,7 @@ from distrain_nb.rehearsal.sagemaker_ai.aws import aws
 from distrain_nb.rehearsal.sagemaker_ai.jobs import TrainingJobService
 from distrain_nb.rehearsal.sagemaker_ai.protocol import serve
 from distrain_nb.rehearsal.sagemaker_ai.refusals import DATA
-from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, client
+from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore, client
 from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
 from distrain_nb.rehearsal.sagemaker_ai.tuning_jobs import TuningJobService
 
@@ -56,13 +56,19 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
         report("starting the rehearsal's S3")
         kept = stack.enter_context(aws(folder, faults))
         store = ObjectStore(client("s3", kept))
-        for name in buckets:
+        folders = {name: private_home() / DATA / name for name in buckets}
+        for name in folders:
             store.create(name)
-            store.fill(name, private_home() / DATA / name)
+        own = ObjectStore(client("s3", kept, key="rehearsal"))
+        standing = [KeptBucket(*each, own) for each in folders.items() if each[1].is_dir()]
+        for each in standing:
+            each.fill()
         streams = LogStreams(kept, faults.late)
         stack.callback(streams.close)
         report("starting the rehearsal's SageMaker")
-        context = JobContext(chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder)
+        context = JobContext(
+            chosen, store, streams, faults, int(kept.rpartition(":")[2]), folder, kept=standing
+        )
         jobs = TrainingJobService(context)
         stack.callback(jobs.close)
         tuning = TuningJobService(jobs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -16,16 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+OWN = "distrain/"  # where a job's own files are put
+
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 
 
-def client(service: str, endpoint: str, region: str = "us-east-1") -> Any:
-    """A client of the stand-in's own, in the job's role."""
+def client(service: str, endpoint: str, region: str = "us-east-1", key: str = ROLE_KEY) -> Any:
+    """A client of the stand-in's own, in the job's role unless another key is its."""
     return boto3.client(
         service,
         region_name=region,
         endpoint_url=endpoint,
-        aws_access_key_id=ROLE_KEY,
+        aws_access_key_id=key,
         aws_secret_access_key="rehearsal",
         config=Config(
             s3={"addressing_style": "path"}, proxies={}, max_pool_connections=32, retries={}
@@ -79,6 +82,12 @@ class ObjectStore:
         found = (one["Key"] for page in pages for one in page.get("Contents", ()))
         return sorted(key for key in found if not key.endswith("/"))
 
+    def versions(self, bucket: str) -> dict[str, str]:
+        """Which version of each object a bucket has, by key; folders' own objects left out."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket)
+        found = {one["Key"]: one["ETag"] for page in pages for one in page.get("Contents", ())}
+        return {key: tag for key, tag in found.items() if not key.endswith("/")}
+
     def read(self, place: S3Location) -> Any:
         """An object as a file to read from."""
         return self.s3.get_object(Bucket=place.bucket, Key=place.key)["Body"]
@@ -94,6 +103,36 @@ class ObjectStore:
         with path.open("wb") as file:
             for chunk in self.read(place).iter_chunks(1 << 20):
                 file.write(chunk)
+
+
+@dataclass
+class KeptBucket:
+    """A bucket and the folder of our home that stands for it, which keeps what jobs write there.
+
+    What lies below `distrain/` is for the run alone, and goes with the rehearsal.
+    """
+
+    name: str
+    folder: Path
+    store: ObjectStore
+    _known: dict[str, str] = field(default_factory=dict)
+    _busy: Lock = field(default_factory=Lock)
+
+    def fill(self) -> None:
+        """Have objects of the folder's files."""
+        self.store.fill(self.name, self.folder)
+        self._known = self.store.versions(self.name)
+
+    def save(self) -> None:
+        """Have the folder as the bucket is now."""
+        with self._busy:
+            found = self.store.versions(self.name)
+            for key, _ in found.items() - self._known.items():
+                if not key.startswith(OWN):
+                    self.store.download(S3Location(self.name, key), self.folder / key)
+            for key in self._known.keys() - found.keys():
+                (self.folder / key).unlink(missing_ok=True)
+            self._known = found
 
 
 @dataclass

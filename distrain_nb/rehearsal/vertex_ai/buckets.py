@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
+OWN = "distrain/"  # what a run itself puts into its bucket
 _DRAFT = ".being-downloaded"
 
 _Version = tuple[int, int]  # when a file was written, in ns, and its size
@@ -42,7 +43,7 @@ class Bucket:
     def sync(self) -> None:
         """What replicas wrote becomes objects, and objects that others wrote become files."""
         with self._busy:
-            files, objects = self._files(), self._objects()
+            files, objects = _versions(self.folder), self._objects()
             for name in sorted(files.keys() | objects.keys() | self._known.keys()):
                 self._settle(name, files.get(name), objects.get(name))
 
@@ -62,17 +63,6 @@ class Bucket:
             self._known.pop(name)
         elif file is None:
             self._known.pop(name, None)
-
-    def _files(self) -> dict[str, _Version]:
-        found = {}
-        for path in self.folder.rglob("*"):
-            try:
-                stat = path.stat()
-            except OSError:
-                continue  # gone meanwhile
-            if path.is_file() and not path.name.endswith(_DRAFT):
-                found[path.relative_to(self.folder).as_posix()] = (stat.st_mtime_ns, stat.st_size)
-        return found
 
     def _objects(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -111,6 +101,19 @@ class Bucket:
         return answer
 
 
+def _versions(folder: Path) -> dict[str, _Version]:
+    """The files of a folder, by name."""
+    found = {}
+    for path in folder.rglob("*"):
+        try:
+            stat = path.stat()
+        except OSError:
+            continue  # gone meanwhile
+        if path.is_file() and not path.name.endswith(_DRAFT):
+            found[path.relative_to(folder).as_posix()] = (stat.st_mtime_ns, stat.st_size)
+    return found
+
+
 @dataclass
 class Buckets:
     """All buckets of the emulator at `endpoint`, mirrored below `folder`."""
@@ -120,6 +123,8 @@ class Buckets:
     data: Path
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
+    _kept: dict[str, dict[str, _Version]] = field(default_factory=dict)
+    _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self, name: str) -> None:
         """Have a bucket of that name, with what stands below `data` for it."""
@@ -128,6 +133,7 @@ class Buckets:
             answer.raise_for_status()
         if (self.data / name).is_dir():
             shutil.copytree(self.data / name, self.folder / name, dirs_exist_ok=True)
+            self._kept[name] = _versions(self.folder / name)
 
     def mounted(self) -> tuple[Bucket, ...]:
         """Every bucket that there is now."""
@@ -138,6 +144,21 @@ class Buckets:
                 folder.mkdir(parents=True, exist_ok=True)
                 self._open[name] = Bucket(name, folder, self._http)
         return tuple(self._open.values())
+
+    def keep(self) -> None:
+        """Have what jobs wrote to the buckets that came from `data` there too, but for what a run
+        itself puts into its bucket."""
+        with self._busy:
+            for name, known in self._kept.items():
+                found = _versions(self.folder / name)
+                for path, _ in found.items() - known.items():
+                    if not path.startswith(OWN):
+                        target = self.data / name / path
+                        target.parent.mkdir(parents=True, exist_ok=True)
+                        shutil.copy2(self.folder / name / path, target)
+                for path in known.keys() - found.keys():
+                    (self.data / name / path).unlink(missing_ok=True)
+                self._kept[name] = found
 
     def folders(self) -> dict[str, Path]:
         """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""

@@ -157,6 +157,7 @@ class CustomJobExecution:
             for reader in self._readers:
                 reader.join()
             self._sync()
+            self._buckets.keep()
 
     def _note_omissions(self) -> None:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")

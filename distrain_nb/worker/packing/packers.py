@@ -10,35 +10,33 @@ import tempfile
 from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import Any, Callable, Dict, Iterator, Mapping, Sequence, Tuple
 
-from distrain_nb.data.tar import size_of
-from distrain_nb.errors import PackingError
-from distrain_nb.program.progress import report
+from distrain_nb.worker.packing.refusal import PackingFailed
+from distrain_nb.worker.packing.samples import PackedSample
+from distrain_nb.worker.packing.storage import ShardFolder
+from distrain_nb.worker.packing.tar import size_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from distrain_nb.data.samples import PackedSample
-    from distrain_nb.data.storage import ShardFolder
+# Hears what is done now, and how many bytes of how many; of 0 where nobody knows.
+Report = Callable[[str, int, int], None]
 
 _SEEN_EVERY_S = 0.1
-_PACKER = "distrain_nb.data.packer"
+_PACKER = "distrain_nb.worker.packing.packer"
 
 
 def packed(
-    target: ShardFolder, shards: Mapping[str, Sequence[PackedSample]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
+    target: ShardFolder, shards: Mapping[str, Sequence[PackedSample]], report: Report
+) -> Iterator[Tuple[str, Dict[str, Any]]]:
     """Pack shards, and give the name and the record of each as soon as it is there and verified.
 
-    Raises PackingError, after which the other processes have ended too.
+    Raises PackingFailed, after which the other processes have ended too.
     """
     total = sum(size_of(sample) for own in shards.values() for sample in own)
     todo: SimpleQueue[str] = SimpleQueue()
     for name in shards:
         todo.put(name)
-    heard: SimpleQueue[tuple[int, dict[str, Any]]] = SimpleQueue()
-    begun: dict[int, int] = {}
+    heard: SimpleQueue[Tuple[int, Dict[str, Any]]] = SimpleQueue()
+    begun: Dict[int, int] = {}
     done, left = 0, len(shards)
     with ExitStack() as stack:
         for number in range(min(len(os.sched_getaffinity(0)), len(shards))):
@@ -50,7 +48,7 @@ def packed(
             with suppress(Empty):
                 number, said = heard.get(timeout=_SEEN_EVERY_S)
                 if "error" in said:
-                    raise PackingError(said["error"])
+                    raise PackingFailed(said["error"])
                 begun[number] = said.get("bytes", 0)
                 if record := said.get("record"):
                     done, left = done + record["size"], left - 1
@@ -66,6 +64,7 @@ def _packer(target: ShardFolder) -> Iterator[subprocess.Popen[str]]:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             text=True,
         )
         try:
@@ -80,7 +79,7 @@ def _give(
     process: subprocess.Popen[str],
     todo: SimpleQueue[str],
     shards: Mapping[str, Sequence[PackedSample]],
-    heard: SimpleQueue[tuple[int, dict[str, Any]]],
+    heard: SimpleQueue[Tuple[int, Dict[str, Any]]],
 ) -> None:
     """In a thread of its own: one shard after the other, as long as there are some."""
     assert process.stdin is not None and process.stdout is not None

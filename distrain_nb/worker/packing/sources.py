@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
-from distrain_nb.backends.local.buckets import is_bucket, objects
-from distrain_nb.data.storage import system_of
-from distrain_nb.errors import OptionError, PackingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from distrain_nb.worker.data.buckets import objects
+from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
+from distrain_nb.worker.packing.storage import below, system_of
 
 LISTS = (".txt", ".tsv")
 SAVED_DATASET = ("dataset_info.json", "dataset_dict.json")  # of `datasets`' save_to_disk
@@ -30,14 +28,14 @@ class SourceFile(NamedTuple):
     label: str = ""
 
 
-def files_of(source: str) -> list[SourceFile]:
+def files_of(source: str) -> List[SourceFile]:
     """All files of a source, by name; those whose names begin with a dot are left out.
 
     A source is a folder, `gs://` or `s3://` with a prefix, or a text file that lists files: a path
-    or URI on each line, and behind a tab the sample's class. Raises OptionError where nothing is
-    there, PackingError for a list that names what isn't there.
+    or URI on each line, and behind a tab the sample's class. Raises PackingRefused where nothing is
+    there, PackingFailed for a list that names what isn't there.
     """
-    if is_bucket(source):
+    if in_bucket(source):
         found = _in_bucket(source)
     elif (path := Path(source).expanduser()).is_dir():
         _refuse_tables(path)
@@ -46,24 +44,24 @@ def files_of(source: str) -> list[SourceFile]:
         return _listed(path)
     elif path.is_file():
         kinds = " or ".join(LISTS)
-        raise OptionError(f"{source} is neither a folder nor a list of files, {kinds}")
+        raise PackingRefused(f"{source} is neither a folder nor a list of files, {kinds}")
     else:
-        raise OptionError(f"{source}: nothing is there")
+        raise PackingRefused(f"{source}: nothing is there")
     if not found:
-        raise OptionError(f"{source}: no files are there")
+        raise PackingRefused(f"{source}: no files are there")
     return sorted(found)
 
 
 def _refuse_tables(folder: Path) -> None:
-    """Raises OptionError for a folder whose files are tables of samples."""
+    """Raises PackingRefused for a folder whose files are tables of samples."""
     if any((folder / name).exists() for name in SAVED_DATASET):
-        raise OptionError(
+        raise PackingRefused(
             f"{folder} is a saved dataset of Hugging Face, whose files are tables of samples: "
             "write its samples as files of a folder first"
         )
 
 
-def _in_folder(root: str, below: str, above: frozenset[tuple[int, int]]) -> Iterator[SourceFile]:
+def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
     """Links are followed, but not those to a folder that they are in."""
     stat = Path(root).stat()
     if (itself := (stat.st_dev, stat.st_ino)) in above:
@@ -80,25 +78,25 @@ def _in_folder(root: str, below: str, above: frozenset[tuple[int, int]]) -> Iter
                 yield SourceFile(name, entry.path, stat.st_size, str(stat.st_mtime_ns))
 
 
-def _in_bucket(uri: str) -> list[SourceFile]:
+def _in_bucket(uri: str) -> List[SourceFile]:
     scheme, path = uri.partition("://")[0], system_of(uri)[1]
     found = []
     for place, size, version in _objects(uri):
-        name = place.removeprefix(f"{path}/")
+        name = below(place, path)
         if not name.rpartition("/")[2].startswith("."):
             found.append(SourceFile(name, f"{scheme}://{place}", size, version))
     return found
 
 
-def _objects(uri: str) -> list[tuple[str, int, str]]:
+def _objects(uri: str) -> List[Tuple[str, int, str]]:
     system, path = system_of(uri)
     try:
         return [(each.path, each.size, each.version) for each in objects(system, path)]
     except FileNotFoundError:
-        raise OptionError(f"{uri}: nothing is there") from None
+        raise PackingRefused(f"{uri}: nothing is there") from None
 
 
-def _listed(path: Path) -> list[SourceFile]:
+def _listed(path: Path) -> List[SourceFile]:
     """The files of a list, in its order; paths are from the list's folder."""
     found = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -107,15 +105,15 @@ def _listed(path: Path) -> list[SourceFile]:
             continue
         try:
             found.append(_of_a_list(path.parent, place, label))
-        except (OSError, OptionError):
-            raise PackingError(f"{path}, line {number}: {place} is not there") from None
+        except (OSError, PackingRefused):
+            raise PackingFailed(f"{path}, line {number}: {place} is not there") from None
     return found
 
 
 def _of_a_list(folder: Path, place: str, label: str) -> SourceFile:
     parts = (place.partition("://")[2] or place).split("/")
     name = "/".join(part for part in parts if part not in ("", ".", ".."))
-    if is_bucket(place):
+    if in_bucket(place):
         ((_, size, version),) = _objects(place)
         return SourceFile(name, place, size, version, label)
     stat = (folder / place).stat()

@@ -6,18 +6,14 @@ import hashlib
 import tarfile
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO, Callable, Deque, Dict, Iterable, Iterator, Sequence
 
-from distrain_nb.backends.local.buckets import is_bucket
-from distrain_nb.data.storage import CHUNK, chunks, fetched
-from distrain_nb.errors import PackingError
 from distrain_nb.worker.data.index import in_blocks
 from distrain_nb.worker.data.members import RECORD, padded
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from distrain_nb.data.samples import PackedMember, PackedSample
+from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.packing.refusal import PackingFailed
+from distrain_nb.worker.packing.samples import PackedMember, PackedSample
+from distrain_nb.worker.packing.storage import CHUNK, chunks, fetched
 
 END = bytes(2 * RECORD)
 AT_ONCE = 16  # objects of a bucket that are fetched ahead by each process
@@ -38,10 +34,10 @@ def size_of(sample: PackedSample) -> int:
 
 def write_shard(
     file: BinaryIO, samples: Sequence[PackedSample], count: Callable[[int], None]
-) -> dict[str, Any]:
+) -> Dict[str, Any]:
     """Write a shard, and give what an index has of it. `count` hears of bytes that were written.
 
-    Raises PackingError where a file has changed since its size was looked up.
+    Raises PackingFailed where a file has changed since its size was looked up.
     """
     checksum, at, starts = hashlib.sha256(), 0, []
 
@@ -77,7 +73,7 @@ def _copy(member: PackedMember, content: Iterable[bytes], write: Callable[[bytes
         if size <= member.size:
             write(part)
     if size != member.size:
-        raise PackingError(
+        raise PackingFailed(
             f"{member.place} has {size:,} bytes, and had {member.size:,} when packing began"
         )
     write(bytes(padded(size) - size))
@@ -85,7 +81,7 @@ def _copy(member: PackedMember, content: Iterable[bytes], write: Callable[[bytes
 
 def _contents(members: Iterable[PackedMember]) -> Iterator[Iterable[bytes]]:
     """Contents in the order of the members; of small objects in buckets, several at once."""
-    coming: deque[Callable[[], Iterable[bytes]]] = deque()
+    coming: Deque[Callable[[], Iterable[bytes]]] = deque()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for member in members:
             coming.append(_asked(member, pool))
@@ -98,7 +94,7 @@ def _contents(members: Iterable[PackedMember]) -> Iterator[Iterable[bytes]]:
 def _asked(member: PackedMember, pool: ThreadPoolExecutor) -> Callable[[], Iterable[bytes]]:
     if not member.place:
         return lambda: (member.text.encode(),)
-    if not is_bucket(member.place) or member.size > FETCHED_AHEAD:
+    if not in_bucket(member.place) or member.size > FETCHED_AHEAD:
         return lambda: chunks(member.place)
     return pool.submit(lambda: (fetched(member.place, member.size),)).result
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Dict, Mapping
 
-from distrain_nb.data.samples import PackedMember, PackedSample
-from distrain_nb.data.storage import ShardFolder
-from distrain_nb.data.tar import checksum_of, write_shard
-from distrain_nb.errors import PackingError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from distrain_nb.worker.packing.refusal import PackingFailed
+from distrain_nb.worker.packing.samples import PackedMember, PackedSample
+from distrain_nb.worker.packing.storage import ShardFolder
+from distrain_nb.worker.packing.tar import checksum_of, write_shard
 
 SAID_EVERY_S = 0.1
 
 
-def pack_shard(target: ShardFolder, name: str, task: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a shard, read it again, and give what the index has of it. Raises PackingError."""
+def pack_shard(target: ShardFolder, name: str, task: Mapping[str, Any]) -> Dict[str, Any]:
+    """Write a shard, read it again, and give what the index has of it. Raises PackingFailed."""
     samples = [
         PackedSample(key, tuple(PackedMember(*member) for member in members))
         for key, members in task["samples"]
@@ -28,7 +25,7 @@ def pack_shard(target: ShardFolder, name: str, task: Mapping[str, Any]) -> dict[
     with target.writing(name) as file:
         record = write_shard(file, samples, counter.add)
     if checksum_of(target.at(name)) != record["sha256"]:
-        raise PackingError(f"{target.at(name)} reads otherwise than it was written")
+        raise PackingFailed(f"{target.at(name)} reads otherwise than it was written")
     return {"name": name, **record}
 
 
@@ -57,7 +54,7 @@ def main() -> None:
         task = json.loads(line)
         try:
             _say({"record": pack_shard(target, task["name"], task)})
-        except (PackingError, OSError) as wrong:
+        except (PackingFailed, OSError) as wrong:
             _say({"error": str(wrong)})
         except Exception as wrong:  # whatever a bucket's library raises
             _say({"error": f"{task['name']}: {type(wrong).__name__}: {wrong}"})

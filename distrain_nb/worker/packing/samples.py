@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.errors import PackingError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from distrain_nb.data.sources import SourceFile
+from distrain_nb.worker.packing.refusal import PackingFailed
+from distrain_nb.worker.packing.sources import SourceFile
 
 CLASS = "cls"  # the extension of a sample's class, as a number
 NO_EXTENSION = "bin"
@@ -35,16 +31,16 @@ class PackedSample(NamedTuple):
     """A sample, by the key that its members share."""
 
     key: str
-    members: tuple[PackedMember, ...]
+    members: Tuple[PackedMember, ...]
 
 
 def samples_of(
-    files: Sequence[SourceFile], shuffle: int | None
-) -> tuple[list[PackedSample], list[str]]:
+    files: Sequence[SourceFile], shuffle: Optional[int]
+) -> Tuple[List[PackedSample], List[str]]:
     """The samples of files, in their order or shuffled by a seed, and the names of classes.
 
     Classes are what a list says, or the folders where all files are images in folders, as
-    ImageFolder numbers them: in alphabetical order. Raises PackingError where two files would be
+    ImageFolder numbers them: in alphabetical order. Raises PackingFailed where two files would be
     the same member of a sample.
     """
     grouped: dict[str, dict[str, SourceFile]] = {}
@@ -53,7 +49,7 @@ def samples_of(
         members = grouped.setdefault(key, {})
         if extension in members:
             other = members[extension].name
-            raise PackingError(f"{other} and {file.name} would both be {key}.{extension}")
+            raise PackingFailed(f"{other} and {file.name} would both be {key}.{extension}")
         members[extension] = file
     labels = _labels(grouped)
     classes = sorted(set(labels.values()))
@@ -85,7 +81,7 @@ def _labels(grouped: Mapping[str, Mapping[str, SourceFile]]) -> dict[str, str]:
 
 
 def _sample(
-    key: str, files: Mapping[str, SourceFile], label: str | None, numbers: Mapping[str, int]
+    key: str, files: Mapping[str, SourceFile], label: Optional[str], numbers: Mapping[str, int]
 ) -> PackedSample:
     members = [PackedMember(f"{key}.{each}", file.place, file.size) for each, file in files.items()]
     if label is not None and CLASS not in files:

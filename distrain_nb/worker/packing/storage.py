@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import Any, BinaryIO, Dict, Iterator, Tuple
 from uuid import uuid4
 
-from distrain_nb.backends.local.buckets import filesystem, is_bucket, objects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distrain_nb.types import Unknown
+from distrain_nb.worker.data.buckets import filesystem, objects
+from distrain_nb.worker.data.storage import in_bucket
 
 CHUNK = 1 << 20
 DRAFT = ".draft"
 
 
-@cache
-def system_of(uri: str) -> tuple[Unknown, str]:
-    """The file system of a bucket's URI, and the path that it has there. Raises OptionError."""
+@lru_cache(maxsize=None)
+def system_of(uri: str) -> Tuple[Any, str]:
+    """The file system of a bucket's URI, and the path that it has there. Raises ImportError."""
     scheme, _, path = uri.partition("://")
     return _filesystem(scheme), path.rstrip("/")
 
 
-@cache
-def _filesystem(scheme: str) -> Unknown:
+@lru_cache(maxsize=None)
+def _filesystem(scheme: str) -> Any:
     return filesystem(scheme)
+
+
+def below(place: str, folder: str) -> str:
+    """The name that an object has in a folder."""
+    return place[len(folder) + 1 :] if place.startswith(f"{folder}/") else place
 
 
 class ShardFolder:
@@ -39,7 +40,7 @@ class ShardFolder:
     """
 
     def __init__(self, place: str) -> None:
-        self.place = place.rstrip("/") if is_bucket(place) else str(Path(place).expanduser())
+        self.place = place.rstrip("/") if in_bucket(place) else str(Path(place).expanduser())
 
     def __str__(self) -> str:
         return self.place
@@ -47,13 +48,13 @@ class ShardFolder:
     @property
     def remote(self) -> bool:
         """Whether it is in a bucket."""
-        return is_bucket(self.place)
+        return in_bucket(self.place)
 
     def at(self, name: str) -> str:
         """The path or URI of a file in it."""
         return f"{self.place}/{name}"
 
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> Dict[str, int]:
         """Sizes in bytes of all that is in it, by names."""
         if not self.remote:
             root = Path(self.place)
@@ -65,7 +66,7 @@ class ShardFolder:
             found = list(objects(system, path))
         except FileNotFoundError:
             return {}
-        return {each.path.removeprefix(f"{path}/"): each.size for each in found}
+        return {below(each.path, path): each.size for each in found}
 
     def read(self, name: str) -> bytes:
         """Raises FileNotFoundError."""
@@ -106,7 +107,7 @@ class ShardFolder:
 
 
 @contextmanager
-def _upload(system: Unknown, path: str) -> Iterator[BinaryIO]:
+def _upload(system: Any, path: str) -> Iterator[BinaryIO]:
     """An object that is there once it is closed; none where the block raises."""
     file = system.open(path, "wb")
     try:
@@ -119,11 +120,11 @@ def _upload(system: Unknown, path: str) -> Iterator[BinaryIO]:
 
 def chunks(place: str) -> Iterator[bytes]:
     """The content of a file or an object, a megabyte at a time. Raises OSError."""
-    if is_bucket(place):
+    if in_bucket(place):
         system, path = system_of(place)
         file = system.open(path, "rb", block_size=8 * CHUNK, cache_type="readahead")
     else:
-        file = Path(place).open("rb", buffering=0)  # noqa: SIM115
+        file = Path(place).open("rb", buffering=0)
     with file:
         while part := file.read(CHUNK):
             yield part

@@ -1,0 +1,47 @@
+"""Objects of buckets, by `fsspec`."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any, Iterator, NamedTuple
+
+from distrain_nb.worker.data.storage import BUCKETS, expanded
+
+_WILD = ("*", "?", "[")
+# What tells one version of an object from the next, by what services call it.
+_VERSIONS = ("generation", "ETag", "etag", "md5Hash", "LastModified", "updated")
+
+
+class BucketObject(NamedTuple):
+    """An object: its path with the bucket's name, its size in bytes, and which version it is."""
+
+    path: str
+    size: int
+    version: str
+
+
+def filesystem(scheme: str) -> Any:
+    """What lists and reads the buckets of a scheme. Raises ImportError, with what to install."""
+    # Which asks for the kind of each bucket, and complains where it may not.
+    os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+    try:
+        importlib.import_module(BUCKETS[scheme])
+        fsspec = importlib.import_module("fsspec")
+    except ImportError as missing:
+        raise ImportError(
+            f"to read {scheme}:// here, %pip install {BUCKETS[scheme]!r} (the extra 'data' has "
+            f"it): {missing}"
+        ) from None
+    return fsspec.filesystem(scheme, skip_instance_cache=True, use_listings_cache=False)
+
+
+def objects(system: Any, path: str) -> Iterator[BucketObject]:
+    """What is at a path: a folder's objects, an object, or those of a pattern."""
+    for each in expanded(path):
+        is_pattern = any(sign in each for sign in _WILD)
+        listed = system.glob(each, detail=True) if is_pattern else system.find(each, detail=True)
+        for found, info in listed.items():
+            if info.get("type") == "file" and not found.endswith("/"):
+                version = next((str(info[key]) for key in _VERSIONS if info.get(key)), "")
+                yield BucketObject(found, int(str(info["size"])), version)

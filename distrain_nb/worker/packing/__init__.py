@@ -1,0 +1,1 @@
+"""Packing: files become samples, samples become tar shards, here or where a job runs."""
