@@ -14,7 +14,7 @@ from distrain_nb.worker.data.storage import BUCKETS, in_bucket
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from distrain_nb.options import Chosen
+    from distrain_nb.layout import Layout
     from distrain_nb.types import Unknown
 
 RESULT = "packed"
@@ -35,7 +35,7 @@ def packing(
     Raises OptionError for what is not in a bucket that the job reaches, and more machines than one.
     """
     chosen = read(options, Config.load())
-    _refuse_several(chosen)
+    _refuse_several(chosen.layout)
     backend = chosen.backend
     for uri in (source, target):
         if not in_bucket(uri):
@@ -50,17 +50,19 @@ def packing(
     if options.get("rehearse") is not None and not chosen.job.dry_run:
         _create(_root(target))
     packages = dict.fromkeys(BUCKETS[_scheme(uri)] for uri in places if in_bucket(uri))
-    return Source(Cell("shard", code), Notebook({}, (), working_folder()), returns=(RESULT,)), {
+    found = {
         **({} if chosen.layout.size else backend.example),
         "ranks_per_replica": 1,
         "name": "shard",
         **options,
         "require": (*chosen.job.require, *packages),
     }
+    notebook = Notebook({}, (), working_folder())
+    return Source(Cell("shard", code), notebook, returns=(RESULT,)), found
 
 
-def _refuse_several(chosen: Chosen) -> None:
-    if chosen.layout.size > 1 or (chosen.layout.ranks_per_replica or 1) > 1:
+def _refuse_several(layout: Layout) -> None:
+    if layout.size > 1 or (layout.ranks_per_replica or 1) > 1:
         raise OptionError(
             "shard packs by the processes of one machine: name a larger one rather than several"
         )

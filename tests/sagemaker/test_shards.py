@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -70,3 +73,56 @@ def test_two_hosts_read_each_sample_once(
         assert [len(batches) for batches in ranks] == [13, 13]
         read = [number for batches in ranks for batch in batches for number in batch]
         assert sorted(read) == list(range(SAMPLES))
+
+
+SOUND = 100_000  # bytes of a file
+
+
+@pytest.mark.parametrize(("cloud", "scheme"), [("vertex", "gs"), ("sagemaker", "s3")])
+def test_packing_there_gives_the_same_shards(
+    notebook: Kernel,  # noqa: F811
+    without_docker: dict[str, str],  # noqa: F811
+    base: str,
+    cloud: str,
+    scheme: str,
+) -> None:
+    bucket = Path(without_docker["DISTRAIN_HOME"]) / "rehearsal" / scheme / "sounds"
+    content = random.Random(0)
+    for number in range(40):
+        path = bucket / "raw" / f"{number:02}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.randbytes(SOUND))
+    words = "--size 1MB --shuffle 3"
+    here = notebook.run(f"%distrain shard {bucket}/raw {bucket}/here {words}")
+    assert here.text.startswith("40 samples in 5 shards"), here
+    if cloud == "vertex":
+        leave_unfinished(bucket / "here", bucket / "there")
+    there = f"--on {cloud} --rehearse --wait --base {base}"
+    places = f"{scheme}://sounds/raw {scheme}://sounds/there"
+    run_there(notebook, f"%distrain shard {places} {words} {there}")
+    assert files(bucket / "there") == files(bucket / "here")
+    kept = 3 if cloud == "vertex" else 0
+    found = evaluated(notebook, "[packed[name] for name in ('samples', 'shards', 'kept')]")
+    assert found == [40, 5, kept]
+    log = str(evaluated(notebook, "run.logs()"))
+    assert "packing" in log and "40 samples in 5 shards" in log
+
+
+def leave_unfinished(packed: Path, target: Path) -> None:
+    """What a packing leaves that was killed when it had three shards."""
+    index = json.loads((packed / "index.json").read_text())
+    (target / ".packing").mkdir(parents=True)
+    plan = {"fingerprint": index["fingerprint"]}
+    (target / ".packing" / "plan.json").write_text(json.dumps(plan))
+    for record in index["shards"][:3]:
+        shutil.copyfile(packed / record["name"], target / record["name"])
+        (target / ".packing" / f"{record['name']}.json").write_text(json.dumps(record))
+    shutil.copyfile(packed / "shard-000004.tar", target / ".shard-000004.tar.0.draft")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All shards of a folder, and whatever else is there but the index."""
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+    assert found.pop("index.json")
+    return found

@@ -61,7 +61,7 @@ def fetch(name: str, uri: str, limit: float) -> None:
     report(f"looking at {uri}")
     with _read_errors(name, uri):
         system = filesystem(scheme)
-        found = list(objects(system, path))
+        found = [each for one in _expanded(path) for each in objects(system, one)]
     if not found:
         raise OptionError(f"--data {name}={uri}: nothing is there")
     outside = next((each.path for each in found if ".." in each.path.split("/")), None)
@@ -76,6 +76,14 @@ def fetch(name: str, uri: str, limit: float) -> None:
                 manifest.add(each)
         for gone in known.keys() - {each.path for each in found}:
             (root / gone).unlink(missing_ok=True)
+
+
+def _expanded(path: str) -> Iterable[str]:
+    if "{" not in path:
+        return (path,)
+    expand = importlib.import_module("braceexpand").braceexpand
+    expanded: Iterable[str] = expand(path)
+    return expanded
 
 
 def _is_here(root: Path, wanted: BucketObject, known: Mapping[str, str]) -> bool:
