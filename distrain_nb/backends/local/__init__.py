@@ -66,8 +66,12 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
         return plan(job)
 
     def submit(self, plan: LocalPlan, folder: Path) -> None:
-        buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
-        plan.job.program.write(folder / PROGRAM_FOLDER)
+        try:
+            buckets.fetch_all(plan.job.data, plan.job.config.data_limit)
+            plan.job.program.write(folder / PROGRAM_FOLDER)
+        except KeyboardInterrupt:  # nobody else answers for it yet
+            Status(State.STARTING).enter(State.CANCELLED, str(State.CANCELLED)).write(folder)
+            raise
         waiting = Owner.of(os.getpid()) if plan.job.waits else None
         begin(replace(plan.launch, kernel=waiting), folder, plan.job.config.idle)
 
