@@ -130,7 +130,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="no files"):
         (tmp_path / "empty").mkdir()
         pack(str(tmp_path / "empty"), str(tmp_path / "out"))
-    with pytest.raises(OptionError, match="is a saved dataset of Hugging Face"):
+    with pytest.raises(OptionError, match="is a cache of Hugging Face's datasets"):
         pack(str(write(tmp_path / "saved", **{"dataset_info.json": "{}"})), str(tmp_path / "out"))
     pack(str(source), str(tmp_path / "out"))
     with pytest.raises(OptionError, match="has shards of other samples"):

@@ -6,14 +6,17 @@ What is finished has a record in a folder of the target, of which the index is m
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.data.index import FORMAT, INDEX
+from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.sizes import readable_size
+from distrain_nb.worker.packing import tables
 from distrain_nb.worker.packing.packers import Report, packed
 from distrain_nb.worker.packing.refusal import PackingRefused
-from distrain_nb.worker.packing.samples import PackedSample, samples_of
+from distrain_nb.worker.packing.samples import PackedSample, rows_as_samples, samples_of
 from distrain_nb.worker.packing.sources import files_of
 from distrain_nb.worker.packing.storage import DRAFT, ShardFolder
 from distrain_nb.worker.packing.tar import END, size_of
@@ -93,9 +96,8 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
 
 def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
     """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
-    files = files_of(source)
-    samples, classes = samples_of(files, shuffle)
-    decides = [FORMAT, int(size), shuffle, [[each.name, *each[2:]] for each in files]]
+    samples, classes, version = _contents(source, shuffle)
+    decides = [FORMAT, int(size), shuffle, version]
     fingerprint = sha256(json.dumps(decides).encode()).hexdigest()
     shards: List[List[PackedSample]] = []
     room = 0.0
@@ -108,6 +110,21 @@ def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
         room -= needed
     named = {f"shard-{number:06}.tar": own for number, own in enumerate(shards)}
     return PackingPlan(named, classes, fingerprint)
+
+
+def _contents(
+    source: str, shuffle: Optional[int]
+) -> Tuple[List[PackedSample], List[str], List[Any]]:
+    """The samples of a source, its classes, and what is another for another version of it."""
+    folder = os.path.expanduser(source)
+    if not in_bucket(source) and tables.is_saved(folder):
+        samples, classes = rows_as_samples(os.path.abspath(folder), shuffle)
+        if not samples:
+            raise PackingRefused(f"{source}: the dataset has no rows")
+        return samples, classes, tables.version_of(folder)
+    files = files_of(source)
+    samples, classes = samples_of(files, shuffle)
+    return samples, classes, [[each.name, *each[2:]] for each in files]
 
 
 def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:

@@ -8,6 +8,7 @@ from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tupl
 
 from distrain_nb.worker.packing.refusal import PackingFailed
 from distrain_nb.worker.packing.sources import SourceFile
+from distrain_nb.worker.packing.tables import classes_of, rows_of
 
 CLASS = "cls"  # the extension of a sample's class, as a number
 NO_EXTENSION = "bin"
@@ -55,9 +56,23 @@ def samples_of(
     classes = sorted(set(labels.values()))
     numbers = {label: number for number, label in enumerate(classes)}
     found = [_sample(key, grouped[key], labels.get(key), numbers) for key in grouped]
+    return _shuffled(found, shuffle), classes
+
+
+def rows_as_samples(folder: str, shuffle: Optional[int]) -> Tuple[List[PackedSample], List[str]]:
+    """The samples of a saved dataset, by the numbers of its rows, and the names of its classes."""
+    found = []
+    for number, row in enumerate(rows_of(folder)):
+        key = f"{number:09}"
+        members = (PackedMember(f"{key}.{each.extension}", each.place, each.size) for each in row)
+        found.append(PackedSample(key, tuple(sorted(members))))
+    return _shuffled([each for each in found if each.members], shuffle), classes_of(folder)
+
+
+def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[PackedSample]:
     if shuffle is not None:
-        Random(shuffle).shuffle(found)
-    return found, classes
+        Random(shuffle).shuffle(samples)
+    return samples
 
 
 def _split(name: str) -> tuple[str, str]:

@@ -10,9 +10,9 @@ from distrain_nb.worker.data.buckets import objects
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
 from distrain_nb.worker.packing.storage import below, system_of
+from distrain_nb.worker.packing.tables import INFO, SPLITS
 
 LISTS = (".txt", ".tsv")
-SAVED_DATASET = ("dataset_info.json", "dataset_dict.json")  # of `datasets`' save_to_disk
 
 
 class SourceFile(NamedTuple):
@@ -38,7 +38,6 @@ def files_of(source: str) -> List[SourceFile]:
     if in_bucket(source):
         found = _in_bucket(source)
     elif (path := Path(source).expanduser()).is_dir():
-        _refuse_tables(path)
         found = list(_in_folder(str(path), "", frozenset()))
     elif path.is_file() and path.suffix in LISTS:
         return _listed(path)
@@ -50,15 +49,6 @@ def files_of(source: str) -> List[SourceFile]:
     if not found:
         raise PackingRefused(f"{source}: no files are there")
     return sorted(found)
-
-
-def _refuse_tables(folder: Path) -> None:
-    """Raises PackingRefused for a folder whose files are tables of samples."""
-    if any((folder / name).exists() for name in SAVED_DATASET):
-        raise PackingRefused(
-            f"{folder} is a saved dataset of Hugging Face, whose files are tables of samples: "
-            "write its samples as files of a folder first"
-        )
 
 
 def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
@@ -85,6 +75,11 @@ def _in_bucket(uri: str) -> List[SourceFile]:
         name = below(place, path)
         if not name.rpartition("/")[2].startswith("."):
             found.append(SourceFile(name, f"{scheme}://{place}", size, version))
+    if {INFO, SPLITS} & {each.name for each in found}:
+        raise PackingRefused(
+            f"{uri} is a saved dataset of Hugging Face, which is read from a folder: copy it to "
+            "one, or have a job pack that has the bucket mounted"
+        )
     return found
 
 

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from distrain_nb.worker.data.buckets import filesystem, objects
 from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.packing.tables import content_of, is_cell
 
 CHUNK = 1 << 20
 DRAFT = ".draft"
@@ -119,7 +120,10 @@ def _upload(system: Any, path: str) -> Iterator[BinaryIO]:
 
 
 def chunks(place: str) -> Iterator[bytes]:
-    """The content of a file or an object, a megabyte at a time. Raises OSError."""
+    """The content of a file, an object or a table's cell, a megabyte at a time. Raises OSError."""
+    if is_cell(place):
+        yield content_of(place)
+        return
     if in_bucket(place):
         system, path = system_of(place)
         file = system.open(path, "rb", block_size=8 * CHUNK, cache_type="readahead")
