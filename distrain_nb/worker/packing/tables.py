@@ -30,7 +30,7 @@ _BEGINNINGS = {
 }
 
 
-class Cell(NamedTuple):
+class TableCell(NamedTuple):
     """What a row has in a column: the extension that it gets, where it is, its size in bytes."""
 
     extension: str
@@ -38,7 +38,7 @@ class Cell(NamedTuple):
     size: int
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column: its kind among the features, `Image` or `Value`, and the extension it gives."""
 
     name: str
@@ -60,7 +60,7 @@ def is_saved(folder: str) -> bool:
     return os.path.exists(info)
 
 
-def rows_of(folder: str) -> Iterator[List[Cell]]:
+def rows_of(folder: str) -> Iterator[List[TableCell]]:
     """The rows of a saved dataset, in their order. Raises ImportError without pyarrow."""
     columns = columns_of(folder)
     for path in _paths(folder):
@@ -69,24 +69,24 @@ def rows_of(folder: str) -> Iterator[List[Cell]]:
             yield [cell for cell in cells if cell is not None]
 
 
-def columns_of(folder: str) -> List[Column]:
+def columns_of(folder: str) -> List[TableColumn]:
     """Images and sounds get their own extensions, the first class is `cls`; behind the name of the
     column stand `txt` for strings, `bin` for bytes, `json` for all else."""
-    found: List[Column] = []
+    found: List[TableColumn] = []
     features = _loaded(folder, INFO)["features"]
     several = sum(_kind(each) in _FILES for each in features.values()) > 1
     classes = 0
     for name, feature in features.items():
         kind, plain = _kind(feature), _plain(name)
         if kind in _FILES:
-            found.append(Column(name, kind, f"{plain}." if several else ""))
+            found.append(TableColumn(name, kind, f"{plain}." if several else ""))
         elif kind == "ClassLabel":
-            found.append(Column(name, kind, f"{plain}.{CLASS}" if classes else CLASS))
+            found.append(TableColumn(name, kind, f"{plain}.{CLASS}" if classes else CLASS))
             classes += 1
         else:
             ends = {"string": "txt", "large_string": "txt", "binary": "bin"}
             end = ends.get(feature.get("dtype", "") if kind == "Value" else "", "json")
-            found.append(Column(name, kind, f"{plain}.{end}"))
+            found.append(TableColumn(name, kind, f"{plain}.{end}"))
         if found[-1].extension in [each.extension for each in found[:-1]]:
             raise PackingFailed(f"{folder}: columns of one sample would both be {plain}")
     return found
@@ -131,7 +131,7 @@ def table_at(path: str) -> Any:
         return reader.read_all()
 
 
-def _cell(path: str, row: int, column: Column) -> Optional[Cell]:
+def _cell(path: str, row: int, column: TableColumn) -> Optional[TableCell]:
     value = table_at(path).column(column.name)[row].as_py()
     content = _content(value, column.kind)
     if content is None:
@@ -140,7 +140,7 @@ def _cell(path: str, row: int, column: Column) -> Optional[Cell]:
     if column.kind in _FILES:
         extension += _ending(value.get("path") or "", content)
     place = SCHEME + json.dumps([path, row, column.name, column.kind])
-    return Cell(extension, place, len(content))
+    return TableCell(extension, place, len(content))
 
 
 def _content(value: Any, kind: str) -> Optional[bytes]:
