@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from botocore.session import get_session
 from distrain_nb.backends.remote.service import Gone, Observed
 from distrain_nb.backends.sagemaker import client
 from distrain_nb.backends.sagemaker.jobs import observed
+from distrain_nb.backends.sagemaker.sdk import foreign
 from distrain_nb.backends.sagemaker.tuning_jobs import HyperParameterTuningJobs
-from distrain_nb.errors import DistrainError
+from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.worker.files.status import State
 
 
@@ -93,7 +95,7 @@ class Saying:
         self._status = status
 
     def describe_hyper_parameter_tuning_job(self, **_: str) -> dict[str, Any]:
-        status = {"HyperParameterTuningJobStatus": self._status}
+        status = {"HyperParameterTuningJobStatus": self._status, "TrainingJobDefinitions": [{}]}
         return {**status, "TrainingJobStatusCounters": {"InProgress": 1}}
 
     def get_paginator(self, _: str) -> Saying:
@@ -134,6 +136,25 @@ def test_each_status_of_a_job_goes_on_or_has_an_end() -> None:
             assert observed(told(status, status)).state.final is not going_on
     assert words["Deleting"] == "cancelled: its training job is being deleted"
     assert words["Stopped"] == "cancelled: its training job was stopped"
+
+
+def test_a_tuning_job_whose_trials_differ_in_more_than_values_is_no_study() -> None:
+    with pytest.raises(OptionError, match="has several training job definitions"):
+        HyperParameterTuningJobs(Saying("InProgress")).study("theirs")
+
+
+def test_what_stands_for_a_tuning_job() -> None:
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:hyper-parameter-tuning-job/theirs"
+    job = SimpleNamespace(
+        hyper_parameter_tuning_job_arn=arn, hyper_parameter_tuning_job_name="Theirs"
+    )
+    tuner = SimpleNamespace(latest_tuning_job=job)
+    for each, name in ((arn, "theirs"), (job, "Theirs"), (tuner, "Theirs")):
+        spec = foreign(each)
+        assert spec and (spec.job, spec.region, spec.study) == (name, "eu-west-1", True)
+    assert foreign(SimpleNamespace(latest_tuning_job=None)) is None
+    trained = foreign(arn.replace("hyper-parameter-tuning-job", "training-job"))
+    assert trained and not trained.study
 
 
 ARN = "arn:aws:sts::123456789012"

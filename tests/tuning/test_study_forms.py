@@ -125,7 +125,7 @@ def test_ai_platforms_config_reads_back_equal(spec: StudySpec) -> None:
 def test_sagemakers_config_reads_back_equal_but_for_numbers_as_words(spec: StudySpec) -> None:
     plain = without_places(spec)
     if plain.search.algorithm == "grid":
-        plain = plain.edited(trials=1)  # which a grid counts itself
+        plain = plain.edited(trials=combinations(plain) or 1)
     for more in (
         {"search": replace(plain.search, seed=3)},
         {"stopping": MedianStopping(), "end": StudyEnd(max_duration=600.0)},
@@ -338,6 +338,7 @@ def test_what_a_form_has_no_place_for_is_named() -> None:
     assert named["yaml"] == set()
     grid = study({"tune": "a=x|y", "goal": "min:loss", "search": "grid", "trials": "2"})
     assert BY_NAME["sagemaker-json"].left_out(grid) == ("trials",)
+    assert read_study(BY_NAME["sagemaker-json"].text(grid.edited(trials=1))).spec.trials == 2
     assert named["vertex-json"] == named["vertex-yaml"] == {"search.seed", "initial"}
     assert named["sagemaker-json"] == {
         "stopping", "max_failed", "initial", "measurement", "end.min_trials", "goal accuracy",
