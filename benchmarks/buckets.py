@@ -1,9 +1,8 @@
 """A bucket on this machine that is as far away as one in a cloud.
 
 A store of objects that speaks S3 (`s3rver`, of npm), a proxy that adds 30 ms to each request and
-gives a connection 100 MB/s, and a mount behind it (rclone's, read-only, no cache of files). No more
-is under way on a connection than such a one holds, so that little comes in vain where a mount asks
-for all of an object and is left after a part of it.
+gives a connection 100 MB/s, and a mount behind it (rclone's, read-only, no cache of files).
+The proxy keeps no more under way on a connection than such a one holds.
 """
 
 from __future__ import annotations
