@@ -80,7 +80,7 @@ class TrialLauncher(TrialRuns):
         target = record.folder / PROGRAM_FOLDER
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(self._folder / PROGRAM_FOLDER, target, copy_function=_copy)
-        begin_trial(record, self._folder)
+        begin_trial(record, self._folder, here=True)
         devices = self._study.devices[trial.slot] if self._study.devices else None
         begin(of_trial(self._launch, trial, devices), record.folder, self._study.idle)
 

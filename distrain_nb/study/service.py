@@ -17,6 +17,7 @@ from distrain_nb.study.curves import TrialMetrics
 from distrain_nb.study.endings import final_values
 from distrain_nb.study.files import StudyFile, TrialFile, TrialState, read_trials
 from distrain_nb.study.launching import TrialRuns
+from distrain_nb.tracking import begin_trial
 from distrain_nb.worker.files.status import Status
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class ServiceTrials:
             record = self._runs.get(trial)
         else:
             record = self._runs.find(trial) or self._runs.added(trial)
+            begin_trial(record, self._folder, here=False)
         if record is None:
             return trial
         self._records[trial.number] = record

@@ -215,15 +215,16 @@ def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> 
 
 
 def _mirror(study: Study) -> None:
-    """To a tracker, if one is set; a service's study is not mirrored yet."""
-    if study.file.backend != "local":
-        return
+    """To a tracker, if one is set."""
     texts = study_options.texts(study.spec)
     parameters = {
         n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()
     }
     file = study.file
-    note = begin_study(study.folder, file.name, file.created, file.experiment, parameters)
+    here = file.backend == "local"
+    note = begin_study(
+        study.folder, file.name, file.created, file.experiment, parameters, here=here
+    )
     if note:
         warnings.warn(note, stacklevel=3)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import final_metric_values
+from distrain_nb.run.pages.media import agreed_hyperparameters
 from distrain_nb.tracking.tracker import NotYet, Sample
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.tracked import Tracked
@@ -63,7 +64,10 @@ class Mirror:
 
     def turn(self) -> bool:
         """Send what is new; whether all is there, as the run has ended."""
-        status = self._request.status
+        try:
+            status = self._request.status
+        except FileNotFoundError:  # on the list of runs, and about to be started
+            return False
         if not self._described:
             self._run.describe(self._request.parameters, self._request.tags)
             self._keep_code()
@@ -100,6 +104,8 @@ class Mirror:
             tags["distrain.results"] = f"not here: {size} bytes, in {results}"
         elif found:
             self._keep(results, "results")
+        written = agreed_hyperparameters(self._events.non_scalars)
+        self._run.add_parameters({name: str(value) for name, value in written.items()})
         self._run.describe({}, tags)
         ended = status.times.get(str(status.state), self._request.created)
         self._run.end(status.state, ended, final_metric_values(self._folder).bests or {})

@@ -119,6 +119,11 @@ class MlflowRun:
         for some in _chunks(said, _MOST_PARAMETERS):
             self._client.log_batch(self.id, tags=some)
 
+    def add_parameters(self, parameters: Mapping[str, str]) -> None:
+        """Those of which it has none of that name yet."""
+        known = self._client.get_run(self.id).data.params if parameters else {}
+        self.describe({n: v for n, v in parameters.items() if _name(n) not in known}, {})
+
     def log(self, samples: Iterable[Sample]) -> None:
         """All of them, in turn."""
         from mlflow.entities import Metric

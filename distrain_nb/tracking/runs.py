@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.tracker import may_be_reached
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
@@ -28,50 +29,58 @@ NAME_VARIABLE = "MLFLOW_EXPERIMENT_NAME"  # what runs are filed under that have 
 def begin_run(record: Record, *, here: bool, own: str = "") -> str:
     """Have a run mirrored that is about to be started; `here` on this machine. `own` is where its
     service keeps experiments. See `begin`."""
-    ends_here = here or bool(record.handle.get("rehearsal"))
     try:
         config = Config.load()
     except OptionError as wrong:
         return str(wrong)
-    mlflow = replace(_of(record, address(config, os.environ)), ends_here=ends_here)
-    notes = (_begin_vertex(record, config, own, ends_here), begin(mlflow, waits=here))
+    uri = address(config, os.environ)
+    waits = here or may_be_reached(uri)
+    notes = (_begin_vertex(record, config, own, here), begin(_of(record, uri, here), waits=waits))
     return "; ".join(filter(None, notes))
 
 
-def _begin_vertex(record: Record, config: Config, own: str, ends_here: bool) -> str:
+def _begin_vertex(record: Record, config: Config, own: str, here: bool) -> str:
     try:
-        request = vertex_request(record, config, os.environ, own)
+        request = vertex_request(record, config, os.environ, own, here=here)
     except OptionError as wrong:
         return str(wrong)
-    return "" if request is None else begin(replace(request, ends_here=ends_here), waits=False)
+    return "" if request is None else begin(request, waits=False)
 
 
 def begin_study(
-    folder: Path, name: str, created: float, experiment: str, options: Mapping[str, str]
+    folder: Path,
+    name: str,
+    created: float,
+    experiment: str,
+    options: Mapping[str, str],
+    *,
+    here: bool,
 ) -> str:
-    """Have a study mirrored that is about to be started, to which its trials then belong."""
+    """Have a study mirrored that is about to be started, to which its trials then belong; `here`
+    on this machine."""
     uri = address(Config.load(), os.environ)
     filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
     request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
-    return begin(replace(request, ends_here=False), waits=True)
+    return begin(replace(request, ends_here=False), waits=here)
 
 
-def begin_trial(record: Record, study: Path) -> str:
-    """Have the run of a trial mirrored, if its study is. See `begin`."""
+def begin_trial(record: Record, study: Path, *, here: bool) -> str:
+    """Have the run of a trial mirrored, if its study is; `here` on this machine. See `begin`."""
     with suppress(OSError, OptionError):
-        _begin_vertex(record, Config.load(), "", ends_here=True)
+        if here:
+            _begin_vertex(record, Config.load(), "", here)
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:
             request = replace(
-                _of(record, parent.uri), parent=str(study), experiment=parent.experiment
+                _of(record, parent.uri, here), parent=str(study), experiment=parent.experiment
             )
-            return begin(request, waits=tracked is None or not tracked.note)
+            return begin(request, waits=here and (tracked is None or not tracked.note))
     return ""
 
 
 def vertex_request(
-    record: Record, config: Config, environ: Mapping[str, str], own: str = ""
+    record: Record, config: Config, environ: Mapping[str, str], own: str = "", *, here: bool
 ) -> TrackingRequest | None:
     """What Vertex AI Experiments is to have of a run; None if nothing. Raises OptionError where
     it is asked for, and nothing says of what project."""
@@ -83,12 +92,12 @@ def vertex_request(
     filed, _, run = record.experiment.partition("/") if own else (record.experiment, "", "")
     experiment = experiment_name(filed)
     name = run_name(experiment, run or record.name)
-    request = replace(_of(record, place), experiment=experiment, name=name, joins=bool(run))
+    request = replace(_of(record, place, here), experiment=experiment, name=name, joins=bool(run))
     own_tags = {n: text for n, text in request.tags.items() if not n.startswith("mlflow.")}
     return replace(request, tags=own_tags)
 
 
-def _of(record: Record, uri: str) -> TrackingRequest:
+def _of(record: Record, uri: str, here: bool) -> TrackingRequest:
     options = Run(record).options
     parameters = dict(text.split("=", 1) for text in options.get("param", ()) if "=" in text)
     others = {name: " ".join(texts) for name, texts in options.items() if name != "param"}
@@ -100,9 +109,10 @@ def _of(record: Record, uri: str) -> TrackingRequest:
         **{f"distrain.{name}": text for name, text in others.items()},
     }
     experiment = record.experiment or os.environ.get(NAME_VARIABLE, "")
-    return TrackingRequest(
+    request = TrackingRequest(
         uri, experiment, record.name, "", record.created, str(record.folder), parameters, tags
     )
+    return replace(request, ends_here=here or bool(record.handle.get("rehearsal")))
 
 
 def _common() -> dict[str, str]:

@@ -89,6 +89,9 @@ class TrackedRun(Protocol):
     def describe(self, parameters: Mapping[str, str], tags: Mapping[str, str]) -> None:
         """What it was given, and what it is."""
 
+    def add_parameters(self, parameters: Mapping[str, str]) -> None:
+        """Those of which it has none of that name yet."""
+
     def log(self, samples: Iterable[Sample]) -> None:
         """All of them, in turn."""
 

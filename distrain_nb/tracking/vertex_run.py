@@ -173,6 +173,13 @@ class VertexRun:
         if parameters:
             self._run.log_params({name: _value(text) for name, text in parameters.items()})
 
+    def add_parameters(self, parameters: Mapping[str, str]) -> None:
+        """Those of which it has none of that name yet."""
+        if parameters:
+            self._use()
+            known = self._run.get_params()
+            self.describe({n: v for n, v in parameters.items() if n not in known}, {})
+
     def log(self, samples: Iterable[Sample]) -> None:
         """All of them, in turn."""
         taking = iter(samples)

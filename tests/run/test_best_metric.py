@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+
+import tensorboardX
 
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values
 from distrain_nb.worker.files.folder import METRICS_FILE
@@ -34,3 +37,16 @@ def test_what_cannot_be_read_is_read_from_the_event_files(tmp_path: Path) -> Non
     for odd in ("", "[]", "{}", '{"size": 1}', "\0"):
         (tmp_path / METRICS_FILE).write_text(odd)
         assert final_metric_values(tmp_path).last == {"loss": 3.0}
+
+
+def test_hyperparameters_on_which_sessions_agree_are_kept_too(tmp_path: Path) -> None:
+    for name, rate in (("first", 0.5), ("second", 0.25)):
+        with tensorboardX.SummaryWriter(str(tmp_path / "tensorboard")) as summary:
+            summary.add_hparams({"lr": rate, "layers": 3, "nesterov": True, name: "own"}, {}, name)
+    found = {"layers": 3, "nesterov": True, "first": "own", "second": "own"}
+    assert final_metric_values(tmp_path).hyperparameters == found
+    assert final_metric_values(tmp_path).hyperparameters == found  # as it was kept
+    kept = json.loads((tmp_path / METRICS_FILE).read_text())
+    del kept["values"]["hyperparameters"]  # an earlier version
+    (tmp_path / METRICS_FILE).write_text(json.dumps(kept))
+    assert final_metric_values(tmp_path).hyperparameters == found

@@ -22,7 +22,7 @@ import os
 from distrain_nb import log_metrics
 from tensorboardX import SummaryWriter
 with SummaryWriter(os.environ["AIP_TENSORBOARD_LOG_DIR"]) as writer:
-    writer.add_hparams({"half": rate / 2, "model": "small"}, {}, name="trial")
+    writer.add_hparams({"half": rate / 2, "model": "small", "rate": 0.75}, {}, name="trial")
 for step in range(5):
     log_metrics({"train/loss": rate / (step + 1), "val/accuracy": step / 10}, step=step)
 if rate > 1 and os.environ["RANK"] == "0":  # once it has reported, whoever is first
@@ -95,6 +95,9 @@ def test_a_list_of_runs_has_a_frame(two: list[int]) -> None:
     assert frame["best_metric"].tolist() == ["val/accuracy"] * 2
     assert frame["best_value"].tolist() == pytest.approx([0.4, 0.4])
     assert (frame["duration"] > 0).all()
+    assert frame["param.half"].tolist() == [1, 0.25]
+    assert frame["param.model"].tolist() == ["small"] * 2
+    assert frame["param.rate"].tolist() == [2.0, 0.75]  # what `--param` says comes first
     assert str(frame["submitted"].dt.tz) == "UTC"
 
 

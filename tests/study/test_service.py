@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mlflow import MlflowClient
 
 from distrain_nb.backends.remote import carrier, studies
 from distrain_nb.backends.remote.backend import RemotePlan
@@ -31,9 +32,15 @@ from distrain_nb.study import service as of_studies
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.listing import new_folder
 from distrain_nb.study.service import ServiceTrials
+from distrain_nb.tracking import begin_study, catch_up
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.starting import owner
 from distrain_nb.worker.files.status import State, Status, request_cancel
+from distrain_nb.worker.files.tracked import Tracked
 from distrain_nb.worker.metrics import writer
+from tests.conftest import eventually
 from tests.remote.folder_service import PACE, PROCESSES, FolderService
+from tests.tracking.points import points_here, points_there
 
 pytestmark = pytest.mark.slow
 
@@ -231,6 +238,46 @@ def test_a_process_that_dies_between_a_run_and_its_number_finds_the_run_again(
     assert [run.name for run in Store().all()] == ["bowl-1"]
     carry(study)
     assert [trial.run.name for trial in study.each()] == ["bowl-1", "bowl-2"]
+
+
+def test_its_trials_are_nested_below_it_in_mlflow(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once each, though the process dies that has made the first trial's run."""
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    with monkeypatch.context() as nobody_mirrors:
+        nobody_mirrors.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
+        assert not begin_study(study.folder, "bowl", 1e9, "bowls", {"trials": "2"}, here=False)
+        with monkeypatch.context() as inside:
+            inside.setattr(ServiceTrials, "_save", lambda self, trial: trial.run and os._exit(9))
+            assert carry_in_a_process(study) == 9
+        carry(study)
+    try:
+        assert eventually(lambda: catch_up() or not pending(), 240)
+    finally:
+        if found := owner():
+            os.kill(found.pid, signal.SIGKILL)
+    client = MlflowClient(uri)
+    runs = client.search_runs([client.get_experiment_by_name("bowls").experiment_id])
+    (parent,) = (run for run in runs if "mlflow.parentRunId" not in run.data.tags)
+    assert (parent.info.run_name, parent.info.status) == ("bowl", "FINISHED")
+    assert parent.data.params == {"trials": "2"}
+    nested = {run.info.run_name: run for run in runs if run is not parent}
+    assert sorted(nested) == ["bowl-1", "bowl-2"] and len(runs) == 3
+    for number in TRIALS:
+        trial = nested[f"bowl-{number}"]
+        assert trial.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert trial.data.params == {"x": str(number), "kind": "a"}
+        assert points_there(client, trial) == points_here(study[number].run.folder)
+        assert "loss" in trial.data.metrics and trial.info.status == "FINISHED"
+        assert run_in_mlflow(study[number].run) == trial.info.run_id
+
+
+def run_in_mlflow(run: Run) -> str:
+    tracked = Tracked.read(run.folder)
+    assert tracked is not None and tracked.done
+    return tracked.run
 
 
 def test_a_study_that_is_stopped_ends_when_the_service_says_so(

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import httpx
@@ -14,15 +15,18 @@ from mlflow import MlflowClient
 from tests.conftest import eventually
 from tests.tracking.ports import free_port
 
+SETTINGS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_SERVER_ALLOWED_HOSTS": "*"}
+
 
 class Server:
-    """Below a folder, at a port of its own."""
+    """Below a folder, at a port of its own; `by_another_name` nobody can tell that it is here."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
         self.uri = f"http://127.0.0.1:{self._port}"
+        self.by_another_name = f"http://{int(IPv4Address('127.0.0.1'))}:{self._port}"
 
     @property
     def client(self) -> MlflowClient:
@@ -38,7 +42,7 @@ class Server:
                     *("--artifacts-destination", str(self._folder / "artifacts")),
                 ],
                 cwd=self._folder,
-                env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
+                env={**os.environ, **SETTINGS},
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

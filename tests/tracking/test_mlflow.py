@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import os
+import re
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,15 +16,15 @@ from mlflow import MlflowClient
 from mlflow.entities import Run as TheirRun
 
 from distrain_nb import api, study
+from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.run import Run
-from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tracking import catch_up
 from distrain_nb.tracking.request import pending
 from distrain_nb.tracking.starting import owner
-from distrain_nb.worker.files.folder import EVENTS_FOLDER
-from distrain_nb.worker.files.tracked import Tracked
+from distrain_nb.worker.files.tracked import TRACKED_VARIABLE, Tracked
 from tests.conftest import eventually
+from tests.tracking.points import points_here, points_there
 from tests.tracking.server import Server
 
 pytestmark = pytest.mark.slow
@@ -36,12 +38,31 @@ for step in range(30):
     log_metrics({"train/loss": lr / (step + 1)}, step=step, every_rank=True)
     log_metrics({"odd name!": step % 7}, step=step)
 log_metrics({"never": float("nan"), "high": float("inf")}, step=0)
+if rank == 0:
+    from tensorboardX import SummaryWriter
+    with SummaryWriter(os.environ["AIP_TENSORBOARD_LOG_DIR"]) as writer:
+        writer.add_hparams({"lr": 9.0, "layers": 3, "own": "no"}, {}, name="session")
 if rank < 2:
     import mlflow
     with mlflow.start_run():
         mlflow.log_param("own", "yes")
         mlflow.log_metric("by_hand", 0.25 + rank)
 weights = [lr, rank]
+"""
+
+AUTOLOG = """\
+import mlflow
+from distrain_nb import log_metrics
+from sklearn.linear_model import LogisticRegression
+mlflow.autolog(log_models=False)
+log_metrics({"ours": 0.25}, step=0)
+LogisticRegression(C=C, max_iter=77).fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
+"""
+
+AWAY = """\
+import os
+import mlflow
+mlflow.log_metric("by_hand", 0.25 + int(os.environ["RANK"]))
 """
 
 BOWL = """\
@@ -79,26 +100,6 @@ def kill_the_process() -> None:
         assert eventually(lambda: not found.alive)
 
 
-def points_here(folder: Path) -> Counter[tuple[str, int, int, str]]:
-    """Every point of a run's event files, by the name that MLflow has for its metric."""
-    events = EventFolder(folder / EVENTS_FOLDER)
-    found: Counter[tuple[str, int, int, str]] = Counter()
-    for (series, tag), points in events.read().items():
-        name = "/".join(filter(None, (series, tag.replace("!", "_"))))
-        for step, time, value in points.tolist():
-            finite = 1.7976931348623157e308 if math.isinf(value) else value
-            found[name, step, round(time * 1000), repr(finite)] += 1
-    return found
-
-
-def points_there(client: MlflowClient, run: TheirRun) -> Counter[tuple[str, int, int, str]]:
-    return Counter(
-        (name, each.step, each.timestamp, repr(each.value))
-        for name in run.data.metrics
-        for each in client.get_metric_history(run.info.run_id, name)
-    )
-
-
 def runs_there(client: MlflowClient, experiment: str) -> list[TheirRun]:
     found = client.get_experiment_by_name(experiment)
     return list(client.search_runs([found.experiment_id])) if found else []
@@ -132,7 +133,7 @@ def test_four_ranks_are_one_run_with_every_number(tracked_home: Path, server: Se
         "odd name_", "never", "high", *(f"rank-{rank}/train/loss" for rank in range(4))
     }  # fmt: skip
     assert len(here) == 5 * 30 + 2
-    assert found.data.params == {"lr": "0.1", "own": "yes"}
+    assert found.data.params == {"lr": "0.1", "own": "yes", "layers": "3"}
     assert found.data.tags["distrain.layout"] == run.line
     assert (found.info.run_name, found.info.status) == ("four", "FINISHED")
     assert found.info.start_time == round(run.created * 1000)
@@ -143,6 +144,56 @@ def test_four_ranks_are_one_run_with_every_number(tracked_home: Path, server: Se
     assert Path(code).read_text() == (run.folder / "program" / "main.py").read_text()
     assert run.links["MLflow"].endswith(f"/runs/{found.info.run_id}")
     assert list((run.folder / "mlflow").iterdir())  # what rank 1 told MLflow
+
+
+def test_what_autolog_finds_is_in_the_same_run(tracked_home: Path, server: Server) -> None:
+    run = api.submit(AUTOLOG, ranks_per_replica=2, experiment="found", param="C=0.5", wait=True)
+    assert eventually(all_mirrored, 120)
+    (found,) = runs_there(server.client, "found")
+    assert found.info.run_id == theirs(server.client, run).info.run_id
+    assert found.data.params["C"] == "0.5" and found.data.params["max_iter"] == "77"
+    assert found.data.metrics["training_score"] == 1 and found.data.metrics["ours"] == 0.25
+    assert found.info.status == "FINISHED"
+    assert list((run.folder / "mlflow").iterdir()) == [run.folder / "mlflow" / "1"]
+
+
+def test_rank_0_of_a_job_in_a_cloud_goes_on_with_its_run(
+    tracked_home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What its request says is what the worker of its container is told."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.by_another_name)
+    monkeypatch.setattr("distrain_nb.backends.remote.backend.start_carrier", lambda folder: None)
+    run = api.submit(AWAY, on="vertex", rehearse="", primary="n1-standard-4", experiment="away")
+    text = told_in(Submission.read(run.folder).spec["request"])
+    ran = in_a_container(run, text)
+    assert ran.returncode == 0, ran
+    assert "does not give rank 0" not in ran.stderr
+    (found,) = runs_there(server.client, "away")
+    assert found.info.run_id == theirs(server.client, run).info.run_id
+    assert found.data.metrics == {"by_hand": 0.25}
+
+    nobody = text.replace(server.by_another_name, "http://127.0.0.1:9")
+    ran = in_a_container(run, nobody)
+    assert ran.returncode == 0, ran
+    assert "MLflow at http://127.0.0.1:9 does not give rank 0 its run" in ran.stderr
+    assert len(runs_there(server.client, "away")) == 1
+
+
+def told_in(request: object) -> str:
+    """What the variable says by which the containers of a request learn of the run."""
+    (text,) = set(re.findall(rf"'{TRACKED_VARIABLE}', 'value': '([^']*)'", str(request)))
+    return str(text)
+
+
+def in_a_container(run: Run, told: str) -> subprocess.CompletedProcess[str]:
+    """A replica of two ranks."""
+    own = {"DISTRAIN_PROGRAM": str(run.folder / "program"), "DISTRAIN_RANKS": "2"}
+    environment = {**os.environ, **own, TRACKED_VARIABLE: told}
+    del environment["MLFLOW_TRACKING_URI"]
+    command = [sys.executable, "-m", "distrain_nb.worker"]
+    return subprocess.run(
+        command, env=environment, cwd=run.folder, capture_output=True, text=True, timeout=300
+    )
 
 
 def test_a_study_is_caught_up_with_after_server_and_process_were_killed(

@@ -129,7 +129,7 @@ def test_what_vertex_ai_experiments_is_to_have(
 ) -> None:
     record = Record(7, "Run 7", backend, 1.0, experiment, "-n 2", {}, tmp_path)
     environ = {"GOOGLE_CLOUD_PROJECT": "my-project", "GOOGLE_CLOUD_REGION": "us-central1"}
-    request = vertex_request(record, config, environ, own)
+    request = vertex_request(record, config, environ, own, here=True)
     if found is None:
         assert request is None
         return

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from abc import abstractmethod
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
@@ -16,7 +16,8 @@ from distrain_nb.backends.base import Backend, Plan
 from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
-from distrain_nb.backends.remote.submission import Journal, Submission
+from distrain_nb.backends.remote.submission import Journal, Submission, substituted
+from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.program.progress import report
 from distrain_nb.secrets import refuse_secret_files, refuse_secrets
 from distrain_nb.worker.files.folder import (
@@ -90,6 +91,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
+        what = replace(what, request=substituted(what.request, {MLFLOW_RUN: told(folder)}))
         Submission(self.name, asdict(what), processes, kernel, job.options.rehearse).write(folder)
         phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())

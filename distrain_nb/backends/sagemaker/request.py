@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets
@@ -195,5 +196,6 @@ def _environment(job: SageMakerJob, start: Start) -> dict[str, str]:
     if start.delivery is Delivery.FILES:
         own["PYTHONUNBUFFERED"] = "1"
         own["DISTRAIN_PROGRAM"] = f"{_CODE_FOLDER}/program"
+    own |= tracker.variables(job)
     variables = options.variables(job.options.env)
     return {**own, **plain(variables), **secrets(variables, options.secret)}

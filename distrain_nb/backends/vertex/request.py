@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, cast
 
+from distrain_nb.backends.remote import tracker
 from distrain_nb.backends.remote.cloud import CODE
 from distrain_nb.backends.remote.delivery import Delivery
 from distrain_nb.backends.remote.variables import plain, secrets
@@ -122,6 +123,7 @@ def environment(job: VertexJob, settings: Settings, ranks: int) -> dict[str, str
         own |= SHOW_TRANSPORT
         if launcher_of(job) == "tensorflow":  # a rehearsal has no reducers for it
             own["DISTRAIN_LAUNCHER"] = "tensorflow"
+    own |= tracker.variables(job)
     given = options.variables(job.options.env)
     stored = secrets(given, lambda name, text: options.secret(name, text, settings.project))
     return {**own, **plain(given), **stored}

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from distrain_nb.run.metrics.events import EventFolder, event_files, file_size
+from distrain_nb.run.pages.media import agreed_hyperparameters
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, METRICS_FILE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -47,12 +49,15 @@ class BestMetric:
 class MetricValues:
     """The newest value of each metric and the best of each, by tag, and the metric that counts.
 
-    `bests` has no metric without a finite value; it is None where an earlier version has kept this.
+    `bests` has no metric without a finite value. `hyperparameters` are those that the program wrote
+    for TensorBoard: numbers, strings and booleans. Both are None where an earlier version has kept
+    this.
     """
 
     last: dict[str, float]
     best: BestMetric | None
     bests: dict[str, float] | None = None
+    hyperparameters: dict[str, object] | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,8 @@ def metric_values(events: EventFolder) -> MetricValues:
     last = {tag: float(points[-1]) for tag, points in values.items()}
     best = {tag: _best(tag, points) for tag, points in values.items()}
     finite = {tag: each.value for tag, each in best.items() if each is not None}
-    return MetricValues(last, best_metric(values), finite)
+    given: Mapping[str, object] = agreed_hyperparameters(events.non_scalars)
+    return MetricValues(last, best_metric(values), finite, dict(given))
 
 
 def final_metric_values(folder: Path) -> MetricValues:
@@ -110,7 +116,7 @@ def _kept(folder: Path, size: int) -> MetricValues | None:
         kept = fields.read(_Kept, folder / METRICS_FILE)
     except (OSError, fields.Damaged):  # none yet, or of another version
         return None
-    current = kept.size == size and kept.values.bests is not None
+    current = kept.size == size and kept.values.hyperparameters is not None
     return kept.values if current else None
 
 

@@ -46,7 +46,8 @@ class ListedRun(MonitoredRun, Protocol):
 @dataclass(frozen=True)
 class RunRow:
     """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
-    `params` are the values that it was given, by name."""
+    `params` are the values that it was given, by name, and hyperparameters that its program wrote
+    for TensorBoard."""
 
     summary: RunSummary
     layout: str
@@ -129,7 +130,7 @@ class Listing:
 
 
 def _row_of(run: ListedRun, now: RunSummary, found: MetricValues) -> RunRow:
-    params = dict(parameters(run.options))
+    params = {**_written(found), **dict(parameters(run.options))}
     bests = found.bests or {}
     return RunRow(now, run.line, run.experiment, found.last, found.best, bests, params)
 
@@ -139,6 +140,12 @@ def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, floa
     for text in options.get("param", ()):
         name, _, value = text.partition("=")
         yield name, number(value)
+
+
+def _written(found: MetricValues) -> dict[str, float | str]:
+    """The hyperparameters that the program itself wrote for TensorBoard."""
+    given = (found.hyperparameters or {}).items()
+    return {name: value for name, value in given if isinstance(value, int | float | str)}
 
 
 def number(text: str) -> float | str:
@@ -167,8 +174,9 @@ def frame(summaries: Iterable[RunRow]) -> pd.DataFrame:
     """A row for each run, by its number.
 
     `submitted` is in UTC, `duration` in seconds. Columns are called as `get_experiment_df` of
-    google-cloud-aiplatform calls them: `param.lr` for each parameter, `metric.loss` for the best
-    value of each metric, and `time_series_metric.loss` for its newest.
+    google-cloud-aiplatform calls them: `param.lr` for each parameter, given by `--param` or else
+    written as a hyperparameter for TensorBoard, `metric.loss` for the best value of each metric,
+    and `time_series_metric.loss` for its newest.
     """
     import pandas as pd
 

@@ -74,6 +74,18 @@ def hyperparameters(non_scalars: NonScalars) -> dict[str, dict[str, Json]]:
     return found
 
 
+def agreed_hyperparameters(non_scalars: NonScalars) -> dict[str, float | str]:
+    """Those of the run as a whole, by name: of one that its sessions disagree on there is none."""
+    sessions = hyperparameters(non_scalars).values()
+    found = {name: value for values in sessions for name, value in values.items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if isinstance(value, int | float | str)
+        and all(values.get(name, value) == value for values in sessions)
+    }
+
+
 def media(scalars: Scalars, query: Query) -> Answer:
     """The index, or with `kind`, `run` and `tag` what there is of one.
 

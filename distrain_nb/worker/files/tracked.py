@@ -7,6 +7,7 @@ what they log in the run's folder: four ranks are one run, and a tracker that is
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,10 @@ from distrain_nb.worker.files.folder import (
 
 VERTEX_SCHEME = "vertex:"
 FILES = {"MLflow": MLFLOW_FILE, "Vertex AI Experiments": VERTEX_FILE}  # by tracker
-URI_VARIABLE = "MLFLOW_TRACKING_URI"
+URI_VARIABLE, RUN_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID"
+
+# Tells a container of its run, as JSON (`Tracked.for_ranks`).
+TRACKED_VARIABLE = "DISTRAIN_TRACKED"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,20 @@ class Tracked:
         except FileNotFoundError:
             return None
 
+    @property
+    def for_ranks(self) -> str:
+        """What ranks elsewhere need to know of it, as JSON."""
+        known = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
+        return json.dumps(known if self.run else {})
+
+    @classmethod
+    def told(cls, text: str) -> Tracked:
+        """What `for_ranks` said; without a run for any other text."""
+        try:
+            return fields.decode(cls, {"uri": "", **json.loads(text)}, Path(TRACKED_VARIABLE))
+        except (ValueError, TypeError):
+            return cls("")
+
 
 def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]:
     """Those of a process of a run, besides what it has; none for a run that isn't tracked."""
@@ -75,10 +93,8 @@ def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]
 
 
 def _of_the_run(tracked: Tracked) -> Dict[str, str]:
-    found = {
-        "MLFLOW_RUN_ID": tracked.run,
-        "MLFLOW_EXPERIMENT_ID": tracked.experiment,
-        "MLFLOW_EXPERIMENT_NAME": tracked.experiment_name,
-    }
+    found = {RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment}
+    if tracked.experiment_name:
+        found["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
     with_password = "@" in os.environ.get(URI_VARIABLE, "")  # which our files don't have
     return found if with_password else {URI_VARIABLE: tracked.uri, **found}

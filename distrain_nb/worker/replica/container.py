@@ -16,7 +16,7 @@ from distrain_nb.worker.files.status import State, Status
 from distrain_nb.worker.machine import threads
 from distrain_nb.worker.metrics.goals import TRIAL_VARIABLE
 from distrain_nb.worker.rank import rank
-from distrain_nb.worker.replica import sagemaker, secret_stores
+from distrain_nb.worker.replica import sagemaker, secret_stores, tracker
 from distrain_nb.worker.supervisor.supervisor import SERVICE, Supervisor
 
 EXIT_STATUS = {State.SUCCEEDED: 0, State.FAILED: 1, State.CANCELLED: 143}
@@ -65,6 +65,9 @@ def run(launch: Launch) -> int:
     launch.write(folder)
     (folder / PROGRAM_FOLDER).symlink_to(os.environ["DISTRAIN_PROGRAM"])
     Status(State.STARTING).enter(State.STARTING).write(folder)
+    trouble = tracker.take(folder, any(process.rank == 0 for process in launch.processes))
+    if trouble:
+        _print(trouble, sys.stderr)
     labels = [process.label for process in launch.processes]
     Supervisor(folder, echo=lambda records: _echo(records, labels)).run()
     status = Status.read(folder)

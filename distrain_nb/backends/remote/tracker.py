@@ -1,0 +1,66 @@
+"""What ranks that run elsewhere are told of their run in MLflow, so that rank 0 goes on with it."""
+
+from __future__ import annotations
+
+import ipaddress
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from distrain_nb.backends.base import named
+from distrain_nb.worker.files import fields
+from distrain_nb.worker.files.tracked import (
+    RUN_VARIABLE,
+    TRACKED_VARIABLE,
+    URI_VARIABLE,
+    Tracked,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distrain_nb.backends.base import Job
+    from distrain_nb.backends.remote.options import RemoteOptions
+
+# What only the moment of submission can tell: the tracker's run.
+MLFLOW_RUN = "${MLFLOW_RUN}"
+
+_LONGEST = 512  # what SageMaker takes as a variable's value
+
+
+def variables(job: Job[RemoteOptions]) -> dict[str, str]:
+    """The variable that tells them, for a tracker that they may reach; none where the user's own
+    variables say what MLflow is to do."""
+    uri = job.config.mlflow or job.environ.get(URI_VARIABLE, "")
+    given = {name for name, _ in named(job.options.env)}
+    told = may_be_reached(uri) and not given & {URI_VARIABLE, RUN_VARIABLE}
+    return {TRACKED_VARIABLE: MLFLOW_RUN} if told else {}
+
+
+def told(folder: Path) -> str:
+    """What takes the place of `MLFLOW_RUN` for the run of a folder: as JSON, without a run where
+    the tracker has none yet."""
+    tracked = None
+    with suppress(OSError, fields.Damaged):
+        tracked = Tracked.read(folder)
+    text = tracked.for_ranks if tracked else ""
+    return text if len(text) <= _LONGEST else ""
+
+
+def may_be_reached(uri: str) -> bool:
+    """Whether machines other than this one may reach a tracker: a server that isn't on this
+    machine, or a tracking server of SageMaker. A private address may be one of their network."""
+    try:
+        parts = urlsplit(uri)
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    if parts.scheme == "arn":
+        return True
+    if parts.scheme not in ("http", "https") or not host:
+        return False
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host != "localhost" and not host.endswith(".localhost")
+    return not (address.is_loopback or address.is_unspecified or address.is_link_local)
