@@ -163,7 +163,8 @@ def test_rank_0_of_a_job_in_a_cloud_goes_on_with_its_run(
     """What its request says is what the worker of its container is told."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.by_another_name)
     monkeypatch.setattr("distrain_nb.backends.remote.backend.start_carrier", lambda folder: None)
-    run = api.submit(AWAY, on="vertex", rehearse="", primary="n1-standard-4", experiment="away")
+    place = {"on": "vertex", "rehearse": "", "primary": "n1-standard-4", "service_account": "a@b.c"}
+    run = api.submit(AWAY, experiment="away", **place)
     text = told_in(Submission.read(run.folder).spec["request"])
     ran = in_a_container(run, text)
     assert ran.returncode == 0, ran
