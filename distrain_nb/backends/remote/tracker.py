@@ -43,8 +43,9 @@ def told(folder: Path) -> str:
     tracked = None
     with suppress(OSError, fields.Damaged):
         tracked = Tracked.read(folder)
-    text = tracked.for_ranks if tracked else ""
-    return text if len(text) <= _LONGEST else ""
+    nothing = Tracked("").for_ranks  # services take no empty value
+    text = tracked.for_ranks if tracked else nothing
+    return text if len(text) <= _LONGEST else nothing
 
 
 def may_be_reached(uri: str) -> bool:
