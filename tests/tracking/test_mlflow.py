@@ -88,6 +88,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def tracked_home(home: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home whose runs are mirrored; the process that does so ends with the test."""
     monkeypatch.setenv("MLFLOW_TRACKING_URI", server.uri)
+    monkeypatch.setattr("distrain_nb.tracking.starting.ANSWER_WITHIN_S", 240.0)
     yield home
     if found := owner():
         os.kill(found.pid, signal.SIGKILL)

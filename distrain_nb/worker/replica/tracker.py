@@ -16,7 +16,7 @@ from distrain_nb.worker.files.folder import TRACKING_FILE
 from distrain_nb.worker.files.tracked import TRACKED_VARIABLE, Tracked
 
 _ASK = "import sys; from mlflow import MlflowClient; MlflowClient(sys.argv[1]).get_run(sys.argv[2])"
-_ANSWER_WITHIN_S = 60
+_ANSWER_WITHIN_S = 120
 _ONCE = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0", "MLFLOW_HTTP_REQUEST_TIMEOUT": "10"}
 
 
