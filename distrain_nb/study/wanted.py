@@ -10,6 +10,7 @@ from distrain_nb.findings import Finding, Severity, errors
 from distrain_nb.tuning.formats import read_study_file
 from distrain_nb.tuning.options import PARTS, changed, in_cell
 from distrain_nb.tuning.rules import check
+from distrain_nb.tuning.rules.study import combinations
 from distrain_nb.tuning.spec import StudySpec
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[StudySpec, bool]:
     """The study that options ask for, which are taken out of them, and whether they say all of it.
+    A grid that nothing counts has all its trials.
 
     Raises OptionError.
     """
@@ -27,7 +29,10 @@ def take_spec(spec: StudySpec | None, options: dict[str, object]) -> tuple[Study
     if file:
         spec = read_study_file(str(file)).spec
     own = {name: options.pop(name) for name in PARTS if name in options}
-    return changed(spec or StudySpec((), ()), own), spec is None
+    made = changed(spec or StudySpec((), ()), own)
+    is_whole_grid = spec is None and "trials" not in own and made.search.algorithm == "grid"
+    count = combinations(made) if is_whole_grid else None
+    return (made if count is None else replace(made, trials=count)), spec is None
 
 
 def checked(

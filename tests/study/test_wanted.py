@@ -51,6 +51,13 @@ def test_a_tuning_jobs_config_is_a_study_here_and_options_change_it(
     assert "the machines of its trials" in left.message
 
 
+def test_a_grid_has_all_its_trials_unless_fewer_are_asked_for(home: Path) -> None:
+    tuned = {"tune": ["lr=0.1|0.2", "width=1..3"], "goal": "min:loss"}
+    assert prepare(CELL, **tuned, search="grid").spec.trials == 6
+    assert prepare(CELL, **tuned, search="grid", trials="2").spec.trials == 2
+    assert prepare(CELL, **tuned).spec.trials == 1
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
