@@ -21,7 +21,7 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 
 # From the top down.
 ROOMS = (
-    "magics", "ui", "health", "study", "api", "options", "server", "tracking", "run", "rehearsal",
+    "magics", "ui", "health", "server", "study", "api", "options", "tracking", "run", "rehearsal",
     "data", "backends", "image", "cluster", "program", "secrets", "tuning", "layout", "config",
     "errors", "repairs", "findings", "types", "worker",
 )  # fmt: skip

@@ -74,6 +74,11 @@ class Run(Waitable):
         return self.record.experiment
 
     @property
+    def study(self) -> str:
+        """The key of the study of which it is a trial; empty for others."""
+        return str(self.record.handle.get("study", ""))
+
+    @property
     def line(self) -> str:
         """The layout that it was submitted with, as options."""
         return self.record.line

@@ -212,9 +212,12 @@ def progress_text(progress: Progress, now: float) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """`1 rank`, `2 ranks`, `3 processes`."""
-    sibilant = noun.endswith(("s", "x", "z", "ch", "sh"))
-    return f"{count:,} {noun}{'' if count == 1 else 'es' if sibilant else 's'}"
+    """`1 rank`, `2 ranks`, `3 processes`, `2 studies`."""
+    if count == 1:
+        return f"{count:,} {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{count:,} {noun[:-1]}ies"
+    return f"{count:,} {noun}{'es' if noun.endswith(('s', 'x', 'z', 'ch', 'sh')) else 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""Which runs the server opens: those of its own store, whole and its user's."""
+"""Which runs and studies the server opens: those of its own store, whole and its user's."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ import hashlib
 import os
 import re
 import stat
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from distrain_nb.errors import RunNotFound
+from distrain_nb.errors import RunNotFound, StudyNotFound
 from distrain_nb.run import Run, Store
-from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESOURCES_FOLDER
+from distrain_nb.study import Study
+from distrain_nb.study.files import STUDIES_FOLDER, STUDY_FILE, TRIALS_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESOURCES_FOLDER, STATUS_FILE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 # An id of SQLite, as it prints one: nothing that could be part of a path.
 RUN_ID = re.compile(r"[1-9][0-9]{0,17}")
 READ_BELOW = (LOG_FILE, EVENTS_FOLDER, RESOURCES_FOLDER)
+READ_OF_STUDIES = (STUDY_FILE, STATUS_FILE, TRIALS_FOLDER)
 
 
 def fingerprint(folder: Path) -> str:
@@ -47,6 +51,25 @@ def own_runs(store: Store) -> Iterator[Run]:
             yield Run(record)
 
 
+def open_study(store: Store, number: str, home: str = "") -> Study:
+    """The study of that number, as `open_run` opens runs. Raises RunNotFound, StudyNotFound."""
+    check_home(store, home)
+    found = _own_study(store.folder / STUDIES_FOLDER / number) if RUN_ID.fullmatch(number) else None
+    if found is None:
+        raise StudyNotFound(f"no study {number!r} of this user")
+    return found
+
+
+def own_studies(store: Store) -> Iterator[Study]:
+    """The studies that the server opens, the newest first."""
+    above = store.folder / STUDIES_FOLDER
+    names = os.listdir(above) if above.is_dir() else []  # noqa: PTH208
+    for number in sorted((int(name) for name in names if RUN_ID.fullmatch(name)), reverse=True):
+        found = _own_study(above / str(number))
+        if found is not None:
+            yield found
+
+
 def check_home(store: Store, home: str) -> None:
     """Raises RunNotFound for a page that knows another DISTRAIN_HOME by its fingerprint."""
     if home and home != fingerprint(store.folder):
@@ -64,10 +87,30 @@ def _may_be_opened(home: Path, folder: Path) -> bool:
 def is_own(home: Path, folder: Path, user: int | None = None) -> bool:
     """Whether a run's folder stands below `home`, with all that is read, and is the user's."""
     user = os.getuid() if user is None else user
-    place = home.resolve() / "runs" / folder.name
+    return _is_whole(home.resolve() / "runs" / folder.name, READ_BELOW, user)
+
+
+def _own_study(folder: Path) -> Study | None:
+    """None for one that is not there, or not ours to read."""
+    whole = folder.parents[1].resolve() / STUDIES_FOLDER / folder.name
+    try:
+        if not _is_whole(whole, READ_OF_STUDIES, os.getuid()):
+            return None
+        return _study(whole, (whole / STUDY_FILE).stat().st_ino)
+    except (OSError, RuntimeError):
+        return None
+
+
+@lru_cache(maxsize=256)
+def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
+    """One handle for each: it knows when it has started a process. Numbers may begin anew."""
+    return Study(folder)
+
+
+def _is_whole(place: Path, names: Iterable[str], user: int) -> bool:
     if place.resolve() != place or not place.is_dir() or place.stat().st_uid != user:
         return False
-    return all(_may_be_read(place / name, user) for name in READ_BELOW)
+    return all(_may_be_read(place / name, user) for name in names)
 
 
 def _may_be_read(path: Path, user: int) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jupyter_server.auth.decorator import authorized
@@ -15,17 +16,29 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from distrain_nb import __version__
-from distrain_nb.errors import OptionError, RunNotFound, RunUnreadable, StoreError
+from distrain_nb.errors import (
+    OptionError,
+    RunNotFound,
+    RunUnreadable,
+    StoreError,
+    StudyNotFound,
+)
 from distrain_nb.run import Run, Store
 from distrain_nb.run.metrics.finite import to_json
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.server import table
-from distrain_nb.server.access import check_home, fingerprint, open_run
+from distrain_nb.server.access import check_home, fingerprint, open_run, open_study
 from distrain_nb.server.download import log_text
+from distrain_nb.study.answers import ACTIONS, act
+from distrain_nb.study.answers import answer as answer_study
+from distrain_nb.study.importances import Importances
+from distrain_nb.study.rows import row_of
 from distrain_nb.worker.supervisor.heartbeat import note_watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from distrain_nb.study import Study
 
 
 _log = logging.getLogger(__name__)
@@ -41,7 +54,7 @@ class _Handler(APIHandler):
         """The result of `work`. Errors that a user can mend become 404, 400 or 503."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
-        except (RunNotFound, RunUnreadable, FileNotFoundError) as wrong:
+        except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as wrong:
             raise web.HTTPError(404, str(wrong)) from None
         except StoreError as wrong:
             _log.warning("%s", wrong)
@@ -59,6 +72,12 @@ class _Handler(APIHandler):
     async def run(self, number: str) -> Run:
         found: Run = await self.in_thread(
             open_run, Store(), number, self.get_query_argument("home", "")
+        )
+        return found
+
+    async def study(self, number: str) -> Study:
+        found: Study = await self.in_thread(
+            open_study, Store(), number, self.get_query_argument("home", "")
         )
         return found
 
@@ -146,6 +165,50 @@ class AnswerHandler(_Handler):
         self.answer_json(await self.in_thread(answer, run, path, query))
 
 
+class StudiesHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self) -> None:
+        store = Store()
+        await self.in_thread(check_home, store, self.get_query_argument("home", ""))
+        self.answer_json(await self.in_thread(table.studies, store))
+
+
+class StudyHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self, number: str) -> None:
+        study, query = await self.study(number), self.query()
+        if "watching" in query:
+            await self.in_thread(note_watched, study.folder)
+        self.answer_json(await self.in_thread(answer_study, study, _importances(study), query))
+
+
+class StudyRowHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def get(self, number: str) -> None:
+        row = await self.in_thread(row_of, await self.study(number))
+        self.answer_json(row.as_json())
+
+
+class StudyActionHandler(_Handler):
+    @web.authenticated
+    @authorized
+    async def post(self, number: str, action: str) -> None:
+        """202: what was asked for is done a little later."""
+        study, query = await self.study(number), self.query()
+        await self.in_thread(act, study, action, query)
+        _log.info("study %s: %s %s", number, action, query.get("trial", query.get("trials", "")))
+        self.set_status(202)
+        self.answer_json({})
+
+
+@lru_cache(maxsize=16)
+def _importances(study: Study) -> Importances:  # noqa: ARG001
+    return Importances()
+
+
 def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
     """The handlers, by their addresses below the server's base URL."""
     return [
@@ -155,6 +218,10 @@ def routes(base_url: str) -> list[tuple[str, type[_Handler]]]:
             ("runs", RunsHandler),
             ("compare", CompareHandler),
             ("curves", CurvesHandler),
+            ("studies", StudiesHandler),
+            ("studies/([^/]+)/study", StudyHandler),
+            ("studies/([^/]+)/row", StudyRowHandler),
+            (f"studies/([^/]+)/({'|'.join(ACTIONS)})", StudyActionHandler),
             ("runs/([^/]+)", RunHandler),
             ("runs/([^/]+)/cancel", CancelHandler),
             ("runs/([^/]+)/download", DownloadHandler),

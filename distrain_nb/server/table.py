@@ -10,7 +10,8 @@ from distrain_nb.run.pages.compare import check_count, compare, line_name, title
 from distrain_nb.run.pages.curves import curves as curves_of
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.run.streams import streams
-from distrain_nb.server.access import open_run, own_runs
+from distrain_nb.server.access import open_run, own_runs, own_studies
+from distrain_nb.study.rows import StudyListing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
 def rows(store: Store) -> Answer:
     """The runs, the newest first; see `RunRow.as_json`. Asked again, it reads only what is new."""
     return {"runs": [each.as_json() for each in _listing(store.folder).read(own_runs(store))]}
+
+
+def studies(store: Store) -> Answer:
+    """The studies, the newest first; see `StudyRow`."""
+    found = _studies(store.folder).read(own_studies(store))
+    return {"studies": [each.as_json() for each in found]}
 
 
 def side_by_side(store: Store, numbers: str) -> Answer:
@@ -67,6 +74,11 @@ def delete(store: Store, run: Run) -> bool:
         return False
     store.delete(run.record)
     return True
+
+
+@lru_cache(maxsize=4)
+def _studies(folder: Path) -> StudyListing:  # noqa: ARG001
+    return StudyListing()
 
 
 @lru_cache(maxsize=4)

@@ -50,7 +50,8 @@ class StudyFile:
     the layout, `options` those of its runs that took lists. `devices` are the GPUs of each of the
     trials that run at once, as `CUDA_VISIBLE_DEVICES` has them. `kernel` is the process that waits
     for it and that it must not outlive. `backend` is where its trials run, and `handle` what the
-    list of runs has of each. Times are in seconds, `created` since the epoch.
+    list of runs has of each. `python` is the interpreter that its process is started with, whoever
+    starts it. Times are in seconds, `created` since the epoch.
     """
 
     id: int
@@ -66,6 +67,7 @@ class StudyFile:
     kernel: Owner | None = None
     backend: str = "local"
     handle: dict[str, Json] = field(default_factory=dict)
+    python: str = ""
 
     def write(self, folder: Path) -> None:
         replace_file(folder / STUDY_FILE, fields.encode(self, indent=1))

@@ -51,15 +51,20 @@ class Importances:
         self._thread: threading.Thread | None = None
 
     def of(
-        self, spec: StudySpec, trials: Sequence[StudyTrial], *, wait: bool = False
+        self,
+        spec: StudySpec,
+        trials: Sequence[StudyTrial],
+        *,
+        last: bool = False,
+        wait: bool = False,
     ) -> Mapping[str, float]:
-        """Those that there are by now; with `wait`, those of all these trials."""
+        """Those that there are by now; those of all these trials where they are the `last`, once
+        they are computed, for which it can `wait`."""
         if wait and self._thread is not None:
             self._thread.join()
         count = len(_valued(trials, spec.goals[0].metric))
-        due = count != self._of if wait else count >= self._of + EVERY_TRIALS
-        computing = self._thread is not None and self._thread.is_alive()
-        if due and count >= FEWEST_TRIALS and not computing:
+        due = count != self._of if last or wait else count >= self._of + EVERY_TRIALS
+        if due and count >= FEWEST_TRIALS and not self.computing:
             self._of = count
             self._thread = threading.Thread(
                 target=self._take, args=(spec, tuple(trials)), daemon=True
@@ -68,6 +73,10 @@ class Importances:
             if wait:
                 self._thread.join()
         return self._found
+
+    @property
+    def computing(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
 
     def _take(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> None:
         """What can't be computed must not hide the rest of the page."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -211,6 +212,7 @@ def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> 
         kernel=waiting,
         backend=backend.name,
         handle=dict(backend.handle(whole.plan)),
+        python=sys.executable,
     )
 
 

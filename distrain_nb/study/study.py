@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import (
@@ -41,7 +42,6 @@ from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import optuna
     import pandas as pd
@@ -245,7 +245,7 @@ class Study:
             Status.read(self.folder).enter(
                 State.STARTING, "starting", supervisor=None, error=""
             ).write(self.folder)
-            start_process(self.folder)
+            self._start_process()
 
     @cached_property
     def _service(self) -> Tunes | None:
@@ -255,7 +255,12 @@ class Study:
     def _start_again(self) -> None:
         if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
             self._started_at = time.monotonic()
-            start_process(self.folder)
+            self._start_process()
+
+    def _start_process(self) -> None:
+        """By the interpreter that it was started with: a server's may lack what trials need."""
+        own = self.file.python
+        start_process(self.folder, own if own and Path(own).exists() else sys.executable)
 
     def __repr__(self) -> str:
         try:
@@ -276,11 +281,11 @@ def _as_optuna(study: Study) -> optuna.Study:
     return SearchEngine(spec, known, name=study.name).study
 
 
-def start_process(folder: Path) -> None:
+def start_process(folder: Path, python: str = sys.executable) -> None:
     """Start the process that owns a study's trials, and outlives this one."""
     with (folder / PROCESS_LOG).open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", PROCESS, str(folder)],
+            [python, "-m", PROCESS, str(folder)],
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=log,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb import config
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import (
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from distrain_nb.run.charts.lines import Metrics
     from distrain_nb.run.log.reader import Line
 
-RUN_TYPE = "application/vnd.distrain.run+json"  # page/src/lab/ renders it
+# page/src/lab/ renders them.
+RUN_TYPE = "application/vnd.distrain.run+json"
+STUDY_TYPE = "application/vnd.distrain.study+json"
 # An executed notebook should stay under 300 kB.
 LINES, CHARACTERS = 200, 40_000
 TEXT_LINES, TEXT_CHARACTERS = 30, 20_000
@@ -51,6 +54,11 @@ def run_reference(run: MonitoredRun, part: str = "run") -> dict[str, Any]:
     """
     home = fingerprint(run.folder.parents[1])
     return {RUN_TYPE: {"run": run.id, "home": home, "created": run.created, "part": part}}
+
+
+def study_reference(number: int, created: float) -> dict[str, Any]:
+    """The same of a study of this process's DISTRAIN_HOME."""
+    return {STUDY_TYPE: {"study": number, "home": fingerprint(config.home()), "created": created}}
 
 
 def run_bundle(summary: RunSummary, tail: Tail, metrics: Metrics) -> dict[str, str]:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from distrain_nb.errors import OptionError
+from distrain_nb.study.answers import ACTIONS, act, answer
 from distrain_nb.study.page import page_of
-from distrain_nb.study.summary import summary_of
 from distrain_nb.ui.frontend import kernel_id
 from distrain_nb.ui.live_table import LiveTable
 from distrain_nb.ui.widgets import STATIC
+from distrain_nb.worker.supervisor.heartbeat import is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,17 +51,24 @@ class LiveStudy(LiveTable):
         self._study = study
         self._importances = importances
         self._due = 0.0
-        self.is_seen = False
+        self._heard_of = False
         super().__init__()
         self.tell(summary)
 
     def _made(self, **names: str) -> Any:
         return StudyWidget(study=self._study.id, kernel=kernel_id(), **names)
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether a page has ever said that it shows this."""
+        self._heard_of = self._heard_of or is_watched(self._study.folder)
+        return self._heard_of
+
     def tell(self, summary: StudySummary, *, last: bool = False) -> None:
         """Bring the page up to date; more seldom where that is much, the `last` time at once."""
         now = time.monotonic()
-        if now < self._due and not last:
+        served = is_watched(self._study.folder)  # the page has it from its server
+        if (served or now < self._due) and not last:
             return
         told = page_of(summary, self._shares(summary))
         if told["seen"] != self.widget.state.get("seen"):
@@ -73,26 +80,13 @@ class LiveStudy(LiveTable):
         return self._importances.of(summary.spec, summary.trials)
 
     def _heard(self, widget: Any, message: dict[str, Any], buffers: Any) -> None:
-        self.is_seen = True
+        self._heard_of = True
         super()._heard(widget, message, buffers)
 
     def _body(self, path: str, query: dict[str, str]) -> Mapping[str, object]:
         if path == "study":
-            summary = summary_of(self._study)
-            return page_of(summary, self._shares(summary), query.get("seen", ""))
-        if path == "stop":
-            self._study.stop(_number(query, "trial"))
-        elif path == "more":
-            self._study.more(_number(query, "trials"))
-        elif path == "cancel" and "run" not in query:
-            self._study.cancel()
-        else:
+            return answer(self._study, self._importances, query)
+        if path not in ACTIONS or "run" in query:
             return super()._body(path, query)
+        act(self._study, path, query)
         return {}
-
-
-def _number(query: Mapping[str, str], name: str) -> int:
-    text = query.get(name, "")
-    if not text.isdecimal():
-        raise OptionError(f"invalid {name} {text!r}: expected a whole number")
-    return int(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.run.summary import brief, duration, plural
@@ -56,8 +56,11 @@ class StudyTable:
             ]
         return "\n".join(line.rstrip() for line in (*lines, self._more) if line)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
-        return {"text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
+    def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
+        from distrain_nb.ui.document import study_reference
+
+        reference = study_reference(self.summary.id, self.summary.begin)
+        return {**reference, "text/html": f"{self.mark}{self.still()}", "text/plain": repr(self)}
 
     def still(self) -> str:
         """State, charts and table in HTML that needs neither kernel nor scripts."""

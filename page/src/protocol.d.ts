@@ -109,11 +109,27 @@ export interface TableRun {
   size: string;
   machines: string;
   experiment: string;
+  study: string;
   cause: string;
   begin: number;
   end: number | null;
   best: { tag: string; value: number } | null;
   progress: Progress | null;
+}
+
+/** A study of a list: `key` is the `study` of its trials' runs. */
+export interface StudyRow {
+  id: number;
+  key: string;
+  name: string;
+  state: string;
+  final: boolean;
+  progress: string;
+  running: number;
+  best: string;
+  cause: string;
+  begin: number;
+  end: number | null;
 }
 
 export interface Trial {
@@ -157,9 +173,10 @@ export interface StudyCharts {
   shares: Record<string, (number | null)[]>;
 }
 
-/** Charts are left out where they are those that the page has `seen`. */
+/** Charts are left out where they are those that the page has `seen`; after the `end` no more come. */
 export interface StudyAnswer {
   seen: string;
+  end?: boolean;
   summary: StudySummary;
   charts: StudyCharts | null;
 }
@@ -267,6 +284,13 @@ export interface RunReference {
   home: string;
   created: number;
   part: "run" | "charts";
+}
+
+/** The same for a study. */
+export interface StudyReference {
+  study: number;
+  home: string;
+  created: number;
 }
 
 /** Counts of values: `edges` are those of all bins, `counts` has a row for each step. */

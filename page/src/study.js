@@ -3,4 +3,4 @@
 import { standsWhereMarked } from "./standing.js";
 import { openStudy } from "./study/view.js";
 
-export default { initialize: standsWhereMarked(openStudy) };
+export default { initialize: standsWhereMarked((model) => openStudy(model)) };

@@ -1,13 +1,14 @@
 // Numbers and times in words. tests/ui/words.json has examples that the kernel's words share.
 
 /**
- * `1 line`, `2,000 lines`, `3 processes`.
+ * `1 line`, `2,000 lines`, `3 processes`, `2 studies`.
  * @param {number} count
  * @param {string} noun in the singular
  */
 export function plural(count, noun) {
-  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
-  return `${thousands(count)} ${noun}${ending}`;
+  const ending = /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  const several = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${ending}`;
+  return `${thousands(count)} ${count === 1 ? noun : several}`;
 }
 
 /** @param {number} count */

@@ -4,15 +4,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PageModel } from "../src/lab/model.js";
 import { endOf } from "../src/lab/notices.js";
+import { counted } from "../src/lab/panel.js";
 import { Watch } from "../src/lab/watch.js";
 import { Source } from "../src/source.js";
 
 /**
  * @param {number} id
  * @param {boolean} final
+ * @param {string} study
  * @returns {any}
  */
-const row = (id, final) => ({ id, name: `r${id}`, state: final ? "succeeded" : "running", final, begin: 0, end: final ? 185 : null, cause: "" });
+const row = (id, final, study = "") => ({ id, name: `r${id}`, state: final ? "succeeded" : "running", final, begin: 0, end: final ? 185 : null, cause: "", study });
 
 test("where no kernel is, whoever asks it is told so", async () => {
   const source = new Source(/** @type {any} */ (new PageModel({ run: 1, home: "", key: "" })));
@@ -37,7 +39,7 @@ test("runs that end while the page looks are told once, those that had ended bef
   /** @type {number[]} */
   const ended = [];
   const watch = new Watch((run) => ended.push(run.id));
-  await watch.source.probed;
+  await watch.probed;
   clearTimeout(watch.timer);
   for (const runs of [
     [row(3, false), row(2, true)],
@@ -50,7 +52,33 @@ test("runs that end while the page looks are told once, those that had ended bef
   clearTimeout(watch.timer);
 });
 
+test("the runs of a study's trials are its own matter: the study's end is told, once", async () => {
+  /** @type {string[]} */
+  const ended = [];
+  const watch = new Watch((item, what) => ended.push(`${what} ${item.id}`));
+  await watch.probed;
+  clearTimeout(watch.timer);
+  const study = (/** @type {boolean} */ final) => ({ ...row(1, final), key: "k", progress: "", running: 0, best: "" });
+  for (const [studies, runs] of [
+    [[study(false)], [row(2, false), row(1, false, "k")]],
+    [[study(false)], [row(3, true, "k"), row(2, false), row(1, true, "k")]],
+    [[study(true)], [row(4, true, "of another list"), row(3, true, "k"), row(2, false), row(1, true, "k")]],
+  ]) {
+    watch.studySource.learn({ studies });
+    watch.source.learn({ runs });
+  }
+  assert.deepEqual(ended, ["run 4", "study 1"]);
+  assert.deepEqual(watch.runs.map(({ id }) => id), [4, 2]);
+  assert.deepEqual([watch.running.length, watch.runningStudies.length], [1, 0]);
+  clearTimeout(watch.timer);
+});
+
+test("what there is is counted in words", () => {
+  assert.deepEqual([counted(0, 0), counted(1, 0), counted(0, 2), counted(2, 1)], ["", "1 study", "2 runs", "2 studies, 1 run"]);
+});
+
 test("the end of a run is one line", () => {
   assert.equal(endOf(row(12, true)), "r12 #12 succeeded after 3 min 05 s");
+  assert.equal(endOf({ ...row(1, true), best: "best loss 0.2 in trial 3" }), "r1 #1 succeeded after 3 min 05 s: best loss 0.2 in trial 3");
   assert.equal(endOf({ ...row(12, true), state: "failed", cause: "ValueError: odd" }), "r12 #12 failed after 3 min 05 s: ValueError: odd");
 });

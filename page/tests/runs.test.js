@@ -16,7 +16,7 @@ import { modelOf } from "../src/runs/source.js";
  */
 function run(id, more = {}) {
   return {
-    id, name: `run-${id}`, state: "running", final: false, place: "this machine", size: "", machines: "", experiment: "",
+    id, name: `run-${id}`, state: "running", final: false, place: "this machine", size: "", machines: "", experiment: "", study: "",
     cause: "", begin: 1000, end: null, best: null, progress: null, ...more,
   };
 }

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -24,25 +23,6 @@ from distrain_nb.worker.supervisor.heartbeat import is_watched
 from tests.conftest import eventually
 from tests.server.servers import Server, jupyter_server, stripping_proxy
 from tests.server.stored import stored_run
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DISTRAIN_HOME", str(tmp_path_factory.mktemp("home")))
-        yield Store()
-
-
-@pytest.fixture(scope="module")
-def server(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with jupyter_server(tmp_path_factory.mktemp("server")) as started:
-        yield started
-
-
-@pytest.fixture
-def client(server: Server) -> Iterator[httpx.Client]:
-    with server.client() as client:
-        yield client
 
 
 def test_it_says_what_it_is(store: Store, client: httpx.Client) -> None:
@@ -117,6 +97,11 @@ def test_the_kernel_learns_that_a_page_looks(store: Store, client: httpx.Client)
         ("GET", "runs/1/download"),
         ("POST", "runs/1/cancel"),
         ("DELETE", "runs/1"),
+        ("GET", "studies"),
+        ("GET", "studies/1/study"),
+        ("GET", "studies/1/row"),
+        ("POST", "studies/1/cancel"),
+        ("POST", "studies/1/more?trials=1"),
     ],
 )
 def test_nothing_without_the_token(

@@ -32,14 +32,19 @@ SECONDS_EACH = 10.0
 
 
 def stored_study(
-    home: Path, trials: int, wanted: int, state: State = State.RUNNING, **options: object
+    home: Path,
+    trials: int,
+    wanted: int,
+    state: State = State.RUNNING,
+    number: int = 1,
+    **options: object,
 ) -> Study:
     """A study of a network's training that has come so far; this process answers for it."""
-    folder = home / STUDIES_FOLDER / "1"
+    folder = home / STUDIES_FOLDER / str(number)
     (folder / TRIALS_FOLDER).mkdir(parents=True)
     begin = time.time() - 60.0 - SECONDS_EACH * trials
     spec = {**OPTIONS, "trials": str(wanted), **options}
-    StudyFile(1, "sweep", "key", begin, spec).write(folder)
+    StudyFile(number, "sweep", f"key-{number}", begin, spec).write(folder)
     Status(state, supervisor=Owner.of(os.getpid())).write(folder)
     for number in range(1, trials + 1):
         stored_trial(number, begin).write(folder)

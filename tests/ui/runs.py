@@ -23,6 +23,7 @@ class RunFolder:
     rehearsed: bool = False
     created: float = field(default_factory=time.time)
     experiment: str = ""
+    study: str = ""
     line: str = "--on local --ranks-per-replica 2"
     options: dict[str, list[str]] = field(default_factory=dict)
 

@@ -38,6 +38,8 @@ class ListedRun(MonitoredRun, Protocol):
     @property
     def experiment(self) -> str: ...
     @property
+    def study(self) -> str: ...
+    @property
     def line(self) -> str: ...
     @property
     def options(self) -> dict[str, list[str]]: ...
@@ -47,7 +49,7 @@ class ListedRun(MonitoredRun, Protocol):
 class RunRow:
     """One run of a list: `last` has the newest value of each metric and `bests` the best, by tag;
     `params` are the values that it was given, by name, and hyperparameters that its program wrote
-    for TensorBoard."""
+    for TensorBoard; `study` is the key of a trial's study."""
 
     summary: RunSummary
     layout: str
@@ -56,6 +58,7 @@ class RunRow:
     best: BestMetric | None
     bests: Mapping[str, float] = field(default_factory=dict)
     params: Mapping[str, float | str] = field(default_factory=dict)
+    study: str = ""
 
     def as_json(self) -> dict[str, Json]:
         """What a table of the page shows, as JSON values; times in seconds since the epoch."""
@@ -70,6 +73,7 @@ class RunRow:
                 "size": run.size,
                 "machines": self.machines,
                 "experiment": self.experiment,
+                "study": self.study,
                 "best": asdict(self.best) if self.best else None,
                 "begin": run.begin,
                 "end": run.end,
@@ -115,7 +119,7 @@ class Listing:
         except Exception as wrong:  # one run is no reason to show none
             why = f"run {run.id} ({run.name}) can't be read: {type(wrong).__name__}: {wrong}"
         self._events.pop(_key(run), None)
-        return RunRow(unreadable(run, why), run.line, run.experiment, {}, None)
+        return RunRow(unreadable(run, why), run.line, run.experiment, {}, None, study=run.study)
 
     def _summary(self, run: ListedRun) -> RunRow:
         now = summary_of(run)
@@ -132,7 +136,7 @@ class Listing:
 def _row_of(run: ListedRun, now: RunSummary, found: MetricValues) -> RunRow:
     params = {**_written(found), **dict(parameters(run.options))}
     bests = found.bests or {}
-    return RunRow(now, run.line, run.experiment, found.last, found.best, bests, params)
+    return RunRow(now, run.line, run.experiment, found.last, found.best, bests, params, run.study)
 
 
 def parameters(options: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, float | str]]:

@@ -366,6 +366,19 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
+  /**
+   * Have the server do something; says whether it has. Raises Refused.
+   * @param {string} method
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  async order(method, path, query = {}) {
+    if (!(this.served ?? await this.probed)) return false;
+    const answer = await request(this.address(path, query), { method }).catch(() => null);
+    if (answer && [400, 409].includes(answer.status)) throw new Refused((await answer.json()).message);
+    if (!answer?.ok) this.lost();
+    return answer?.ok ?? false;
+  }
   /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;

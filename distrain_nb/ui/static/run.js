@@ -154,6 +154,19 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
+  /**
+   * Have the server do something; says whether it has. Raises Refused.
+   * @param {string} method
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  async order(method, path, query = {}) {
+    if (!(this.served ?? await this.probed)) return false;
+    const answer = await request(this.address(path, query), { method }).catch(() => null);
+    if (answer && [400, 409].includes(answer.status)) throw new Refused((await answer.json()).message);
+    if (!answer?.ok) this.lost();
+    return answer?.ok ?? false;
+  }
   /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
@@ -227,8 +240,9 @@ function asText(query) {
 
 // src/words.js
 function plural(count, noun) {
-  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
-  return `${thousands(count)} ${noun}${ending}`;
+  const ending = /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  const several = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${ending}`;
+  return `${thousands(count)} ${count === 1 ? noun : several}`;
 }
 function thousands(count) {
   return count.toLocaleString("en");

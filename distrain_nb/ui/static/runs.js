@@ -160,6 +160,19 @@ var Source = class {
     }
     return this.askKernel(path, query);
   }
+  /**
+   * Have the server do something; says whether it has. Raises Refused.
+   * @param {string} method
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  async order(method, path, query = {}) {
+    if (!(this.served ?? await this.probed)) return false;
+    const answer = await request(this.address(path, query), { method }).catch(() => null);
+    if (answer && [400, 409].includes(answer.status)) throw new Refused((await answer.json()).message);
+    if (!answer?.ok) this.lost();
+    return answer?.ok ?? false;
+  }
   /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
@@ -232,16 +245,11 @@ function asText(query) {
 }
 
 // src/runs/source.js
-var RunsSource = class extends Source {
+var ListSource = class extends Source {
   /** @param {Model<Asking>} model */
   constructor(model) {
     super(model);
-    this.runs = null;
     this.listeners = [];
-  }
-  /** @override */
-  get opening() {
-    return "runs";
   }
   /**
    * @override
@@ -251,6 +259,20 @@ var RunsSource = class extends Source {
   address(path, query = {}) {
     return `distrain/${path}?${this.words(query)}`;
   }
+  async refresh() {
+    this.learn(await this.ask(this.opening));
+  }
+  tell() {
+    for (const listener of this.listeners) listener();
+  }
+};
+var RunsSource = class extends ListSource {
+  /** @type {TableRun[] | null} null before anything is known */
+  runs = null;
+  /** @override */
+  get opening() {
+    return "runs";
+  }
   /**
    * @override
    * @param {{runs?: TableRun[]}} answer
@@ -258,10 +280,7 @@ var RunsSource = class extends Source {
   learn({ runs }) {
     if (!runs) return;
     this.runs = runs;
-    for (const listener of this.listeners) listener();
-  }
-  async refresh() {
-    this.learn(await this.ask("runs"));
+    this.tell();
   }
   /**
    * Cancel a run, or delete one that has ended. Raises Refused.
@@ -269,14 +288,8 @@ var RunsSource = class extends Source {
    * @param {"cancel" | "delete"} action
    */
   async act(run, action) {
-    if (this.served ?? await this.probed) {
-      const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
-      const answer = await request(this.address(path), { method }).catch(() => null);
-      if (answer?.ok) return;
-      if (answer?.status === 409) throw new Refused((await answer.json()).message);
-      this.lost();
-    }
-    await this.askKernel(action, { run });
+    const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
+    if (!await this.order(method, path)) await this.askKernel(action, { run });
   }
 };
 function modelOf(model, run) {
@@ -310,8 +323,9 @@ function modelOf(model, run) {
 
 // src/words.js
 function plural(count, noun) {
-  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
-  return `${thousands(count)} ${noun}${ending}`;
+  const ending = /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  const several = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${ending}`;
+  return `${thousands(count)} ${count === 1 ? noun : several}`;
 }
 function thousands(count) {
   return count.toLocaleString("en");
@@ -2071,9 +2085,11 @@ var Panels = class {
   /**
    * @param {HTMLElement} root
    * @param {RunsSource | StudySource} source
+   * @param {OpenRun} [openRun] where no kernel draws charts
    */
-  constructor(root, source) {
+  constructor(root, source, openRun2) {
     this.source = source;
+    this.openRun = openRun2;
     this.place = element("div", { class: "dn-panels" });
     this.panels = /* @__PURE__ */ new Map();
     root.append(this.place);
@@ -2107,7 +2123,7 @@ var Panels = class {
   /** @param {Shown} run */
   attach(run) {
     const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
-    if (!panel) return;
+    if (!panel || this.openRun) return;
     this.charts(String(run.id), panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
   }
   /**
@@ -2117,7 +2133,7 @@ var Panels = class {
   watch(run, title) {
     const panel = this.open(title);
     if (!panel) return null;
-    const { root, end } = openRun(modelOf(this.source.model, run.id));
+    const { root, end } = this.openRun?.(run.id) ?? openRun(modelOf(this.source.model, run.id));
     panel.ends.push(end);
     panel.body.append(root);
     return panel;
@@ -2160,6 +2176,7 @@ var Panels = class {
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    if (this.openRun) return note(panel, `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`);
     try {
       await this.charts(runs.join(","), panel);
     } catch (error) {

@@ -172,8 +172,9 @@ function saveAs(name, parts, type) {
 
 // src/words.js
 function plural(count, noun) {
-  const ending = count === 1 ? "" : /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
-  return `${thousands(count)} ${noun}${ending}`;
+  const ending = /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
+  const several = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${ending}`;
+  return `${thousands(count)} ${count === 1 ? noun : several}`;
 }
 function thousands(count) {
   return count.toLocaleString("en");
@@ -612,6 +613,19 @@ var Source = class {
       this.lost();
     }
     return this.askKernel(path, query);
+  }
+  /**
+   * Have the server do something; says whether it has. Raises Refused.
+   * @param {string} method
+   * @param {string} path
+   * @param {Query} [query]
+   */
+  async order(method, path, query = {}) {
+    if (!(this.served ?? await this.probed)) return false;
+    const answer = await request(this.address(path, query), { method }).catch(() => null);
+    if (answer && [400, 409].includes(answer.status)) throw new Refused((await answer.json()).message);
+    if (!answer?.ok) this.lost();
+    return answer?.ok ?? false;
   }
   /** The server has gone away, or doesn't know the run any more: look again every now and then. */
   lost() {
@@ -1235,7 +1249,10 @@ Source {
     this.seen = "";
     this.heardAt = 0;
     this.listeners = [];
-    this.learning = () => this.learn(model.get("state"));
+    this.over = false;
+    this.learning = () => {
+      if (!this.served) this.learn(model.get("state"));
+    };
     model.on("change:state", this.learning);
     this.learning();
     this.asking = false;
@@ -1245,35 +1262,42 @@ Source {
   get runs() {
     return (this.summary.trials ?? []).flatMap(({ run, final }) => run === null ? [] : [{ id: run, final }]);
   }
+  /** @override */
+  get opening() {
+    return "study";
+  }
   /**
-   * Servers know runs, but no studies.
+   * Comparisons are of runs, and the server's.
    * @override
+   * @param {string} path
+   * @param {Query} [query]
    */
-  async probe() {
-    this.served = false;
-    return false;
+  address(path, query = {}) {
+    const place = path === "compare" ? path : `studies/${this.model.get("study")}/${path}`;
+    return `distrain/${place}?${this.words(query)}`;
   }
   /**
    * @override
    * @param {Partial<StudyAnswer>} answer
    */
-  learn({ seen, summary, charts }) {
+  learn({ seen, summary, charts, end }) {
     this.heardAt = Date.now();
     if (!summary || (this.summary.now ?? 0) > summary.now) return;
     this.seen = seen ?? "";
     this.summary = summary;
+    this.over = end ?? summary.final;
     this.charts = charts ?? this.charts;
     for (const listener of this.listeners) listener();
   }
   /** What nobody has told for a while is asked for. */
   async look() {
-    const isTold = this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
-    if (!this.asking && !document.hidden && !this.summary.final && !isTold) await this.refresh();
+    const isTold = !this.served && this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
+    if (!this.asking && !document.hidden && !this.over && !isTold) await this.refresh();
   }
   async refresh() {
     this.asking = true;
     try {
-      this.learn(await this.ask("study", { seen: this.seen }));
+      this.learn(await this.ask("study", { seen: this.seen, watching: 1 }));
     } catch {
     } finally {
       this.asking = false;
@@ -1285,7 +1309,7 @@ Source {
    * @param {Query} query
    */
   async act(action, query) {
-    await this.askKernel(action, query);
+    if (!await this.order("POST", action, query)) await this.askKernel(action, query);
   }
   /** @override */
   close() {
@@ -2483,9 +2507,11 @@ var Panels = class {
   /**
    * @param {HTMLElement} root
    * @param {RunsSource | StudySource} source
+   * @param {OpenRun} [openRun] where no kernel draws charts
    */
-  constructor(root, source) {
+  constructor(root, source, openRun2) {
     this.source = source;
+    this.openRun = openRun2;
     this.place = element("div", { class: "dn-panels" });
     this.panels = /* @__PURE__ */ new Map();
     root.append(this.place);
@@ -2519,7 +2545,7 @@ var Panels = class {
   /** @param {Shown} run */
   attach(run) {
     const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
-    if (!panel) return;
+    if (!panel || this.openRun) return;
     this.charts(String(run.id), panel).catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
   }
   /**
@@ -2529,7 +2555,7 @@ var Panels = class {
   watch(run, title) {
     const panel = this.open(title);
     if (!panel) return null;
-    const { root, end } = openRun(modelOf(this.source.model, run.id));
+    const { root, end } = this.openRun?.(run.id) ?? openRun(modelOf(this.source.model, run.id));
     panel.ends.push(end);
     panel.body.append(root);
     return panel;
@@ -2572,6 +2598,7 @@ var Panels = class {
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    if (this.openRun) return note(panel, `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`);
     try {
       await this.charts(runs.join(","), panel);
     } catch (error) {
@@ -2855,8 +2882,9 @@ var Trials = class extends SortedTable {
    * @param {HTMLElement} root
    * @param {StudySource} source
    * @param {{passes: (trial: number) => boolean, lit: (trial: number | null) => void}} acts
+   * @param {OpenRun} [openRun] where no kernel draws charts
    */
-  constructor(root, source, acts) {
+  constructor(root, source, acts, openRun2) {
     const columns = columnsOf(
       /** @type {StudySummary} */
       source.summary
@@ -2874,7 +2902,7 @@ var Trials = class extends SortedTable {
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "trials" });
     bar.append(this.count, this.compare, this.more(), this.status);
     root.append(bar, this.frame);
-    this.panels = new Panels(root, source);
+    this.panels = new Panels(root, source, openRun2);
     this.ticked();
     this.clock = setInterval(() => {
       if (!source.summary.final) this.show();
@@ -2955,7 +2983,7 @@ var Trials = class extends SortedTable {
    * @param {string} done what is said then
    */
   async act(action, query, done) {
-    this.say("asking the kernel…");
+    this.say(this.source.served ? "" : "asking the kernel…");
     try {
       await this.source.act(action, query);
       this.say(done);
@@ -3027,7 +3055,7 @@ function progress(root, source) {
   source.listeners.push(change);
   change();
 }
-function openStudy(model) {
+function openStudy(model, openRun2) {
   const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
@@ -3052,7 +3080,7 @@ function openStudy(model) {
     trials ??= new Trials(root, source, {
       passes: (trial) => charts.passing?.has(trial) !== false,
       lit: (trial) => charts.light(trial)
-    });
+    }, openRun2);
     const isPicked = source.charts && charts.show(source.charts);
     if (!isPicked) trials.show();
   };
@@ -3069,7 +3097,7 @@ function openStudy(model) {
 }
 
 // src/study.js
-var study_default = { initialize: standsWhereMarked(openStudy) };
+var study_default = { initialize: standsWhereMarked((model) => openStudy(model)) };
 export {
   study_default as default
 };

@@ -1,15 +1,15 @@
-// The extension of JupyterLab: runs in outputs, in a side panel and in the status bar, and a
-// notification when one ends. Notebook 7 has the outputs.
+// The extension of JupyterLab: runs and studies in outputs, in a side panel and in the status bar, and
+// a notification when one ends. Notebook 7 has the outputs.
 
 import { element, write } from "../dom.js";
-import { plural } from "../words.js";
 import { announce } from "./notices.js";
 import { renderOutputs } from "./output.js";
-import { RunsPanel } from "./panel.js";
-import { modelOf, openServed, plotlyAt } from "./view.js";
+import { counted, RunsPanel } from "./panel.js";
+import { modelOf, openServed, openServedStudy, plotlyAt, studyModelOf } from "./view.js";
 import { Watch } from "./watch.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { What } from "./watch.js" */
 /** @import { App, LabWidget, RenderMime, Restorer, Shared, Shell, StatusBar } from "./jupyterlab.d.ts" */
 
 const PANEL = "distrain-runs";
@@ -57,10 +57,10 @@ export function runsPlugin(lab, base) {
 function inLab(lab, shell, restorer, statusBar, code) {
   const icon = new lab.components.LabIcon({ name: "distrain:runs", svgstr: ICON });
   const open = opener(lab, shell, icon, code);
-  const watch = new Watch((run) => announce(run, lab.apputils.Notification, () => open(run)));
+  const watch = new Watch((item, what) => announce(item, what, lab.apputils.Notification, () => open(item, what)));
   const panel = new lab.widgets.Widget({ node: new RunsPanel(watch, open).root });
   panel.id = PANEL;
-  Object.assign(panel.title, { icon, caption: "Runs" });
+  Object.assign(panel.title, { icon, caption: "Runs and studies" });
   shell.add(panel, "left", { rank: 700 });
   restorer?.add(panel, PANEL);
   if (statusBar) countIn(statusBar, new lab.widgets.Widget(), watch, () => shell.activateById(PANEL));
@@ -68,24 +68,28 @@ function inLab(lab, shell, restorer, statusBar, code) {
 }
 
 /**
- * Opens a run in a tab of the main area, one for each run.
+ * Opens a run or a study in a tab of the main area, one for each.
  * @param {Shared} lab
  * @param {Shell} shell
  * @param {unknown} icon
  * @param {() => Promise<DataView>} code
  */
 function opener(lab, shell, icon, code) {
-  /** @type {Map<number, LabWidget>} */
+  /** @type {Map<string, LabWidget>} */
   const tabs = new Map();
-  return (/** @type {TableRun} */ run) => {
-    let tab = tabs.get(run.id);
+  return (/** @type {TableRun | StudyRow} */ { id, name }, /** @type {What} */ what) => {
+    const called = `distrain-${what}-${id}`;
+    let tab = tabs.get(called);
     if (!tab || tab.isDisposed) {
-      const view = openServed(modelOf({ run: run.id, home: "" }), code);
+      const view = what === "study"
+        ? openServedStudy(studyModelOf({ study: id, home: "" }), code)
+        : openServed(modelOf({ run: id, home: "" }), code);
       const made = new (tabClass(lab, view.end))({ node: element("div", { class: "dn-tab" }, view.root) });
-      made.id = `distrain-run-${run.id}`;
-      Object.assign(made.title, { label: `${run.name} #${run.id}`, caption: `Run ${run.id}`, closable: true, icon });
+      made.id = called;
+      const caption = `${what === "study" ? "Study" : "Run"} ${id}`;
+      Object.assign(made.title, { label: `${name} #${id}`, caption, closable: true, icon });
       shell.add(made, "main");
-      tabs.set(run.id, made);
+      tabs.set(called, made);
       tab = made;
     }
     shell.activateById(tab.id);
@@ -109,7 +113,7 @@ function tabClass({ widgets: { Widget } }, end) {
 }
 
 /**
- * How many runs go on, as long as some do.
+ * How many runs and studies go on, as long as some do.
  * @param {StatusBar} statusBar
  * @param {LabWidget} item
  * @param {Watch} watch
@@ -117,14 +121,14 @@ function tabClass({ widgets: { Widget } }, end) {
  */
 function countIn(statusBar, item, watch, onclick) {
   const words = element("span", { class: "jp-StatusBar-TextItem" });
-  item.node.append(element("button", { type: "button", class: "dn-running", title: "Show the runs", onclick }, words));
+  item.node.append(element("button", { type: "button", class: "dn-running", title: "Show runs and studies", onclick }, words));
   item.addClass("jp-mod-highlighted");
   const show = () => {
-    const { length } = watch.running;
-    write(words, length ? `● ${plural(length, "run")} running` : "");
-    item.setHidden(!length);
+    const going = counted(watch.runningStudies.length, watch.running.length);
+    write(words, going ? `● ${going} running` : "");
+    item.setHidden(!going);
   };
-  watch.source.listeners.push(show);
+  for (const { listeners } of [watch.source, watch.studySource]) listeners.push(show);
   show();
   statusBar.registerStatusItem("distrain-nb:running", { item, align: "left", rank: 40 });
 }

@@ -1,49 +1,52 @@
-// What is said when a run ends, by JupyterLab and, to who looks elsewhere, by the browser.
+// What is said when a run or a study ends, by JupyterLab and, to who looks elsewhere, by the browser.
 
 import { duration } from "../words.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Notifications } from "./jupyterlab.d.ts" */
+/** @import { What } from "./watch.js" */
 
 const SHOWN_MS = 10_000;
 /** @type {Record<string, "success" | "error">} */
 const KINDS = { succeeded: "success", failed: "error" };
 
 /**
- * `digits #12 failed after 3 min 05 s: ValueError: shapes differ`
- * @param {TableRun} run
+ * `digits #12 failed after 3 min 05 s: ValueError: shapes differ`; of a study, else its best trial.
+ * @param {TableRun | StudyRow} item
  */
-export function endOf({ id, name, state, begin, end, cause }) {
+export function endOf({ id, name, state, begin, end, cause, best }) {
   const after = end === null ? "" : ` after ${duration(end - begin)}`;
-  return `${name} #${id} ${state}${after}${cause ? `: ${cause}` : ""}`;
+  const more = cause || (typeof best === "string" ? best : "");
+  return `${name} #${id} ${state}${after}${more ? `: ${more}` : ""}`;
 }
 
 /**
- * Whether the reader has the run before their eyes: then nothing needs to be said.
- * @param {TableRun} run
+ * Whether the reader has it before their eyes: then nothing needs to be said.
+ * @param {string} label of its view
  */
-function isInSight({ id }) {
+function isInSight(label) {
   if (document.hidden) return false;
-  return [...document.querySelectorAll(`section.distrain[aria-label="run ${id}"]`)].some((view) => {
+  return [...document.querySelectorAll(`section.distrain[aria-label="${label}"]`)].some((view) => {
     const { top, bottom, width } = view.getBoundingClientRect();
     return width > 0 && bottom > 0 && top < window.innerHeight;
   });
 }
 
 /**
- * @param {TableRun} run
+ * @param {TableRun | StudyRow} item
+ * @param {What} what it is
  * @param {Notifications} notifications
  * @param {() => void} open
  */
-export function announce(run, notifications, open) {
-  if (isInSight(run)) return;
-  const text = endOf(run);
-  notifications.emit(text, KINDS[run.state] ?? "info", {
-    autoClose: run.state === "failed" ? false : SHOWN_MS,
+export function announce(item, what, notifications, open) {
+  if (isInSight(`${what} ${item.id}`)) return;
+  const text = endOf(item);
+  notifications.emit(text, KINDS[item.state] ?? "info", {
+    autoClose: item.state === "failed" ? false : SHOWN_MS,
     actions: [{ label: "Open", callback: open }],
   });
   if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-  const shown = new Notification(text, { tag: `distrain-${run.id}` });
+  const shown = new Notification(text, { tag: `distrain-${what}-${item.id}` });
   shown.onclick = () => { window.focus(); open(); };
 }
 

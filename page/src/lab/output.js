@@ -1,12 +1,22 @@
-// An output that names its run: all of it where the server has it, else what the output has besides.
+// An output that names its run or study: all of it where the server has it, else what the output has
+// besides.
 
 import { stand } from "../standing.js";
-import { isServed, modelOf, openServed } from "./view.js";
+import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyModelOf } from "./view.js";
 
-/** @import { RunReference } from "../protocol.d.ts" */
+/** @import { Model } from "../protocol.d.ts" */
+/** @import { Open } from "../standing.js" */
 /** @import { LabWidget, Lumino, MimeModel, Renderer, RenderMime } from "./jupyterlab.d.ts" */
+/**
+ * What a MIME type names.
+ * @typedef {{
+ *   type: string,
+ *   isServed: (reference: any) => Promise<boolean>,
+ *   modelOf: (reference: any) => Model<any>,
+ *   open: Open,
+ * }} Kind
+ */
 
-const TYPE = "application/vnd.distrain.run+json";
 const RANK = -20;  // of all types that an output has the lowest is shown; that of widgets is -10
 
 /**
@@ -32,18 +42,28 @@ function registryOf(output, otherwise) {
  * @param {() => void} shown is called when a run is shown
  */
 export function renderOutputs(registry, lumino, code, shown) {
-  const createRenderer = () => /** @type {Renderer} */ (new (outputClass(registry, lumino, code, shown))());
-  registry.addFactory({ safe: true, mimeTypes: [TYPE], createRenderer }, RANK);
+  /** @type {Kind[]} */
+  const kinds = [
+    { type: "application/vnd.distrain.run+json", isServed, modelOf, open: (model) => openServed(model, code) },
+    {
+      type: "application/vnd.distrain.study+json", isServed: isServedStudy, modelOf: studyModelOf,
+      open: (model) => openServedStudy(model, code),
+    },
+  ];
+  for (const kind of kinds) {
+    const createRenderer = () => /** @type {Renderer} */ (new (outputClass(registry, lumino, kind, shown))());
+    registry.addFactory({ safe: true, mimeTypes: [kind.type], createRenderer }, RANK);
+  }
 }
 
 /**
  * @param {RenderMime} registry
  * @param {Lumino} lumino
- * @param {() => Promise<DataView>} code
+ * @param {Kind} kind
  * @param {() => void} shown
  */
-function outputClass(registry, { Panel }, code, shown) {
-  return class RunOutput extends Panel {
+function outputClass(registry, { Panel }, kind, shown) {
+  return class LiveOutput extends Panel {
     asked = 0;
     /** @type {(() => void) | undefined} ends the live view */
     end = undefined;
@@ -55,14 +75,14 @@ function outputClass(registry, { Panel }, code, shown) {
     async renderModel(model) {
       if (this.live) return;
       const asked = ++this.asked;
-      const reference = model.data[TYPE];
-      const served = await isServed(reference);
+      const reference = model.data[kind.type];
+      const served = await kind.isServed(reference);
       if (this.isDisposed || this.asked !== asked) return;
       if (served) this.showLive(reference);
       else await this.showOther(model);
     }
 
-    /** @param {RunReference} reference */
+    /** @param {{part?: string}} reference */
     showLive(reference) {
       this.live = true;
       this.other?.renderer.dispose();
@@ -70,14 +90,13 @@ function outputClass(registry, { Panel }, code, shown) {
         (this.parent ?? this).hide();  // they stand with their run
         return;
       }
-      const widget = { model: modelOf(reference), el: this.node };
-      this.end = stand(widget, (model) => openServed(model, code));
+      this.end = stand({ model: kind.modelOf(reference), el: this.node }, kind.open);
       shown();
     }
 
     /** @param {MimeModel} model */
     async showOther(model) {
-      const { [TYPE]: _, ...data } = model.data;
+      const { [kind.type]: _, ...data } = model.data;
       const known = registryOf(this, registry);
       const type = known.preferredMimeType(data, model.trusted ? "any" : "ensure");
       const { trusted, metadata } = model;

@@ -1,4 +1,4 @@
-// The side panel: the newest runs, what they do, and Stop.
+// The side panel: the newest studies and runs, what they do, and Stop.
 
 import { arrange, button, element, keyed, write } from "../dom.js";
 import { SIGNS } from "../run/head.js";
@@ -7,69 +7,84 @@ import { messageOf } from "../source.js";
 import { age, duration, plural } from "../words.js";
 import { mayAsk } from "./notices.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
-/** @import { Watch } from "./watch.js" */
+/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
+/** @import { Watch, What } from "./watch.js" */
 
-const MOST = 100;
+const MOST = { run: 100, study: 20 };
 const AGES_EVERY_MS = 1000;
 const ABSENT = "Jupyter's server tells nothing of runs. In its environment: “pip install distrain-nb”, "
   + "“jupyter server extension enable distrain_nb.server”, then restart Jupyter.";
 
-/** One run. */
+/**
+ * One run or study.
+ * @template {TableRun | StudyRow} Shown
+ */
 class Item {
   /**
-   * @param {TableRun} run
+   * @param {Shown} item
+   * @param {What} what it is
    * @param {RunsPanel} panel
    */
-  constructor(run, panel) {
+  constructor(item, what, panel) {
     this.sign = element("span", { class: "dn-sign", "aria-hidden": "true" });
     this.name = element("span", { class: "dn-name" });
     this.line = element("span", { class: "dn-soft" });
     this.more = element("span", { class: "dn-detail" });
-    const open = button("", () => panel.open(run), { class: "dn-item", title: `Open run ${run.id}` });
+    const open = button("", () => panel.open(item, what), { class: "dn-item", title: `Open ${what} ${item.id}` });
     open.append(element("span", {}, this.sign, " ", this.name), this.line, this.more);
-    this.stop = button("Stop", () => panel.stop(run, this.stop), {
-      class: "dn-stop", "aria-label": `Stop run ${run.id}`,
+    this.stop = button("Stop", () => panel.stop(item, what, this.stop), {
+      class: "dn-stop", "aria-label": `Stop ${what} ${item.id}`,
     });
     this.node = element("li", {}, open, this.stop);
   }
 
   /**
-   * @param {TableRun} run
+   * @param {Shown} item
    * @param {number} now
+   * @param {string[]} words how it is
+   * @param {string[]} more
    */
-  show(run, now) {
-    const lasted = duration((run.end ?? now) - run.begin);
-    const best = run.best ? `${run.best.tag} ${Number(run.best.value.toPrecision(4))}` : "";
-    this.node.dataset.state = run.state;
-    write(this.sign, SIGNS[run.state] ?? "◌");
-    write(this.name, `${run.name} #${run.id}`);
-    write(this.line, [stateText(run).slice(2), lasted, run.final ? age(now - (run.end ?? run.begin)) : ""].filter(Boolean).join(" · "));
-    write(this.more, run.cause || [run.place, run.size, best].filter(Boolean).join(" · "));
-    this.stop.hidden = run.final;
+  show(item, now, words, more) {
+    const lasted = item.begin ? duration((item.end ?? now) - item.begin) : "";
+    const ago = item.final && item.begin ? age(now - (item.end ?? item.begin)) : "";
+    this.node.dataset.state = item.state;
+    write(this.sign, SIGNS[item.state] ?? "◌");
+    write(this.name, `${item.name} #${item.id}`);
+    write(this.line, [...words, lasted, ago].filter(Boolean).join(" · "));
+    write(this.more, item.cause || more.filter(Boolean).join(" · "));
+    this.more.title = this.more.textContent;
+    this.stop.hidden = item.final || item.state === "stopping";
   }
+}
+
+/** @param {TableRun} run */
+function ofRun({ place, size, best }) {
+  return [place, size, best ? `${best.tag} ${Number(best.value.toPrecision(4))}` : ""];
 }
 
 export class RunsPanel {
   /**
    * @param {Watch} watch
-   * @param {(run: TableRun) => void} open
+   * @param {(item: TableRun | StudyRow, what: What) => void} open
    */
   constructor(watch, open) {
     this.watch = watch;
     this.open = open;
-    /** @type {Map<string, Item>} */
-    this.items = new Map();
+    /** @type {Map<string, Item<TableRun>>} */
+    this.runs = new Map();
+    /** @type {Map<string, Item<StudyRow>>} */
+    this.studies = new Map();
     this.count = element("strong");
     this.ask = button("Notify me", () => this.allow(), {
-      class: "dn-chip", title: "Let the browser say when a run ends, while you look at another window",
+      class: "dn-chip", title: "Let the browser say when a run or a study ends, while you look at another window",
     });
     this.note = element("div", { class: "dn-note", role: "status", hidden: true });
+    this.studyList = element("ul", { "aria-label": "studies", class: "dn-studies" });
     this.list = element("ul", { "aria-label": "runs" });
     this.rest = element("div", { class: "dn-soft dn-rest" });
     const bar = element("div", { class: "dn-bar" }, this.count, this.ask);
-    this.root = element("div", { class: "distrain dn-side" }, bar, this.note, this.list, this.rest);
-    watch.source.listeners.push(() => this.show());
+    this.root = element("div", { class: "distrain dn-side" }, bar, this.note, this.studyList, this.list, this.rest);
+    for (const { listeners } of [watch.source, watch.studySource]) listeners.push(() => this.show());
     watch.source.probed.then(() => this.show());
     new ResizeObserver(() => this.show()).observe(this.root);  // also when it is opened
     setInterval(() => this.show(), AGES_EVERY_MS);
@@ -77,18 +92,26 @@ export class RunsPanel {
 
   show() {
     if (!this.root.getClientRects().length || document.hidden) return;
-    const { runs, running, source } = this.watch;
+    const { runs, studies, running, runningStudies, source } = this.watch;
     const now = Date.now() / 1000;
-    const words = `${plural(runs.length, "run")}${running.length ? `, ${running.length} running` : ""}`;
-    write(this.count, runs.length ? words : "No runs yet");
+    const there = counted(studies.length, runs.length);
+    const going = running.length + runningStudies.length;
+    write(this.count, there ? `${there}${going ? `, ${going} running` : ""}` : "No runs yet");
     this.ask.hidden = !mayAsk();
     if (source.served === false) this.say(ABSENT);
     else if (this.note.textContent === ABSENT) this.say("");
-    const newest = runs.slice(0, MOST);
-    arrange(this.list, keyed(
-      this.items, newest, (run) => String(run.id), (run) => new Item(run, this), (item, run) => item.show(run, now),
+    arrange(this.studyList, keyed(
+      this.studies, studies.slice(0, MOST.study), ({ id }) => String(id), (study) => new Item(study, "study", this),
+      (item, study) => item.show(study, now, [study.state, study.progress], [study.best]),
     ));
-    write(this.rest, runs.length > MOST ? `${plural(runs.length - MOST, "older run")}: %distrain runs` : "");
+    arrange(this.list, keyed(
+      this.runs, runs.slice(0, MOST.run), ({ id }) => String(id), (run) => new Item(run, "run", this),
+      (item, run) => item.show(run, now, [stateText(run).slice(2)], ofRun(run)),
+    ));
+    write(this.rest, [
+      studies.length > MOST.study ? `${plural(studies.length - MOST.study, "older study")}: %distrain tune` : "",
+      runs.length > MOST.run ? `${plural(runs.length - MOST.run, "older run")}: %distrain runs` : "",
+    ].filter(Boolean).join("; "));
   }
 
   /** @param {string} text */
@@ -98,13 +121,15 @@ export class RunsPanel {
   }
 
   /**
-   * @param {TableRun} run
+   * @param {TableRun | StudyRow} item
+   * @param {What} what
    * @param {HTMLButtonElement} stop
    */
-  async stop(run, stop) {
+  async stop({ id }, what, stop) {
     stop.disabled = true;
     try {
-      await this.watch.source.act(run.id, "cancel");
+      if (what === "study") await this.watch.studySource.cancel(id);
+      else await this.watch.source.act(id, "cancel");
       this.say("");
     } catch (error) {
       this.say(messageOf(error));
@@ -117,4 +142,14 @@ export class RunsPanel {
     await Notification.requestPermission();
     this.show();
   }
+}
+
+/**
+ * `1 study, 3 runs`, without what there is none of.
+ * @param {number} studies
+ * @param {number} runs
+ */
+export function counted(studies, runs) {
+  const named = [studies ? plural(studies, "study") : "", runs ? plural(runs, "run") : ""];
+  return named.filter(Boolean).join(", ");
 }

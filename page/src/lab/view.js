@@ -1,12 +1,13 @@
-// All of a run, from the page's server alone: state, Stop, log and charts.
+// All of a run or of a study, from the page's server alone: state, Stop, log and charts.
 
 import { element } from "../dom.js";
 import { openRun } from "../run/view.js";
 import { request } from "../source.js";
+import { openStudy } from "../study/view.js";
 import { ServedCharts } from "./charts.js";
 import { PageModel } from "./model.js";
 
-/** @import { Model, RunReference, RunState, View } from "../protocol.d.ts" */
+/** @import { Model, RunReference, RunState, StudyReference, StudyState, View } from "../protocol.d.ts" */
 
 /**
  * What a view of this run takes for its widget's model.
@@ -20,12 +21,33 @@ export function modelOf({ run, home }) {
 }
 
 /**
+ * The same for a study.
+ * @param {Pick<StudyReference, "study" | "home">} reference
+ * @returns {Model<StudyState>}
+ */
+export function studyModelOf({ study, home }) {
+  /** @type {StudyState} */
+  const state = { study, run: 0, home, key: `${home}-study-${study}`, state: {}, waiting: false, kernel: "" };
+  return new PageModel(state);
+}
+
+/**
  * Whether the page's server has this very run: in another place a number is that of another run.
  * @param {RunReference} reference
  */
-export async function isServed({ run, home, created }) {
+export function isServed({ run, home, created }) { return began(`runs/${run}/summary`, home, created); }
+
+/** @param {StudyReference} reference */
+export function isServedStudy({ study, home, created }) { return began(`studies/${study}/row`, home, created); }
+
+/**
+ * @param {string} path
+ * @param {string} home
+ * @param {number} created
+ */
+async function began(path, home, created) {
   try {
-    const answer = await request(`distrain/runs/${run}/summary?${new URLSearchParams({ home })}`);
+    const answer = await request(`distrain/${path}?${new URLSearchParams({ home })}`);
     return answer.ok && (await answer.json()).begin === created;
   } catch {
     return false;
@@ -42,6 +64,16 @@ export function openServed(model, code) {
   const charts = new ServedCharts(model, code);
   const root = element("div", { class: "distrain-live" }, run.root, charts.root);
   return { root, moved: run.moved, end: () => { run.end(); charts.close(); } };
+}
+
+/**
+ * The runs of its trials are shown with their charts.
+ * @param {Model<StudyState>} model
+ * @param {() => Promise<DataView>} code of plotly
+ * @returns {View}
+ */
+export function openServedStudy(model, code) {
+  return openStudy(model, (run) => openServed(modelOf({ run, home: model.get("home") }), code));
 }
 
 /**

@@ -1,48 +1,78 @@
-// Looks after all runs for as long as the page is open: which there are, and which have ended.
+// Looks after all runs and studies for as long as the page is open: which there are, and which have
+// ended. The runs of a study's trials are the study's own matter.
 
-import { RunsSource } from "../runs/source.js";
+import { RunsSource, StudiesSource } from "../runs/source.js";
 import { PageModel } from "./model.js";
 
-/** @import { TableRun } from "../protocol.d.ts" */
+/** @import { StudyRow, TableRun } from "../protocol.d.ts" */
+/** @typedef {"run" | "study"} What */
 
 const RUNNING_MS = 2000;
 const RESTING_MS = 5000;
 const HIDDEN_MS = 10_000;
 const ABSENT_MS = 30_000;
 
+/** Tells of each item that has ended meanwhile. */
+class Ends {
+  /** @type {Map<number, boolean> | null} whether an item has ended, by number; null at first */
+  known = null;
+
+  /**
+   * @template {{id: number, final: boolean}} Item
+   * @param {Item[]} items
+   */
+  among(items) {
+    const before = this.known;
+    this.known = new Map(items.map(({ id, final }) => [id, final]));
+    if (!before) return [];
+    const newest = Math.max(0, ...before.keys());
+    return items.filter(({ id, final }) => final && (before.get(id) === false || (!before.has(id) && id > newest)));
+  }
+}
+
 export class Watch {
-  /** @param {(run: TableRun) => void} ended is called with each run that has ended meanwhile */
+  /** @param {(item: TableRun | StudyRow, what: What) => void} ended is called with what has ended meanwhile */
   constructor(ended) {
-    this.source = new RunsSource(new PageModel({ run: 0, home: "", key: "runs" }));
+    const model = new PageModel({ run: 0, home: "", key: "runs" });
+    this.source = new RunsSource(model);
+    this.studySource = new StudiesSource(model);
     this.ended = ended;
-    /** @type {Map<number, boolean> | null} whether a run has ended, by number; null at first */
-    this.known = null;
+    this.ends = { run: new Ends(), study: new Ends() };
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     this.source.listeners.push(() => this.compare());
-    this.source.probed.then(() => this.wait());
+    this.probed = Promise.all([this.source.probed, this.studySource.probed]).then(() => this.wait());
   }
 
-  get runs() { return this.source.runs ?? []; }
+  get studies() { return this.studySource.studies ?? []; }
+
+  /** Without those of the trials of studies. */
+  get runs() {
+    const keys = new Set(this.studies.map(({ key }) => key));
+    return (this.source.runs ?? []).filter(({ study }) => !study || !keys.has(study));
+  }
+
   get running() { return this.runs.filter((run) => !run.final); }
+  get runningStudies() { return this.studies.filter((study) => !study.final); }
 
   compare() {
-    const before = this.known;
-    this.known = new Map(this.runs.map((run) => [run.id, run.final]));
-    if (!before) return;
-    const newest = Math.max(0, ...before.keys());
-    for (const run of this.runs) {
-      const wasRunning = before.get(run.id) === false || (!before.has(run.id) && run.id > newest);
-      if (run.final && wasRunning) this.ended(run);
-    }
+    for (const run of this.ends.run.among(this.runs)) this.ended(run, "run");
+    for (const study of this.ends.study.among(this.studies)) this.ended(study, "study");
   }
 
   /** Look now: there is news. */
   async look() {
     clearTimeout(this.timer);
-    if (this.source.served) await this.source.refresh().catch(() => {});
-    else await this.source.probe();
+    if (this.source.served) await this.refresh().catch(() => {});
+    else await Promise.all([this.source.probe(), this.studySource.probe()]);
     this.wait();
+  }
+
+  /** Studies after runs, so that each trial's is known. */
+  async refresh() {
+    const runs = await this.source.ask("runs");
+    await this.studySource.refresh().catch(() => {});
+    this.source.learn(runs);
   }
 
   wait() {
@@ -53,6 +83,6 @@ export class Watch {
   get pause() {
     if (!this.source.served) return ABSENT_MS;
     if (document.hidden) return HIDDEN_MS;
-    return this.running.length ? RUNNING_MS : RESTING_MS;
+    return this.running.length || this.runningStudies.length ? RUNNING_MS : RESTING_MS;
   }
 }

@@ -8,7 +8,9 @@ import { modelOf } from "./source.js";
 
 /** @import { RunsSource } from "./source.js" */
 /** @import { StudySource } from "../study/source.js" */
+/** @import { View } from "../protocol.d.ts" */
 /** @typedef {{id: number, title?: string}} Shown a run, with the title of its panel */
+/** @typedef {(run: number) => View} OpenRun shows a run with its charts, which need no kernel */
 /** @typedef {{node: HTMLElement, body: HTMLElement, ends: (() => void)[]}} Panel */
 
 const MOST_PANELS = 6;
@@ -19,9 +21,11 @@ export class Panels {
   /**
    * @param {HTMLElement} root
    * @param {RunsSource | StudySource} source
+   * @param {OpenRun} [openRun] where no kernel draws charts
    */
-  constructor(root, source) {
+  constructor(root, source, openRun) {
     this.source = source;
+    this.openRun = openRun;
     this.place = element("div", { class: "dn-panels" });
     /** @type {Map<string, Panel>} by title, the oldest first */
     this.panels = new Map();
@@ -60,7 +64,7 @@ export class Panels {
   /** @param {Shown} run */
   attach(run) {
     const panel = this.watch(run, run.title ?? `run ${run.id}: log and charts`);
-    if (!panel) return;
+    if (!panel || this.openRun) return;
     this.charts(String(run.id), panel)
       .catch((error) => note(panel, `The charts can't be shown: ${messageOf(error)}`));
   }
@@ -72,7 +76,7 @@ export class Panels {
   watch(run, title) {
     const panel = this.open(title);
     if (!panel) return null;
-    const { root, end } = openRun(modelOf(this.source.model, run.id));
+    const { root, end } = this.openRun?.(run.id) ?? openRun(modelOf(this.source.model, run.id));
     panel.ends.push(end);
     panel.body.append(root);
     return panel;
@@ -118,6 +122,7 @@ export class Panels {
     if (!panel) return;
     const table = new Comparison(panel.body, () => this.source.ask("compare", { runs: runs.join(",") }));
     panel.ends.push(() => table.close());
+    if (this.openRun) return note(panel, `Their charts side by side need a kernel: %distrain compare ${runs.join(" ")}`);
     try {
       await this.charts(runs.join(","), panel);
     } catch (error) {

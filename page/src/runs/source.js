@@ -1,22 +1,17 @@
-// Asking about all runs: the server first, else the kernel, as for one run.
+// Asking about all runs, or all studies: the server first, else the kernel, as for one run.
 
-import { Refused, request, Source } from "../source.js";
+import { Source } from "../source.js";
 
-/** @import { Asking, Model, RunState, TableRun } from "../protocol.d.ts" */
+/** @import { Asking, Model, RunState, StudyRow, TableRun } from "../protocol.d.ts" */
 /** @import { Query } from "../source.js" */
 
-export class RunsSource extends Source {
+class ListSource extends Source {
   /** @param {Model<Asking>} model */
   constructor(model) {
     super(model);
-    /** @type {TableRun[] | null} null before anything is known */
-    this.runs = null;
     /** @type {(() => void)[]} */
     this.listeners = [];
   }
-
-  /** @override */
-  get opening() { return "runs"; }
 
   /**
    * @override
@@ -27,6 +22,18 @@ export class RunsSource extends Source {
     return `distrain/${path}?${this.words(query)}`;
   }
 
+  async refresh() { this.learn(await this.ask(this.opening)); }
+
+  tell() { for (const listener of this.listeners) listener(); }
+}
+
+export class RunsSource extends ListSource {
+  /** @type {TableRun[] | null} null before anything is known */
+  runs = null;
+
+  /** @override */
+  get opening() { return "runs"; }
+
   /**
    * @override
    * @param {{runs?: TableRun[]}} answer
@@ -34,10 +41,8 @@ export class RunsSource extends Source {
   learn({ runs }) {
     if (!runs) return;
     this.runs = runs;
-    for (const listener of this.listeners) listener();
+    this.tell();
   }
-
-  async refresh() { this.learn(await this.ask("runs")); }
 
   /**
    * Cancel a run, or delete one that has ended. Raises Refused.
@@ -45,14 +50,34 @@ export class RunsSource extends Source {
    * @param {"cancel" | "delete"} action
    */
   async act(run, action) {
-    if (this.served ?? await this.probed) {
-      const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
-      const answer = await request(this.address(path), { method }).catch(() => null);
-      if (answer?.ok) return;
-      if (answer?.status === 409) throw new Refused((await answer.json()).message);
-      this.lost();
-    }
-    await this.askKernel(action, { run });
+    const [method, path] = action === "delete" ? ["DELETE", `runs/${run}`] : ["POST", `runs/${run}/${action}`];
+    if (!await this.order(method, path)) await this.askKernel(action, { run });
+  }
+}
+
+export class StudiesSource extends ListSource {
+  /** @type {StudyRow[] | null} null before anything is known */
+  studies = null;
+
+  /** @override */
+  get opening() { return "studies"; }
+
+  /**
+   * @override
+   * @param {{studies?: StudyRow[]}} answer
+   */
+  learn({ studies }) {
+    if (!studies) return;
+    this.studies = studies;
+    this.tell();
+  }
+
+  /**
+   * Raises Refused.
+   * @param {number} study
+   */
+  async cancel(study) {
+    if (!await this.order("POST", `studies/${study}/cancel`)) await this.askKernel("cancel", { study });
   }
 }
 

@@ -1,4 +1,5 @@
-// Asking the kernel about a study; that of a cell which waits for it tells by itself.
+// Asking about a study: the server first, else the kernel; that of a cell which waits for it tells by
+// itself.
 
 import { Source } from "../source.js";
 
@@ -20,7 +21,9 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
     this.heardAt = 0;
     /** @type {(() => void)[]} */
     this.listeners = [];
-    this.learning = () => this.learn(model.get("state"));
+    this.over = false;
+    // What two tell may differ in what they have computed: the server's word is enough.
+    this.learning = () => { if (!this.served) this.learn(model.get("state")); };
     model.on("change:state", this.learning);
     this.learning();
     this.asking = false;
@@ -32,38 +35,44 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
     return (this.summary.trials ?? []).flatMap(({ run, final }) => (run === null ? [] : [{ id: run, final }]));
   }
 
+  /** @override */
+  get opening() { return "study"; }
+
   /**
-   * Servers know runs, but no studies.
+   * Comparisons are of runs, and the server's.
    * @override
+   * @param {string} path
+   * @param {Query} [query]
    */
-  async probe() {
-    this.served = false;
-    return false;
+  address(path, query = {}) {
+    const place = path === "compare" ? path : `studies/${this.model.get("study")}/${path}`;
+    return `distrain/${place}?${this.words(query)}`;
   }
 
   /**
    * @override
    * @param {Partial<StudyAnswer>} answer
    */
-  learn({ seen, summary, charts }) {
+  learn({ seen, summary, charts, end }) {
     this.heardAt = Date.now();
     if (!summary || (this.summary.now ?? 0) > summary.now) return;
     this.seen = seen ?? "";
     this.summary = summary;
+    this.over = end ?? summary.final;
     this.charts = charts ?? this.charts;
     for (const listener of this.listeners) listener();
   }
 
   /** What nobody has told for a while is asked for. */
   async look() {
-    const isTold = this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
-    if (!this.asking && !document.hidden && !this.summary.final && !isTold) await this.refresh();
+    const isTold = !this.served && this.model.get("waiting") && Date.now() - this.heardAt < TOLD_WITHIN_MS;
+    if (!this.asking && !document.hidden && !this.over && !isTold) await this.refresh();
   }
 
   async refresh() {
     this.asking = true;
     try {
-      this.learn(await this.ask("study", { seen: this.seen }));
+      this.learn(await this.ask("study", { seen: this.seen, watching: 1 }));
     } catch { /* it asks again */ } finally {
       this.asking = false;
     }
@@ -75,7 +84,7 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
    * @param {Query} query
    */
   async act(action, query) {
-    await this.askKernel(action, query);
+    if (!await this.order("POST", action, query)) await this.askKernel(action, query);
   }
 
   /** @override */

@@ -8,6 +8,7 @@ import { plural } from "../words.js";
 import { asCsv, columnsOf } from "./columns.js";
 
 /** @import { StudySummary, Trial } from "../protocol.d.ts" */
+/** @import { OpenRun } from "../runs/panels.js" */
 /** @import { StudySource } from "./source.js" */
 
 const SAID_MS = 8000;
@@ -20,8 +21,9 @@ export class Trials extends SortedTable {
    * @param {HTMLElement} root
    * @param {StudySource} source
    * @param {{passes: (trial: number) => boolean, lit: (trial: number | null) => void}} acts
+   * @param {OpenRun} [openRun] where no kernel draws charts
    */
-  constructor(root, source, acts) {
+  constructor(root, source, acts, openRun) {
     const columns = columnsOf(/** @type {StudySummary} */ (source.summary));
     super("trials", columns, columns[0]);
     this.source = source;
@@ -36,7 +38,7 @@ export class Trials extends SortedTable {
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "trials" });
     bar.append(this.count, this.compare, this.more(), this.status);
     root.append(bar, this.frame);
-    this.panels = new Panels(root, source);
+    this.panels = new Panels(root, source, openRun);
     this.ticked();
     this.clock = setInterval(() => { if (!source.summary.final) this.show(); }, 1000);
   }
@@ -112,7 +114,7 @@ export class Trials extends SortedTable {
    * @param {string} done what is said then
    */
   async act(action, query, done) {
-    this.say("asking the kernel…");
+    this.say(this.source.served ? "" : "asking the kernel…");
     try {
       await this.source.act(action, query);
       this.say(done);

@@ -11,6 +11,7 @@ import { StudySource } from "./source.js";
 import { Trials } from "./table.js";
 
 /** @import { Model, StudyState, View } from "../protocol.d.ts" */
+/** @import { OpenRun } from "../runs/panels.js" */
 
 /**
  * How far it is, how long it still takes, and the best trial so far.
@@ -33,9 +34,10 @@ function progress(root, source) {
 
 /**
  * @param {Model<StudyState>} model
+ * @param {OpenRun} [openRun] where no kernel draws charts
  * @returns {View}
  */
-export function openStudy(model) {
+export function openStudy(model, openRun) {
   const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
@@ -61,7 +63,7 @@ export function openStudy(model) {
     trials ??= new Trials(root, source, {
       passes: (trial) => charts.passing?.has(trial) !== false,
       lit: (trial) => charts.light(trial),
-    });
+    }, openRun);
     const isPicked = source.charts && charts.show(source.charts);
     if (!isPicked) trials.show();
   };

@@ -1,0 +1,51 @@
+"""What a page asks about a study, by HTTP or through the kernel: one module answers both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.study.page import page_of
+from distrain_nb.study.summary import summary_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.run.pages.protocol import Answer
+    from distrain_nb.study.importances import Importances
+    from distrain_nb.study.study import Study
+
+    Query = Mapping[str, str]
+
+
+def answer(study: Study, importances: Importances, query: Query) -> Answer:
+    """State, trials and charts; see `page_of`. It is the `end` when no more will come. Raises
+    RunUnreadable."""
+    summary = summary_of(study)
+    over = summary.state.final
+    importances.of(study.spec, summary.trials, last=over)
+    end = over and not importances.computing
+    shares = importances.of(study.spec, summary.trials, last=over)
+    return {**page_of(summary, shares, query.get("seen", "")), "end": end}
+
+
+def act(study: Study, action: str, query: Query) -> None:
+    """Stop the study or a trial, or want more trials; see `ACTIONS`. Raises OptionError."""
+    try:
+        ACTIONS[action](study, query)
+    except KeyError as wrong:
+        raise OptionError(str(wrong.args[0])) from None
+
+
+def _number(query: Query, name: str) -> int:
+    text = query.get(name, "")
+    if not (text.isdecimal() and text.isascii()):
+        raise OptionError(f"invalid {name} {text!r}: expected a whole number")
+    return int(text)
+
+
+ACTIONS: dict[str, Callable[[Study, Query], None]] = {
+    "cancel": lambda study, _: study.cancel(),
+    "stop": lambda study, query: study.stop(_number(query, "trial")),
+    "more": lambda study, query: study.more(_number(query, "trials")),
+}
