@@ -1,10 +1,12 @@
-"""JupyterLab's extension: runs that are live without a kernel, in outputs, panel and status bar."""
+"""JupyterLab's extension: runs and studies that are live without a kernel, in outputs, panel and
+status bar."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,17 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Store
+from distrain_nb.study.files import TrialState, read_trials
+from distrain_nb.study.study import Study
 from distrain_nb.ui.document import RUN_TYPE
+from distrain_nb.worker.files.folder import CANCEL_FILE
+from distrain_nb.worker.files.status import State, Status
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.measures import kernel_process
 from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
 from tests.browser.test_runs import with_runs
+from tests.server.stored import stored_run
+from tests.study.stored import stored_study, stored_trial
 
 # It goes on until the file is there.
 TRAIN = """%%distrain -n 2 --no-wait --name {name}
@@ -112,6 +120,58 @@ def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
     go_to_line(view, 1)
     expect(view.locator("[data-row='0']")).to_contain_text("line 1")
     expect(page.locator(".dn-tab iframe.dn-plot")).to_have_count(1)
+
+
+@pytest.fixture
+def sweep(extended: Lab) -> Study:
+    """A study of which the last trial goes on; the run of the first has a log."""
+    store, study = Store(extended.home), stored_study(extended.home, 12, 20)
+    trials = read_trials(study.folder)
+    run = stored_run(store, "first line\n")
+    replace(trials[0], run=run.id).write(study.folder)
+    replace(trials[-1], state=TrialState.RUNNING, end=0.0).write(study.folder)
+    store.add("sweep-12", "local", "", "", {}, {"study": study.file.key, "trial": 12})
+    return study
+
+
+def test_a_study_is_live_and_stopped_whatever_becomes_of_its_kernel(
+    opened: OPEN, sweep: Study
+) -> None:
+    notebook = opened("study", LOAD, f"%distrain tune {sweep.id}")
+    page, view = notebook.page, notebook.page.locator(".jp-Notebook section.distrain-study")
+    notebook.run_cells(2)
+    expect(view.locator("tbody tr[data-state]")).to_have_count(12)
+    notebook.save()
+    notebook.shut_down_kernel()
+    notebook.reload()
+    expect(view).to_have_count(1)
+    stored_trial(13, sweep.file.created).write(sweep.folder)
+    expect(view.locator(".dn-head")).to_contain_text("12 of 20 trials · 1 running")
+    expect(view.locator("tbody tr[data-state]")).to_have_count(13)
+    going = view.get_by_role("row", name="trial 12, running", exact=True)
+    going.get_by_role("button", name="Stop").click()
+    expect(view.locator(".dn-bar [role='status']").first).to_contain_text("12 is being stopped")
+    assert (sweep.folder / "stop-12").exists()
+
+    expect(running(page)).to_contain_text("1 study")
+    running(page).click()
+    panel = page.locator(".dn-side")
+    item = panel.locator("ul[aria-label='studies'] li", has_text="sweep #")
+    expect(item).to_contain_text("running · 12 of 20 trials")
+    expect(item).to_contain_text("best val/loss 0.")
+    expect(panel).not_to_contain_text("sweep-12")
+    item.get_by_role("button", name=f"sweep #{sweep.id}").click()
+    tab = page.locator(".dn-tab section.distrain-study")
+    expect(tab.locator(".dn-chart[data-tag='val/loss']")).to_be_visible()
+    first = tab.get_by_role("row", name="trial 1, succeeded", exact=True)
+    first.get_by_role("button", name="Open").click()
+    expect(tab.locator(".dn-panel")).to_contain_text("first line")
+    item.get_by_role("button", name="Stop study").click()
+    expect(item.get_by_role("button", name="Stop study")).to_be_enabled()
+    assert (sweep.folder / CANCEL_FILE).exists()
+    Status.read(sweep.folder).enter(State.CANCELLED, "cancelled").write(sweep.folder)
+    expect(item).to_contain_text("cancelled · 12 of 20 trials")
+    expect(tab.locator(".dn-badge").first).to_contain_text("cancelled")
 
 
 def output(**data: Any) -> nbformat.NotebookNode:
