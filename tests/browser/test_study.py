@@ -11,14 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from distrain_nb.run import Store
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status
-from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, serve
+from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, new_page, serve
+from tests.browser.measures import Measured, watch
 from tests.browser.test_accessibility import violations
 from tests.browser.test_chart_looks import report
 from tests.browser.waits import becomes
@@ -49,12 +50,23 @@ def own(tmp_path: Path) -> Iterator[Lab]:
         yield running
 
 
-def opened_study(lab: Lab, page: Page) -> Locator:
-    opened = OpenNotebook(page, lab, lab.write("study", LOAD, SHOW))
+@pytest.fixture
+def watched(browser: Browser) -> Iterator[Page]:
+    """A page whose frames are counted."""
+    with new_page(browser) as fresh:
+        watch(fresh)
+        yield fresh
+
+
+def opened_study(opened: OpenNotebook) -> Locator:
     opened.run_cells(2)
-    view = page.locator(VIEW)
+    view = opened.page.locator(VIEW)
     expect(view.get_by_role("button", name="More trials")).to_be_visible()
     return view
+
+
+def in_notebook(lab: Lab, page: Page) -> OpenNotebook:
+    return OpenNotebook(page, lab, lab.write("study", LOAD, SHOW))
 
 
 class Work:
@@ -73,10 +85,12 @@ class Work:
         return float(sum(each["value"] for each in metrics if each["name"] in WORKED))
 
 
-def test_trials_arrive_while_the_page_stays_quick(own: Lab, page: Page) -> None:
-    """What an update costs the page's thread is its own time: other work beside doesn't count."""
-    study = stored_study(own.home, 1, TRIALS)
-    view = opened_study(own, page)
+def test_trials_arrive_while_the_page_stays_quick(own: Lab, watched: Page) -> None:
+    """What an update costs the page's thread is its own time: other work beside doesn't count. The
+    gaps between frames, in which it does, are printed."""
+    study, page = stored_study(own.home, 1, TRIALS), watched
+    opened = in_notebook(own, page)
+    view = opened_study(opened)
     expect(view.locator(".dn-bar").first).to_contain_text("1 trial")
     page.evaluate(
         """() => {
@@ -86,7 +100,7 @@ def test_trials_arrive_while_the_page_stays_quick(own: Lab, page: Page) -> None:
             count.observe(figure, { childList: true, subtree: true });
         }"""
     )
-    work = Work(page)
+    work, frames, began = Work(page), Measured(opened), time.monotonic()
     for number in range(2, TRIALS + 1):
         stored_trial(number, study.file.created).write(study.folder)
         if number % AT_ONCE == 0:
@@ -94,12 +108,14 @@ def test_trials_arrive_while_the_page_stays_quick(own: Lab, page: Page) -> None:
     Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
     expect(view.locator(".dn-badge")).to_contain_text("succeeded")
     expect(view.locator(".dn-bar").first).to_contain_text(f"{TRIALS} trials")
-    spent, updates = work.end_ms(), page.evaluate("() => window.__drawn.updates")
+    spent, measured, seconds = work.end_ms(), frames.end(), time.monotonic() - began
+    updates = page.evaluate("() => window.__drawn.updates")
     valued = sum(bool(trial.goals) for trial in read_trials(study.folder))
     becomes(page, DOTS, valued)
     assert updates >= 3
-    print(f"{updates} updates, {spent / updates:.0f} ms of CPU each")
-    assert 0 < spent / updates < MOST_MS
+    print(f"{updates} updates, {spent / updates:.0f} ms of CPU each; {measured}")
+    print(*measured.worst[:4], sep="\n")
+    assert 0 < spent < MOST_MS * (updates + seconds)  # its clocks go on, however slow all else is
 
 
 @pytest.fixture
@@ -168,7 +184,7 @@ def test_a_study_is_looked_at_and_looked_after(
     sweep: Study,
     axe: str,
 ) -> None:
-    view = opened_study(own, page)
+    view = opened_study(in_notebook(own, page))
     expect(view.locator(".dn-head")).to_contain_text("58 of 80 trials · 2 running")
     expect(view.locator(".dn-progress").first).to_contain_text(
         re.compile(r"about \d.*best val/loss 0\.2")
