@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import StudySpec
 
+_ONE_AT_A_TIME = threading.Lock()
 FEWEST_TRIALS = 8  # fewer say nothing
 EVERY_TRIALS = 5
 
@@ -81,7 +82,8 @@ class Importances:
     def _take(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> None:
         """What can't be computed must not hide the rest of the page."""
         try:
-            self._found = importances(spec, trials)
+            with _ONE_AT_A_TIME:  # threads that import Optuna at once see it half imported
+                self._found = importances(spec, trials)
         except Exception:  # Optuna is missing, or has no answer for such trials
             self._found = {}
 
