@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from distrain_nb.config import private_home
 from distrain_nb.errors import ImageError
 from distrain_nb.rehearsal.engine.tree import place
 from distrain_nb.rehearsal.engine.unpacked import unpack
+from distrain_nb.rehearsal.vertex_ai.buckets import DATA
 from tests.image.services.bases import BaseImage, Blob
 
 from .conftest import Cloud, cloud_with, pool
@@ -25,6 +27,12 @@ print("host", socket.gethostname(), socket.gethostbyname(socket.gethostname()))
 pathlib.Path("notes.txt").write_text("where it works")
 pathlib.Path(os.environ["AIP_CHECKPOINT_DIR"], "step").write_text("7")
 print("others", [x for x in os.listdir("/proc") if x.isdigit() and int(x) > 60])
+mine = pathlib.Path("/gcs/linked/mine")
+print("linked", mine.read_text())
+try:
+    mine.unlink()
+except OSError as refused:
+    print(refused.strerror)
 """
 
 
@@ -43,14 +51,19 @@ def test_two_replicas_find_each_other(sandboxed: Cloud) -> None:
     assert any("bubblewrap" in text for text in cloud.said(job.name, "service"))
 
 
-def test_a_replica_has_a_name_an_address_and_a_bucket(sandboxed: Cloud) -> None:
+def test_a_replica_has_a_name_an_address_and_buckets(sandboxed: Cloud, tmp_path: Path) -> None:
     cloud = sandboxed
+    (tmp_path / "mine").write_text("of elsewhere")
+    linked = private_home() / DATA / "linked"
+    linked.parent.mkdir(parents=True, exist_ok=True)
+    linked.symlink_to(tmp_path)
     job = cloud.wait(cloud.submit(pool(cloud.image(PLACE))).name)
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
     said = cloud.said(job.name, "workerpool0-0")
     assert said[0].startswith("[rank 0] host cmle-training-workerpool0-")
     assert said[0].endswith("-0 127.0.1.1")
     assert said[1] == "[rank 0] others []"
+    assert said[2:4] == ["[rank 0] linked of elsewhere", "[rank 0] Read-only file system"]
     assert cloud.bucket.blob("out/checkpoints/step").download_as_bytes() == b"7"
 
 

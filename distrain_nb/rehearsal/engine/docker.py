@@ -160,7 +160,7 @@ class DockerNetwork:
         yield from (f"--network-alias={replica.name}", "--pull=never")
         yield from (f"--env={name}={value}" for name, value in replica.environment.items())
         for target, folder in replica.mounts.items():
-            yield f"--volume={folder}:{target}"
+            yield f"--volume={folder}:{target}{':ro' if folder.is_symlink() else ''}"
 
     def close(self) -> None:
         """Remove the containers and the network."""

@@ -16,7 +16,8 @@ GRACE_S = 10.0
 class ReplicaSpec:
     """A container to run. Empty `command` and `arguments` mean what the image says.
 
-    `mounts` are folders of this machine by where the container sees them.
+    `mounts` are folders of this machine by where the container sees them; one that is a link is
+    only read.
     """
 
     name: str

@@ -127,7 +127,8 @@ class Sandboxed:
             yield from ("--tmpfs", inside(root, folder))
         fresh = list(_FRESH)
         for target, source in replica.mounts.items():
-            yield from ("--bind", str(source), _mount_point(root, target, fresh))
+            bind = "--ro-bind" if source.is_symlink() else "--bind"
+            yield from (bind, str(source), _mount_point(root, target, fresh))
             fresh.append(target)
         yield from ("--ro-bind", str(self._hosts), inside(root, "/etc/hosts"))
         yield from ("--ro-bind", "/etc/resolv.conf", inside(root, "/etc/resolv.conf"))

@@ -17,6 +17,7 @@ from distrain_nb.rehearsal.sagemaker_ai.hosts import HostDisk, hosts, place_of
 from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
 from distrain_nb.rehearsal.sagemaker_ai.secrets_manager import create_secrets
 from distrain_nb.rehearsal.sagemaker_ai.store import S3Location, SyncedFolder
+from distrain_nb.rehearsal.sagemaker_ai.streams import LogStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.faults import Faults
     from distrain_nb.rehearsal.sagemaker_ai.record import JobRecord
     from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore
-    from distrain_nb.rehearsal.sagemaker_ai.streams import LogStream, LogStreams
+    from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,11 @@ class TrainingJob:
     @property
     def region(self) -> str:
         return self.arn.split(":")[3]
+
+    @property
+    def notes(self) -> LogStream:
+        """The stream of what the rehearsal itself says."""
+        return LogStream(self.region, f"{self.name}/rehearsal")
 
 
 class Attempt:
@@ -215,7 +221,8 @@ class Attempt:
         for pipe in self._pipes:
             pipe.close()
         for bucket in self._context.kept:
-            bucket.save()
+            for note in bucket.save():
+                self._context.streams.write(self._job.notes, note)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

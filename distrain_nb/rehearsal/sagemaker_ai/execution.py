@@ -142,7 +142,7 @@ class TrainingJobExecution:
             f"Channel {x['ChannelName']} is empty: a rehearsal has no file systems." for x in files
         ]
         streams = self._context.streams
-        own = streams.open(self._job.region, f"{self._job.name}/rehearsal")
+        own = streams.open(self._job.region, self._job.notes.name)
         for note in notes:
             streams.write(own, note)
 

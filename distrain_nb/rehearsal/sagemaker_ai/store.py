@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import boto3
 from botocore.config import Config
 
+from distrain_nb.rehearsal.bucket_folder import BucketFolder
 from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-OWN = "distrain/"  # where a job's own files are put
 
 _URI = re.compile(r"(?:s3|https)://([^/]+)/?(.*)")
 
@@ -107,10 +106,7 @@ class ObjectStore:
 
 @dataclass
 class KeptBucket:
-    """A bucket and the folder of our home that stands for it, which keeps what jobs write there.
-
-    What lies below `distrain/` is for the run alone, and goes with the rehearsal.
-    """
+    """A bucket and the folder of our home that stands for it, which keeps what jobs write there."""
 
     name: str
     folder: Path
@@ -123,15 +119,15 @@ class KeptBucket:
         self.store.fill(self.name, self.folder)
         self._known = self.store.versions(self.name)
 
-    def save(self) -> None:
-        """Have the folder as the bucket is now."""
+    def save(self) -> Iterator[str]:
+        """Have the folder as the bucket is now; says what is not kept."""
         with self._busy:
             found = self.store.versions(self.name)
-            for key, _ in found.items() - self._known.items():
-                if not key.startswith(OWN):
-                    self.store.download(S3Location(self.name, key), self.folder / key)
-            for key in self._known.keys() - found.keys():
-                (self.folder / key).unlink(missing_ok=True)
+            yield from BucketFolder(self.folder).update(
+                (key for key, _ in found.items() - self._known.items()),
+                self._known.keys() - found.keys(),
+                lambda key, path: self.store.download(S3Location(self.name, key), path),
+            )
             self._known = found
 
 

@@ -18,13 +18,13 @@ import httpx
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
+from distrain_nb.rehearsal.bucket_folder import BucketFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
-OWN = "distrain/"  # what a run itself puts into its bucket
 _DRAFT = ".being-downloaded"
 
 _Version = tuple[int, int]  # when a file was written, in ns, and its size
@@ -114,6 +114,10 @@ def _versions(folder: Path) -> dict[str, _Version]:
     return found
 
 
+def _copy(folder: Path, name: str, target: Path) -> None:
+    shutil.copy2(folder / name, target)
+
+
 @dataclass
 class Buckets:
     """All buckets of the emulator at `endpoint`, mirrored below `folder`."""
@@ -145,19 +149,18 @@ class Buckets:
                 self._open[name] = Bucket(name, folder, self._http)
         return tuple(self._open.values())
 
-    def keep(self) -> None:
-        """Have what jobs wrote to the buckets that came from `data` there too, but for what a run
-        itself puts into its bucket."""
+    def keep(self) -> Iterator[str]:
+        """Have what jobs wrote to the buckets that came from `data` there too; says what is not
+        kept."""
         with self._busy:
             for name, known in self._kept.items():
-                found = _versions(self.folder / name)
-                for path, _ in found.items() - known.items():
-                    if not path.startswith(OWN):
-                        target = self.data / name / path
-                        target.parent.mkdir(parents=True, exist_ok=True)
-                        shutil.copy2(self.folder / name / path, target)
-                for path in known.keys() - found.keys():
-                    (self.data / name / path).unlink(missing_ok=True)
+                mirror = self.folder / name
+                found = _versions(mirror)
+                yield from BucketFolder(self.data / name).update(
+                    (path for path, _ in found.items() - known.items()),
+                    known.keys() - found.keys(),
+                    partial(_copy, mirror),
+                )
                 self._kept[name] = found
 
     def folders(self) -> dict[str, Path]:

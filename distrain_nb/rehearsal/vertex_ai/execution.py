@@ -157,7 +157,8 @@ class CustomJobExecution:
             for reader in self._readers:
                 reader.join()
             self._sync()
-            self._buckets.keep()
+            for note in self._buckets.keep():
+                self._say(note)
 
     def _note_omissions(self) -> None:
         self._say(f"This is a rehearsal on one machine. {self._engine.note}")
