@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from distrain_nb.program import Program
 
 CHANNEL = "SM_CHANNEL_"  # SageMaker's own variables for the folders of channels begin so
-_IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w)")
+# Not of a URI with the data itself, `data:image/png;base64,…`.
+_IN_ARGUMENT = re.compile(r"(?<![\w:])data:([A-Za-z_]\w*)(?!\w|/[\w.+-]+;[\w-]+[=,])")
 _WHOLE = re.compile(r"(?:.*=)?data:([A-Za-z_]\w*)")
 
 

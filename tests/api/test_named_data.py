@@ -90,6 +90,15 @@ def test_other_words_stay_as_they_are(images: Path) -> None:
         api.check(script("train.py", "data:train"))
 
 
+def test_a_uri_with_data_in_it_is_no_name(images: Path) -> None:
+    words = ("--uri", "data:image/png;base64,iVBO", "--like=data:image/svg+xml;charset=utf-8,%3C")
+    options = {"data": f"image={images}"}
+    prepared = api.prepare(script("train.py", *words, "data:image/a,data:image/b"), **options)
+    assert prepared.job.program.arguments == (*words, f"{images}/a,{images}/b")
+    prepared = api.prepare(script("train.py", *words))
+    assert prepared.job.program.arguments == words
+
+
 def test_data_that_a_script_has_no_use_for(images: Path) -> None:
     Path("deaf.py").write_text("import argparse\nimport hears\n")
     Path("hears.py").write_text("")

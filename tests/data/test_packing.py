@@ -72,6 +72,64 @@ def test_folders_of_images_are_classes(tmp_path: Path) -> None:
     assert batch["cls"] == [b"0", b"0", b"1", b"1"]
 
 
+ROW = '{"file_name": "../dog/0001.jpg", "box": [1, 2], "text": "ein hübscher"}\n'
+
+
+def test_metadata_of_image_folders_are_of_their_samples(tmp_path: Path) -> None:
+    source = images(tmp_path / "in", count=4, size=3)
+    table = '\ufefffile_name,text\ncat/0000.jpg,"one, two"\n./dog/0003.jpg,\n'
+    write(source, **{"metadata.csv": table, "cat/metadata.jsonl": ROW})
+    packed = pack(str(source), str(tmp_path / "out"), SIZE)
+    assert (packed.samples, packed.classes) == (4, ("cat", "dog"))
+    samples = list(shards(str(tmp_path / "out"), 1, collate=lambda batch: batch[0]))
+    assert [(each["__key__"], each["cls"]) for each in samples] == [
+        ("cat/0000", b"0"), ("cat/0002", b"0"), ("dog/0001", b"1"), ("dog/0003", b"1"),
+    ]  # fmt: skip
+    assert [json.loads(each["json"]) if "json" in each else None for each in samples] == [
+        {"text": "one, two"}, None, {"box": [1, 2], "text": "ein hübscher"}, {"text": ""},
+    ]  # fmt: skip
+    with pytest.raises(OptionError, match="has shards of other samples"):
+        write(source, **{"metadata.csv": table.replace("two", "three")})
+        pack(str(source), str(tmp_path / "out"), SIZE)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ("file_name,a\n0.jpg,1\n", "metadata.csv: there is no file 0.jpg"),
+        ("file_name,a\na.jpg,1\na.jpg,2\n", "metadata.csv: there are two rows of a.jpg"),
+        ("file_name,a\na.jpg,1,2\n", "metadata.csv, row 1 can't be read: it has more cells"),
+        ("file_name,a\nb.jpg,1\n", "the metadata of b.jpg can't be b.json: there is one"),
+        ("file_name,a\na.jpg,\xff\n", "metadata.csv, row 1 can't be read: 'utf-8' codec"),
+    ],
+)
+def test_metadata_of_no_file_are_told(table: str, message: str, tmp_path: Path) -> None:
+    source = write(tmp_path / "in", **{"a.jpg": "a", "b.jpg": "b", "b.json": "b"})
+    (source / "metadata.csv").write_text(table, encoding="latin-1")
+    with pytest.raises(PackingError, match=message):
+        pack(str(source), str(tmp_path / "out"))
+
+
+def test_other_tables_are_files_as_any_other(tmp_path: Path) -> None:
+    tables = {"metadata.csv": "name\na.jpg\n", "metadata.jsonl": ""}
+    pack(str(write(tmp_path / "in", **{"a.jpg": "a"}, **tables)), str(tmp_path / "out"))
+    assert members(tmp_path / "out") == {"a.jpg": "a", **tables}
+    write(tmp_path / "in", **{"metadata.parquet": ""})
+    with pytest.raises(OptionError, match=r"write it as metadata.csv or metadata.jsonl"):
+        pack(str(tmp_path / "in"), str(tmp_path / "other"))
+
+
+def test_a_shard_that_is_gone_is_packed_again(tmp_path: Path) -> None:
+    rest = partial(pack, str(images(tmp_path / "in", 100, 30_000)), str(tmp_path / "out"), SIZE)
+    first = rest()
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    (tmp_path / "out/shard-000001.tar").unlink()
+    (tmp_path / "out/shard-000002.tar").write_bytes(before["shard-000002.tar"][:-1])
+    assert rest() == first._replace(kept=first.shards - 2)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert rest() == first._replace(kept=first.shards)
+
+
 def test_a_list_says_order_and_classes(tmp_path: Path) -> None:
     write(tmp_path, **{"x/b.txt": "b", "a.txt": "a", "list.tsv": "x/b.txt\tyes\na.txt\tno\n"})
     assert pack(str(tmp_path / "list.tsv"), str(tmp_path / "out")).classes == ("no", "yes")

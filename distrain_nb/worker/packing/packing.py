@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from distrain_nb.worker.data.index import FORMAT, INDEX
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.sizes import readable_size
-from distrain_nb.worker.packing import tables
+from distrain_nb.worker.packing import metadata, tables
 from distrain_nb.worker.packing.packers import Report, packed
 from distrain_nb.worker.packing.refusal import PackingRefused
 from distrain_nb.worker.packing.samples import PackedSample, rows_as_samples, samples_of
@@ -72,12 +72,12 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     plan = planned(source, size, shuffle)
     there = folder.sizes()
     _refuse_others(folder, plan, there)
-    if INDEX in there:
-        return _described(folder, json.loads(folder.read(INDEX)), kept=len(plan.shards))
     finished = _finished(folder, plan, there)
-    if not finished:
-        folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
     missing = {name: own for name, own in plan.shards.items() if name not in finished}
+    if INDEX in there and not missing:
+        return _described(folder, json.loads(folder.read(INDEX)), kept=len(finished))
+    if _PLAN not in there:
+        folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
     records = dict(finished)
     for name, record in packed(folder, missing, report):
         folder.write(f"{UNFINISHED}/{name}.json", json.dumps(record).encode())
@@ -123,8 +123,10 @@ def _contents(
             raise PackingRefused(f"{source}: the dataset has no rows")
         return samples, classes, tables.version_of(folder)
     files = files_of(source)
-    samples, classes = samples_of(files, shuffle)
-    return samples, classes, [[each.name, *each[2:]] for each in files]
+    own, rows = metadata.apart(files)
+    samples, classes = samples_of(own, shuffle, rows)
+    version = [[each.name, *each[2:]] for each in files]
+    return samples, classes, [*version, "rows"] if rows else version
 
 
 def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
@@ -148,14 +150,15 @@ def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, i
 def _finished(
     folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]
 ) -> Dict[str, Dict[str, Any]]:
-    """The records of shards that are there, by their names."""
-    found = {}
+    """The records of shards that are there whole, by their names."""
+    known = {}
+    if INDEX in there:
+        known = {each["name"]: each for each in json.loads(folder.read(INDEX))["shards"]}
     for name in plan.shards:
         record = f"{UNFINISHED}/{name}.json"
-        if name in there and record in there:
-            read = json.loads(folder.read(record))
-            if read["size"] == there[name]:
-                found[name] = read
+        if record in there:
+            known[name] = json.loads(folder.read(record))
+    found = {n: each for n, each in known.items() if there.get(n) == each["size"]}
     for name in there:
         if name.endswith(DRAFT):
             folder.remove(name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from distrain_nb.worker.packing.refusal import PackingFailed
 from distrain_nb.worker.packing.sources import SourceFile
 from distrain_nb.worker.packing.tables import classes_of, rows_of
 
 CLASS = "cls"  # the extension of a sample's class, as a number
+METADATA = "json"
 NO_EXTENSION = "bin"
 # What torchvision's ImageFolder takes for an image.
 IMAGES = frozenset(["jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"])
@@ -36,10 +37,11 @@ class PackedSample(NamedTuple):
 
 
 def samples_of(
-    files: Sequence[SourceFile], shuffle: Optional[int]
+    files: Sequence[SourceFile], shuffle: Optional[int], rows: Mapping[str, str]
 ) -> Tuple[List[PackedSample], List[str]]:
     """The samples of files, in their order or shuffled by a seed, and the names of classes.
 
+    `rows` are what metadata say, as JSON by the names of files: members of these files' samples.
     Classes are what a list says, or the folders where all files are images in folders, as
     ImageFolder numbers them: in alphabetical order. Raises PackingFailed where two files would be
     the same member of a sample.
@@ -55,7 +57,10 @@ def samples_of(
     labels = _labels(grouped)
     classes = sorted(set(labels.values()))
     numbers = {label: number for number, label in enumerate(classes)}
-    found = [_sample(key, grouped[key], labels.get(key), numbers) for key in grouped]
+    said = _by_keys(rows, grouped)
+    found = [
+        _sample(key, own, labels.get(key), numbers, said.get(key)) for key, own in grouped.items()
+    ]
     return _shuffled(found, shuffle), classes
 
 
@@ -95,13 +100,32 @@ def _labels(grouped: Mapping[str, Mapping[str, SourceFile]]) -> dict[str, str]:
     return {key: key.partition("/")[0] for key in grouped} if images else {}
 
 
+def _by_keys(
+    rows: Mapping[str, str], grouped: Mapping[str, Mapping[str, SourceFile]]
+) -> Dict[str, str]:
+    """The rows by the keys of samples. Raises PackingFailed where one has two, or a file for it."""
+    found: Dict[str, str] = {}
+    for name, row in rows.items():
+        key = _split(name)[0]
+        if key in found or METADATA in grouped[key]:
+            raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")
+        found[key] = row
+    return found
+
+
 def _sample(
-    key: str, files: Mapping[str, SourceFile], label: Optional[str], numbers: Mapping[str, int]
+    key: str,
+    files: Mapping[str, SourceFile],
+    label: Optional[str],
+    numbers: Mapping[str, int],
+    row: Optional[str],
 ) -> PackedSample:
     members = [PackedMember(f"{key}.{each}", file.place, file.size) for each, file in files.items()]
     if label is not None and CLASS not in files:
         text = str(numbers[label])
         members.append(PackedMember(f"{key}.{CLASS}", "", len(text), text))
+    if row is not None:
+        members.append(PackedMember(f"{key}.{METADATA}", "", len(row), row))
     return PackedSample(key, tuple(sorted(members)))
 
 
