@@ -101,7 +101,7 @@ def _own_study(folder: Path) -> Study | None:
         return None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=10_000)  # fewer than there are would keep none from one poll to the next
 def _study(folder: Path, written: int) -> Study:  # noqa: ARG001
     """One handle for each: it knows when it has started a process. Numbers may begin anew."""
     return Study(folder)

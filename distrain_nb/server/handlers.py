@@ -19,6 +19,7 @@ from distrain_nb import __version__
 from distrain_nb.errors import (
     OptionError,
     RunNotFound,
+    RunNotReady,
     RunUnreadable,
     StoreError,
     StudyNotFound,
@@ -51,11 +52,13 @@ class _Handler(APIHandler):
     _track_activity = False  # a page that only watches keeps no idle server alive
 
     async def in_thread(self, work: Callable[..., Any], *values: Any) -> Any:
-        """The result of `work`. Errors that a user can mend become 404, 400 or 503."""
+        """The result of `work`. Errors that a user can mend become 404, 409, 400 or 503."""
         try:
             return await asyncio.get_running_loop().run_in_executor(None, work, *values)
         except (RunNotFound, StudyNotFound, RunUnreadable, FileNotFoundError) as wrong:
             raise web.HTTPError(404, str(wrong)) from None
+        except RunNotReady as wrong:
+            raise web.HTTPError(409, str(wrong)) from None
         except StoreError as wrong:
             _log.warning("%s", wrong)
             raise web.HTTPError(503, str(wrong)) from None

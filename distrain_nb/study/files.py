@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.errors import OptionError
 from distrain_nb.tuning import options
 from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
 from distrain_nb.worker.files import fields
@@ -79,8 +80,12 @@ class StudyFile:
 
     @property
     def parsed(self) -> StudySpec:
-        """Raises OptionError where a later version has written what this one doesn't know."""
-        return options.study(self.spec)
+        """Raises OptionError where a later version has written what this one doesn't know, and for
+        a study without a goal, which nobody starts."""
+        spec = options.study(self.spec)
+        if not spec.goals:
+            raise OptionError(f"study {self.id} is damaged: it names no goal")
+        return spec
 
 
 class TrialState(str, Enum):
@@ -129,6 +134,11 @@ class TrialFile:
     end: float = 0.0
     why: str = ""
 
+    def __post_init__(self) -> None:
+        for name, value in self.parameters.items():
+            if not isinstance(value, (int, float, str)):
+                raise ValueError(f"parameters.{name} is {value!r:.60}")
+
     def write(self, folder: Path) -> None:
         """`folder` is the study's."""
         data = fields.encode(self, indent=1, ensure_ascii=False)
@@ -147,8 +157,11 @@ def _trials(folder: Path) -> Iterator[TrialFile]:
 
 
 def wanted(folder: Path, spec: StudySpec) -> int:
-    """How many trials there are to be in all."""
+    """How many trials there are to be in all. Raises `fields.Damaged`."""
+    path = folder / WANTED_FILE
     try:
-        return int((folder / WANTED_FILE).read_text(encoding="utf-8"))
+        return int(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return spec.trials
+    except ValueError as wrong:
+        raise fields.Damaged(f"{path} is damaged: {wrong}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from distrain_nb.backends.tuning import TunesForSDK
 from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile
 from distrain_nb.study.listing import new_folder, new_key, studies
-from distrain_nb.study.study import Study, start_process
+from distrain_nb.study.spawn import start_process
+from distrain_nb.study.study import Study
 from distrain_nb.tuning import options
 
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ def _followed(backend: TunesForSDK, job: object) -> Study:
             spec=dict(options.texts(said.spec)),
             line=f"--on {backend.name}",
             backend=backend.name,
+            python=sys.executable,
         ).write(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

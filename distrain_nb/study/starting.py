@@ -22,7 +22,8 @@ from distrain_nb.study.files import TRIAL, StudyFile
 from distrain_nb.study.launching import shares
 from distrain_nb.study.listing import new_folder, new_key
 from distrain_nb.study.service import tuning_service
-from distrain_nb.study.study import Study, start_process
+from distrain_nb.study.spawn import start_process
+from distrain_nb.study.study import Study
 from distrain_nb.study.wanted import checked, take_spec
 from distrain_nb.tracking import begin_study
 from distrain_nb.tuning import options as study_options

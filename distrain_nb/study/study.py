@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,6 @@ from distrain_nb.errors import (
     RunUnreadable,
 )
 from distrain_nb.study.files import (
-    PROCESS_LOG,
     STOP_FILE,
     STORAGE_FILE,
     WANTED_FILE,
@@ -32,6 +30,7 @@ from distrain_nb.study.files import (
     wanted,
 )
 from distrain_nb.study.service import tuning_service
+from distrain_nb.study.spawn import start_process
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search
@@ -41,7 +40,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import optuna
     import pandas as pd
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S = 0.1
 START_AGAIN_AFTER_S = 10.0
-PROCESS = "distrain_nb.study"
 
 
 class Study:
@@ -68,10 +66,8 @@ class Study:
     @cached_property
     def file(self) -> StudyFile:
         """What it was started with. Raises RunUnreadable."""
-        try:
+        with _reading(self.folder):
             return StudyFile.read(self.folder)
-        except (OSError, Damaged) as wrong:
-            raise RunUnreadable(f"study {self.folder.name} can't be read: {wrong}") from None
 
     @property
     def id(self) -> int:
@@ -88,16 +84,15 @@ class Study:
 
     @property
     def wanted(self) -> int:
-        """How many trials there are to be in all."""
-        return wanted(self.folder, self.spec)
+        """How many trials there are to be in all. Raises RunUnreadable."""
+        with _reading(self.folder):
+            return wanted(self.folder, self.spec)
 
     @property
     def status(self) -> Status:
         """State, times and error, as of now. Raises RunUnreadable."""
-        try:
+        with _reading(self.folder):
             status = Status.read(self.folder)
-        except (OSError, Damaged) as wrong:
-            raise RunUnreadable(f"study {self.id} can't be read: {wrong}") from None
         if not status.state.final and not status.answered_for:
             self._start_again()
         return status
@@ -107,11 +102,9 @@ class Study:
         return self.status.state
 
     def each(self) -> list[StudyTrial]:
-        """Its trials, in order of their numbers."""
-        try:
+        """Its trials, in order of their numbers. Raises RunUnreadable."""
+        with _reading(self.folder):
             return [StudyTrial(found) for found in read_trials(self.folder)]
-        except (OSError, Damaged) as wrong:
-            raise RunUnreadable(f"study {self.id} can't be read: {wrong}") from None
 
     def __getitem__(self, number: int) -> StudyTrial:
         """The trial of that number, from 1. Raises KeyError."""
@@ -214,6 +207,18 @@ class Study:
         if not self.state.final:
             request_cancel(self.folder)
 
+    @property
+    def adds_trials(self) -> bool:
+        """Whether more can be wanted than it began with."""
+        return self.file.backend == "local"
+
+    @property
+    def stops_trials(self) -> bool:
+        """Whether one trial can be stopped by itself, as far as its backend is installed here."""
+        with suppress(OptionError):
+            return self._service is None or self._service.stops_trials
+        return False
+
     def stop(self, number: int) -> None:
         """Ask for one trial to be stopped; its value so far counts. Raises KeyError, OptionError
         for one that has ended."""
@@ -269,6 +274,15 @@ class Study:
             return f"Study({self.folder.name}, unreadable)"
 
 
+@contextmanager
+def _reading(folder: Path) -> Iterator[None]:
+    """Raises RunUnreadable for what is not there, or damaged."""
+    try:
+        yield
+    except (OSError, Damaged) as wrong:
+        raise RunUnreadable(f"study {folder.name} can't be read: {wrong}") from None
+
+
 def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return one != other and all(a >= b for a, b in zip(one, other, strict=True))
 
@@ -279,21 +293,3 @@ def _as_optuna(study: Study) -> optuna.Study:
     goals = [goal.metric for goal in spec.goals]
     known = [(trial.params, trial.outcome(goals)) for trial in study.each()]
     return SearchEngine(spec, known, name=study.name).study
-
-
-def start_process(folder: Path, python: str = sys.executable) -> None:
-    """Start the process that owns a study's trials, and outlives this one."""
-    with (folder / PROCESS_LOG).open("ab") as log:
-        process = subprocess.Popen(
-            [python, "-m", PROCESS, str(folder)],
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    _started[:] = [each for each in _started if each.poll() is None]
-    _started.append(process)
-
-
-_started: list[subprocess.Popen[bytes]] = []  # by this process, which is to reap them

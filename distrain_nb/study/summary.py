@@ -30,7 +30,8 @@ VALUED = (TrialState.SUCCEEDED, TrialState.STOPPED)  # their values count
 class StudySummary:
     """A study with its trials. `begin`, `end` and `now` are in seconds since the epoch.
 
-    `steps` and `doing` are those of a service's tuning job, as a run has them.
+    `steps` and `doing` are those of a service's tuning job, as a run has them; `adds_trials` and
+    `stops_trials` say what can be asked of it.
     """
 
     id: int
@@ -48,6 +49,8 @@ class StudySummary:
     note: str = ""
     steps: tuple[Step, ...] = ()
     doing: Progress | None = None
+    adds_trials: bool = True
+    stops_trials: bool = True
 
     @property
     def state_text(self) -> str:
@@ -131,6 +134,8 @@ class StudySummary:
                 "progress": asdict(self.doing) if self.doing else None,
                 "ended": self.ended,
                 "wanted": self.wanted,
+                "adds_trials": self.adds_trials,
+                "stops_trials": self.stops_trials,
                 "left": self.left,
                 "best": self.best,
                 "front": [trial.number for trial in self.front],
@@ -163,6 +168,8 @@ def summary_of(study: Study) -> StudySummary:
         status.note,
         steps_of(study.file.created, status, end) if on_service else (),
         None if final else status.progress,
+        study.adds_trials,
+        study.stops_trials,
     )
 
 

@@ -149,6 +149,8 @@ export interface Trial {
 export interface StudySummary extends RunSummary {
   ended: number;
   wanted: number;
+  adds_trials: boolean;
+  stops_trials: boolean;
   left: string;
   best: string;
   front: number[];

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.study import Study
 from distrain_nb.ui.document import RUN_TYPE
 from distrain_nb.worker.files.folder import CANCEL_FILE
-from distrain_nb.worker.files.status import State, Status
+from distrain_nb.worker.files.status import Progress, State, Status
 from tests.browser.jupyter import Lab, OpenNotebook, serve
 from tests.browser.measures import kernel_process
 from tests.browser.test_monitor import BUSY, LOAD, badge, count_of, go_to_line, view_of
@@ -172,6 +173,29 @@ def test_a_study_is_live_and_stopped_whatever_becomes_of_its_kernel(
     Status.read(sweep.folder).enter(State.CANCELLED, "cancelled").write(sweep.folder)
     expect(item).to_contain_text("cancelled · 12 of 20 trials")
     expect(tab.locator(".dn-badge").first).to_contain_text("cancelled")
+    shows_only_what_its_service_takes(notebook, sweep.folder.parents[1])
+
+
+def shows_only_what_its_service_takes(notebook: OpenNotebook, home: Path) -> None:
+    """A study that is being sent has one bar, its phase's, until there are trials."""
+    study = stored_study(home, 0, 9, State.STARTING, 2)
+    replace(study.file, name="afar", backend="vertex").write(study.folder)
+    sending = Progress("sending the image", 10 << 20, 40 << 20, time.time())
+    replace(Status.read(study.folder), progress=sending).write(study.folder)
+    item = notebook.page.locator("ul[aria-label='studies'] li", has_text="afar #2")
+    item.get_by_role("button", name="afar #2").click()
+    tab = notebook.page.locator(".dn-tab section[aria-label='study 2']")
+    expect(tab).to_contain_text("sending the image: 10 MiB of 40 MiB")
+    expect(tab.locator("progress:visible")).to_have_count(1)
+    expect(tab).to_contain_text("no trials yet, of 9")
+    expect(tab.get_by_role("button", name="More trials")).to_have_count(0)
+    stored_trial(1, study.file.created).write(study.folder)
+    going = stored_trial(2, study.file.created)
+    replace(going, state=TrialState.RUNNING, end=0.0).write(study.folder)
+    expect(tab.locator("progress:visible")).to_have_count(2)
+    row = tab.get_by_role("row", name="trial 2, running", exact=True)
+    expect(row.get_by_role("button", name="Open")).to_be_visible()
+    expect(row.get_by_role("button", name="Stop")).to_have_count(0)
 
 
 def output(**data: Any) -> nbformat.NotebookNode:

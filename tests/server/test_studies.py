@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from distrain_nb.run import Store
-from distrain_nb.server.access import fingerprint
+from distrain_nb.server.access import fingerprint, own_studies
 from distrain_nb.study.files import TrialState, read_trials
 from distrain_nb.study.rows import StudyListing
 from distrain_nb.study.study import Study
@@ -120,6 +120,17 @@ def test_a_study_and_its_trials_are_stopped_and_more_are_wanted(
     assert (study.folder / CANCEL_FILE).exists()
 
 
+def test_a_trial_without_a_run_yet_is_not_stopped_by_its_service(
+    store: Store, client: httpx.Client
+) -> None:
+    study = new_study(store)
+    replace(study.file, backend="sagemaker").write(study.folder)
+    replace(read_trials(study.folder)[-1], run=None).write(study.folder)
+    refused = client.post(f"distrain/studies/{study.id}/stop?trial=3", headers=EMPTY)
+    assert refused.status_code == 409
+    assert refused.json()["message"] == "trial 3 has no run yet"
+
+
 def test_a_page_of_another_site_stops_no_study(store: Store, server: Server) -> None:
     study = new_study(store)
     path = f"distrain/studies/{study.id}/cancel"
@@ -151,15 +162,28 @@ def test_no_study_outside_the_home_is_read(
     assert int(study.folder.name) not in listed(client)
 
 
-def test_a_damaged_study_says_so_and_hides_no_other(store: Store, client: httpx.Client) -> None:
+NO_GOAL = '{"id": 1, "name": "a", "key": "k", "created": 1, "spec": {"tune": ["lr=1..2"]}}'
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "cause", "status"),
+    [
+        ("study.json", "{", "can't be read", 404),
+        ("study.json", NO_GOAL, "it names no goal", 400),
+        ("wanted", "some", "wanted is damaged", 404),
+        ("trials/1.json", '{"number": 1, "parameters": {"lr": [1]}}', "parameters.lr is [1]", 404),
+    ],
+)
+def test_a_damaged_study_says_so_and_hides_no_other(
+    store: Store, client: httpx.Client, file: str, text: str, cause: str, status: int
+) -> None:
     whole, damaged = new_study(store), new_study(store)
     number = damaged.id
-    (damaged.folder / "study.json").write_text("{")
+    (damaged.folder / file).write_text(text)
     told = listed(client)
-    assert told[number]["state"] == "unreadable"
-    assert f"study {number} can't be read" in str(told[number]["cause"])
+    assert told[number]["state"] == "unreadable" and cause in str(told[number]["cause"])
     assert told[whole.id]["state"] == "running"
-    assert client.get(f"distrain/studies/{number}/study").status_code == 404
+    assert client.get(f"distrain/studies/{number}/study").status_code == status
 
 
 def test_an_ended_study_is_read_once_until_it_goes_on(store: Store) -> None:
@@ -171,6 +195,18 @@ def test_an_ended_study_is_read_once_until_it_goes_on(store: Store) -> None:
     assert listing.read([study])[0].progress == "3 of 5 trials"
     Status.read(study.folder).enter(State.RUNNING, "running").write(study.folder)
     assert listing.read([study])[0].progress == "0 of 5 trials"
+
+
+def test_of_hundreds_of_studies_each_keeps_its_handle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By it alone a process is not started again at each poll."""
+    monkeypatch.setenv("DISTRAIN_HOME", str(tmp_path))
+    for number in range(1, 301):
+        stored_study(tmp_path, 0, 1, number=number)
+    found = [*own_studies(Store())]
+    assert len(found) == 300
+    assert all(one is other for one, other in zip(found, own_studies(Store()), strict=True))
 
 
 def test_whoever_starts_its_process_again_does_so_with_its_own_interpreter(

@@ -138,6 +138,24 @@ def test_a_tuning_job_that_is_staged_shows_its_phase_as_a_run_does(tmp_path: Pat
     assert (here["phase"], here["steps"], here["progress"]) == ("", [], None)
 
 
+@pytest.mark.parametrize(
+    ("backend", "adds", "stops"),
+    [
+        ("local", True, True),
+        ("sagemaker", False, True),
+        ("vertex", False, False),
+        ("of another machine", False, False),
+    ],
+)
+def test_a_page_offers_what_can_be_asked_of_a_study(
+    tmp_path: Path, backend: str, adds: bool, stops: bool
+) -> None:
+    study = stored_study(tmp_path, 1, 2)
+    replace(study.file, backend=backend).write(study.folder)
+    told = page_of(summary_of(Study(study.folder)), {})["summary"]
+    assert (told["adds_trials"], told["stops_trials"]) == (adds, stops)
+
+
 def test_a_page_gets_charts_once(tmp_path: Path) -> None:
     study = stored_study(tmp_path, 3, 9)
     told = page_of(summary_of(study), {})

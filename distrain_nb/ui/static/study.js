@@ -2900,7 +2900,7 @@ var Trials = class extends SortedTable {
     });
     this.status = element("span", { class: "dn-soft", role: "status" });
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "trials" });
-    bar.append(this.count, this.compare, this.more(), this.status);
+    bar.append(this.count, this.compare, ...source.summary.adds_trials ? [this.more()] : [], this.status);
     root.append(bar, this.frame);
     this.panels = new Panels(root, source, openRun2);
     this.ticked();
@@ -3035,7 +3035,7 @@ var Row = class extends SortedRow {
       stop.disabled = true;
       trials.stop(this.item);
     });
-    stop.hidden = item.final;
+    stop.hidden = item.final || !trials.source.summary.stops_trials;
     this.actions.replaceChildren(open, stop);
     if (held) open.focus();
   }
@@ -3045,12 +3045,14 @@ var Row = class extends SortedRow {
 function progress(root, source) {
   const bar = element("progress", { "aria-label": "trials" });
   const [left, best] = [element("span", { class: "dn-soft" }), element("span", { class: "dn-best-trial" })];
-  root.append(element("div", { class: "dn-progress" }, bar, left, best));
+  const line = element("div", { class: "dn-progress" }, bar, left, best);
+  root.append(line);
   const change = () => {
-    const { ended = 0, wanted = 1, summary } = { ...source.summary, summary: source.summary };
+    const { trials = [], ended = 0, wanted = 1, progress: phase, left: time = "", best: found = "" } = source.summary;
+    line.hidden = Boolean(phase) && !trials.length;
     Object.assign(bar, { max: Math.max(1, wanted), value: ended });
-    write(left, summary.left ?? "");
-    write(best, summary.best ?? "");
+    write(left, time);
+    write(best, found);
   };
   source.listeners.push(change);
   change();

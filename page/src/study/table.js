@@ -36,7 +36,7 @@ export class Trials extends SortedTable {
     });
     this.status = element("span", { class: "dn-soft", role: "status" });
     const bar = element("div", { class: "dn-bar", role: "toolbar", "aria-label": "trials" });
-    bar.append(this.count, this.compare, this.more(), this.status);
+    bar.append(this.count, this.compare, ...(source.summary.adds_trials ? [this.more()] : []), this.status);
     root.append(bar, this.frame);
     this.panels = new Panels(root, source, openRun);
     this.ticked();
@@ -164,7 +164,7 @@ class Row extends SortedRow {
     const held = this.actions.contains(document.activeElement);
     const open = this.button("Open", "Show its log and charts below the table", () => trials.open(this.item));
     const stop = this.button("Stop", "Stop this trial: its value so far counts", () => { stop.disabled = true; trials.stop(this.item); });
-    stop.hidden = item.final;
+    stop.hidden = item.final || !trials.source.summary.stops_trials;
     this.actions.replaceChildren(open, stop);
     if (held) open.focus();
   }

@@ -21,12 +21,14 @@ import { Trials } from "./table.js";
 function progress(root, source) {
   const bar = element("progress", { "aria-label": "trials" });
   const [left, best] = [element("span", { class: "dn-soft" }), element("span", { class: "dn-best-trial" })];
-  root.append(element("div", { class: "dn-progress" }, bar, left, best));
+  const line = element("div", { class: "dn-progress" }, bar, left, best);
+  root.append(line);
   const change = () => {
-    const { ended = 0, wanted = 1, summary } = { ...source.summary, summary: source.summary };
+    const { trials = [], ended = 0, wanted = 1, progress: phase, left: time = "", best: found = "" } = source.summary;
+    line.hidden = Boolean(phase) && !trials.length;  // the bar of its phase says more
     Object.assign(bar, { max: Math.max(1, wanted), value: ended });
-    write(left, summary.left ?? "");
-    write(best, summary.best ?? "");
+    write(left, time);
+    write(best, found);
   };
   source.listeners.push(change);
   change();
