@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -13,22 +12,24 @@ from distrain_nb.api.settings import hints_of
 from distrain_nb.backends.options import declared
 from distrain_nb.backends.plugins import all_backends
 from distrain_nb.errors import OptionError
-from distrain_nb.layout import Layout, Role, load, save, saved
+from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
 from distrain_nb.layout.formats import exports, left_out, read_any
-from distrain_nb.layout.options import heading, printed, quoted
-from distrain_nb.layout.successor import on_vertex
+from distrain_nb.layout.options import heading
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
+from distrain_nb.ui.form.messages import ACTIONS
 from distrain_nb.ui.form.ordering import PageOrder
+from distrain_nb.ui.form.saving import SavedLayouts
 from distrain_nb.ui.form.tuning import Tuning, offered
 from distrain_nb.ui.form.view import options, view
 from distrain_nb.ui.form.widget import FormWidget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
+    from pathlib import Path
 
     from distrain_nb.findings import Finding
 
@@ -45,20 +46,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     step_s = traitlets.Float(TYPICAL_STEP_S, min=1e-6)
 
     def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
-        self._folder = folder
-        self._name = Path(layout).stem if isinstance(layout, str) else ""
-        self._replacing = ""
+        self._saved = SavedLayouts(layout, folder)
         self._script: tuple[str, ...] = ()
         self._hints: dict[str, Mapping[str, str]] = {}
-        start = load(layout, folder) if isinstance(layout, str) else layout or Layout()
-        self._kept = (layout, start) if isinstance(layout, str) else None
+        start = self._saved.first
         self._history = History(Editing(start))
         key = uuid4().hex
         self.widget = FormWidget(
             model_id=key,
             view=self._view(),
             options=options(start),
-            files=self._files(""),
+            files=self._saved.files("", "good"),
             key=key,
         )
         heard = PageOrder(self._heard)
@@ -161,17 +159,22 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def save(self, name: str) -> Path:
         """Write the layout to `FOLDER/NAME.yaml`, for `--layout NAME`. Raises OptionError."""
-        path = save(self.layout, name, self._folder)
-        self._name, self._kept = name, (self._option(name), self.layout)
+        path = self._saved.save(self.layout, name)
         self._show()
-        self._tell(f"Saved in {path}; use it as --layout {self._option(name)}")
+        self._tell(f"Saved in {path}; use it as --layout {self._saved.option(name)}")
         return path
+
+    def ask_to_save(self, name: str) -> None:
+        """Save, but ask once before another layout's file is replaced."""
+        name = name.strip()
+        if self._saved.is_to_ask(name):
+            self._tell(f"There is a layout {name} already. Save again to replace it.", "bad")
+            return
+        self.save(name)
 
     def load(self, name: str) -> None:
         """Go on with a saved layout. Raises OptionError naming those that there are."""
-        loaded = load(name, self._folder)
-        self._name, self._kept = name, (self._option(name), loaded)
-        self._do(self._history.then(self._with(loaded)))
+        self._do(self._history.then(self._with(self._saved.load(name))))
         self._tell(f"Loaded {name}")
 
     def paste(self, text: str) -> tuple[Finding, ...]:
@@ -214,7 +217,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _do(self, history: History) -> None:
         self._history = history
-        self._replacing = ""
+        self._saved.forget()
         if self.widget.files["note"]:
             self._tell("")
         if self.layout == history.now.layout:
@@ -258,28 +261,17 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         return self._hints[place]
 
     def _tell(self, note: str, tone: str = "good") -> None:
-        self.widget.files = self._files(note, tone)
-
-    def _files(self, note: str, tone: str = "good") -> dict[str, Any]:
-        names = list(saved(self._folder))
-        return {"name": self._name, "saved": names, "note": note, "tone": tone}
+        self.widget.files = self._saved.files(note, tone)
 
     def _words(self) -> list[str]:
         """The options of a cell."""
-        layout, tuned = self._history.now.layout, self._history.now.tuning.words()
-        if self._kept and self._kept[1] == layout and layout.on != "ai-platform":
-            return [f"--layout {quoted(self._kept[0])}", *tuned]
-        shown = on_vertex(layout) if layout.on == "ai-platform" else layout
-        return [*printed(shown), *tuned]
-
-    def _option(self, name: str) -> str:
-        """What `--layout` takes for a layout that is saved here."""
-        return name if str(self._folder) == FOLDER else str(Path(self._folder, f"{name}.yaml"))
+        now = self._history.now
+        return [*self._saved.words(now.layout), *now.tuning.words()]
 
     def _heard(self, message: Mapping[str, Any]) -> None:
         with self.widget.hold_sync():
             try:
-                _DONE[message["do"]](self, message)
+                ACTIONS[message["do"]](self, message)
             except OptionError as wrong:
                 self._tell(str(wrong), "bad")
             except Exception as wrong:
@@ -287,37 +279,6 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
                 raise
             finally:  # the page waits for it
                 self.widget.heard = [message["page"], message["number"]]
-
-    def _ask_to_save(self, name: str) -> None:
-        """Save, but ask once before another layout's file is replaced."""
-        name = name.strip()
-        if name in saved(self._folder) and name not in (self._name, self._replacing):
-            self._replacing = name
-            self._tell(f"There is a layout {name} already. Save again to replace it.", "bad")
-            return
-        self.save(name)
-        self._replacing = ""
-
-
-_DONE: dict[str, Callable[[Form, Mapping[str, Any]], object]] = {
-    "set": lambda form, it: form.set(it["path"], it["text"], it["group"]),
-    "choose": lambda form, it: form.choose(it["path"], it["text"]),
-    "add": lambda form, it: form.add(it["role"]),
-    "remove": lambda form, it: form.remove(it["role"]),
-    "tune": lambda form, _: form.tune(),
-    "untune": lambda form, it: form.untune(int(it["row"])),
-    "begin": lambda form, _: form.begin_with(),
-    "unbegin": lambda form, it: form.not_begin_with(int(it["row"])),
-    "size": lambda form, _: form.size_reducers(),
-    "repair": lambda form, it: form.repair(it["code"], it["where"], it["label"]),
-    "gradient": lambda form, it: form.set_gradient(it["text"]),
-    "step": lambda form, it: form.set_step(it["text"]),
-    "undo": lambda form, _: form.undo(),
-    "redo": lambda form, _: form.redo(),
-    "save": lambda form, it: form._ask_to_save(it["name"]),
-    "load": lambda form, it: form.load(it["name"].strip()),
-    "paste": lambda form, it: form.paste(it["text"]),
-}
 
 
 def form(layout: Layout | str | None = None) -> Form:
