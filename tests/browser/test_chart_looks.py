@@ -122,8 +122,10 @@ def settle(figure: Locator) -> None:
         figure.page.wait_for_timeout(100)
 
 
-def ink_of(figure: Locator) -> str:
-    return str(figure.evaluate("(figure) => getComputedStyle(figure).color"))
+def ink_of(place: Locator) -> str:
+    """The colour of its text, of an SVG's too."""
+    of = "place.ownerSVGElement ? 'fill' : 'color'"
+    return str(place.evaluate(f"(place) => getComputedStyle(place)[{of}]"))
 
 
 def assert_readable(figure: Locator) -> None:
@@ -132,7 +134,7 @@ def assert_readable(figure: Locator) -> None:
     for text in (ticks.first, ticks.last, figure.locator(".dn-title b").first):
         end = time.monotonic() + PATIENCE_MS / 1000
         while contrast(picture(text)) <= READABLE:  # a frame may still be fading in
-            assert time.monotonic() < end, text.text_content()
+            assert time.monotonic() < end, (text.text_content(), ink_of(text), ink_of(figure))
             text.page.wait_for_timeout(100)
 
 
