@@ -1,4 +1,4 @@
-"""The options of `%%distrain` and the verbs of `%distrain` as command-line parsers."""
+"""The options of `%%distrain` as command-line parsers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared, flag
 from distrain_nb.errors import OptionError, closest
-from distrain_nb.layout.case import TYPICAL_STEP_S, size_in_bytes
 from distrain_nb.options import JobOptions, layout_options
 from distrain_nb.options import words as split_words
 from distrain_nb.repairs import write_option
@@ -24,16 +23,6 @@ if TYPE_CHECKING:
 HELP = ("-h", "--help")
 BUILDERS = ("append", "docker", "cloudbuild")
 SCRIPTS = (".py", ".ipynb")
-RUN = "its number or name, or last"
-RUN_VERBS = {
-    "show": "state, log and charts of a run",
-    "logs": "print the log of a run",
-    "attach": "show a run below this cell, live, or a study by its tuning job's name in the cloud",
-    "cancel": "stop a run",
-    "result": "what a run brought back",
-    "delete": "forget a run and remove its files",
-}
-
 
 _NO_VALUE = re.compile(r"argument (?:-\w/)?(--?[\w-]+).*: expected (?:one|at least one) argument")
 # What other launchers call these options.
@@ -69,7 +58,6 @@ _OF_STUDIES = {
     "end": ("SETTING=VALUE,…", "when a study ends early", False),
 }
 STUDY_OPTIONS = frozenset(_OF_STUDIES)
-STUDY_FORMS = ("vertex-json", "vertex-yaml", "ai-platform-yaml", "sagemaker-json", "yaml")
 
 
 class HelpAsked(Exception):
@@ -184,7 +172,7 @@ def _by_backends(backends: Iterable[AnyBackend]) -> dict[str, list[Declaration]]
     return found
 
 
-def _backends(words: list[str]) -> list[AnyBackend]:
+def backends_of(words: list[str]) -> list[AnyBackend]:
     """Those whose options stand on the line, the chosen one first; none are loaded for a line
     that has only the options of any job."""
     common = cell_parser(())._option_string_actions
@@ -202,7 +190,7 @@ def cell_options(words: list[str]) -> dict[str, Any]:
     What stands behind `--` are arguments of the program.
     """
     end = words.index("--") if "--" in words else len(words)
-    options: dict[str, Any] = vars(cell_parser(_backends(words[:end])).read(words[:end]))
+    options: dict[str, Any] = vars(cell_parser(backends_of(words[:end])).read(words[:end]))
     return _with_arguments(options, words[end + 1 :])
 
 
@@ -240,7 +228,7 @@ def script_options(words: list[str]) -> ScriptLine:
     """The script and its options; what stands behind it are its arguments, with or without a `--`
     between. Raises OptionError."""
     ours = options_before(words)
-    parser = script_parser(_backends(ours))
+    parser = script_parser(backends_of(ours))
     parser.refuse_elsewhere(ours)
     found, unknown = parser.parse_known_args(words)
     if unknown:
@@ -287,118 +275,6 @@ def image_parser() -> Parser:
 def image_options(words: list[str]) -> argparse.Namespace:
     """The options of an image. Raises OptionError, and HelpAsked."""
     return image_parser().read(words)
-
-
-def line_parser() -> Parser:
-    """The parser of `%distrain`."""
-    parser = Parser(
-        prog="%distrain",
-        description="Look after runs. Without a verb: list them.",
-        allow_abbrev=False,
-    )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", title="verbs")
-
-    def verb(name: str, what: str) -> argparse.ArgumentParser:
-        return verbs.add_parser(name, help=what, description=what, allow_abbrev=False)
-
-    runs = verb("runs", "list the runs")
-    filed = "only those filed under it, with their parameters and metrics"
-    runs.add_argument("--experiment", metavar="NAME", help=filed)
-    verb("run", "run a script with its arguments, and with a cell's options")
-    for name, what in RUN_VERBS.items():
-        verb(name, what).add_argument("run", nargs="?", default="last", metavar="RUN", help=RUN)
-    logs, result = verbs.choices["logs"], verbs.choices["result"]
-    logs.add_argument("--rank", type=int, metavar="N", help="only this process's lines")
-    logs.add_argument("--follow", action="store_true", help="go on until the run has ended")
-    carrier = "what the process has done and met that carries the run to its cloud"
-    logs.add_argument("--carrier", action="store_true", help=carrier)
-    result.add_argument("--into", action="store_true", help="define the names in the notebook")
-    trust = "read what is more than plain data, which runs code that its file names"
-    result.add_argument("--trust", action="store_true", help=trust)
-    compare = verb("compare", "several runs in one chart, and what differs between them")
-    several = f"{RUN}; or the name of a study or an experiment, for its runs"
-    compare.add_argument("runs", nargs="+", metavar="RUN", help=several)
-    tune = verb("tune", "show a study, ask for more of its trials, or stop some")
-    tune.add_argument("study", nargs="?", metavar="STUDY", help="its number or name, or last")
-    tune.add_argument("--trials", metavar="+N", help="ask for that many trials more")
-    stop = "stop that trial, whose value so far counts; without a number, the whole study"
-    copied = "print it in another form, to copy"
-    tune.add_argument("--as", dest="form", metavar="FORM", choices=STUDY_FORMS, help=copied)
-    tune.add_argument("--stop", nargs="?", const="study", metavar="TRIAL", help=stop)
-    removed = "forget it, once it has ended, and remove its files and its trials' runs"
-    tune.add_argument("--delete", action="store_true", help=removed)
-    _add_packing(verb("shard", "pack small files into tar shards, which train faster from buckets"))
-    catalog = verb("catalog", "look up machines, accelerators, regions and containers")
-    catalog.add_argument("words", nargs="*", metavar="FILTER", help="words that a row must have")
-    form = verb("form", "build a pool layout by clicking; every field is checked as you type")
-    form.add_argument("layout", nargs="?", default="", metavar="NAME", help="a saved layout")
-    _add_case(verb("advise", "which distribution suits a job, and what its cell lacks for it"))
-    verb("doctor", "where this is, what jobs need that it lacks, and how to get it")
-    clean = verb("clean", "say what can be freed where runs are kept, and free it")
-    clean.add_argument("--yes", action="store_true", help="free it; without it nothing is removed")
-    days = "runs too that ended more than so many days ago"
-    clean.add_argument("--older-than", type=float, metavar="DAYS", help=days)
-    config = verb("config", "show the settings, or change some")
-    config.add_argument(
-        "settings", nargs="*", metavar="NAME=VALUE", help="without a VALUE: no longer set"
-    )
-    return parser
-
-
-def _add_packing(parser: argparse.ArgumentParser) -> None:
-    """What `shard` reads, writes, and how."""
-    _add_source_and_target(parser)
-    add = parser.add_argument
-    add("--rehearse", action="store_true", help="buckets are those of rehearsals on this machine")
-    there = "pack there, by a job; more options are those of %%%%distrain, such as --primary"
-    add("--on", default="", metavar="BACKEND", help=there)
-
-
-def _add_source_and_target(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("source", metavar="SOURCE", help="a folder, gs:// or s3://, or a .txt that lists files")
-    add("target", metavar="TARGET", help="a folder, gs:// or s3://")
-    add("--size", default="", metavar="SIZE", help="of a shard at most; 256MB unless you say")
-    add("--shuffle", type=int, metavar="SEED", help="mix the samples; else they are in order")
-
-
-def packing_parser(backends: Sequence[AnyBackend]) -> Parser:
-    """The parser of `%distrain shard --on`: a cell's options, and what is packed how."""
-    parser = cell_parser(backends)
-    parser.prog = "%distrain shard"
-    _add_source_and_target(parser)
-    return parser
-
-
-def packing_options(words: list[str]) -> dict[str, Any] | None:
-    """The options of `%distrain shard` and of the job that packs; None where this machine does.
-    Raises OptionError."""
-    where = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    where.add_argument("--on", nargs="?")
-    asks = any(word in HELP for word in words)
-    if asks or where.parse_known_args(words)[0].on in (None, "", "local"):
-        return None
-    return vars(packing_parser(_backends(words)).read(words))
-
-
-def _add_case(parser: argparse.ArgumentParser) -> None:
-    """What `advise` takes about a job, and what it looks at."""
-    add = parser.add_argument
-    size = "of the weights, such as 100MB"
-    add("--model-size", dest="model_bytes", metavar="SIZE", type=size_in_bytes, help=size)
-    add("--gpus-per-instance", metavar="N", type=int, help="0 for CPUs")
-    add("--instances", metavar="N", type=int, help="how many machines")
-    add("--network", dest="network_gbps", metavar="GBIT", type=float, help="Gbit/s of a machine")
-    add("--workers", metavar="POOL", help="in place of the three above, such as 2*ml.p3.2xlarge")
-    add("--framework", metavar="NAME[-VERSION]", help="such as tensorflow-1.13")
-    step = f"a step without the exchange; {TYPICAL_STEP_S:g} unless you say"
-    add("--step", dest="step_s", metavar="SECONDS", type=float, help=step)
-    add("--script", metavar="FILE|N", help="a file, or cell N; otherwise the last %%%%distrain")
-
-
-def line_options(words: list[str]) -> argparse.Namespace:
-    """The verb and its options. Raises OptionError, and HelpAsked."""
-    return line_parser().read(words)
 
 
 def _kind(option: Declaration) -> dict[str, Any]:

@@ -83,7 +83,8 @@ def _is_ours(matcher: Any) -> bool:
 
 def _offered(found: re.Match[str], cell: str) -> tuple[str, Iterable[Completion]]:
     """The part of the word that is completed, and what it can become."""
-    from distrain_nb.magics.command_line import image_parser, line_parser
+    from distrain_nb.magics.command_line import image_parser
+    from distrain_nb.magics.verbs import line_parser
 
     before, word = found["before"].split(), found["word"]
     if found["signs"] == "%%":

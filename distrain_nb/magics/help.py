@@ -9,8 +9,9 @@ from distrain_nb.backends import plugins
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.layout import Layout
-from distrain_nb.magics.command_line import HELP, cell_parser, image_parser, line_parser
+from distrain_nb.magics.command_line import HELP, cell_parser, image_parser
 from distrain_nb.magics.help_page import HelpPage, Section, part, whole
+from distrain_nb.magics.verbs import line_parser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -11,9 +11,10 @@ from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
 from distrain_nb.magics.cell import watch
-from distrain_nb.magics.command_line import HELP, HelpAsked, line_options, packing_options
+from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import show, show_help
 from distrain_nb.magics.help_page import whole
+from distrain_nb.magics.verbs import line_options, packing_options
 from distrain_nb.run import LogReader, Run, still
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import contextlib
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.magics import _words
-from distrain_nb.magics.command_line import HelpAsked, cell_options, image_options, line_options
+from distrain_nb.magics.command_line import HelpAsked, cell_options, image_options
+from distrain_nb.magics.verbs import line_options
 from distrain_nb.options import read
 from tests.fuzzing import mutated, rounds
 

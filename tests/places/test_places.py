@@ -18,8 +18,8 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.magics.command_line import line_options
 from distrain_nb.magics.lines import _config as show_config
+from distrain_nb.magics.verbs import line_options
 from distrain_nb.ui.form import Form
 from tests.places.conftest import Describe
 from tests.places.stand_ins import ACCOUNT, PROJECT, metadata_server, sagemaker

@@ -11,8 +11,8 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.config import home as our_home
-from distrain_nb.magics.command_line import line_options
 from distrain_nb.magics.lines import _clean
+from distrain_nb.magics.verbs import line_options
 from distrain_nb.run import Store, room
 from distrain_nb.worker.files.status import State, Status
 from tests.places.stand_ins import metadata_server

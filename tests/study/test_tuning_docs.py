@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb.layout import PLACES
-from distrain_nb.magics.command_line import STUDY_FORMS
+from distrain_nb.magics.verbs import STUDY_FORMS
 from distrain_nb.tuning import text
 from distrain_nb.tuning.formats import read_study
 from distrain_nb.tuning.rules import check

@@ -9,8 +9,8 @@ import pytest
 
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Severity
-from distrain_nb.magics.command_line import STUDY_FORMS, line_parser
 from distrain_nb.magics.studies import tune_verb
+from distrain_nb.magics.verbs import STUDY_FORMS, line_parser
 from distrain_nb.study import Study
 from distrain_nb.study.starting import prepare
 from distrain_nb.tuning.formats import FORMS, read_study
