@@ -32,9 +32,9 @@ version = sys.version_info[:2]
 EVERY_MODULE = """
 import importlib, pkgutil
 import distrain_nb.worker as worker
-for module in pkgutil.iter_modules(worker.__path__):
-    if module.name != "spawned":
-        importlib.import_module(worker.__name__ + "." + module.name)
+for module in pkgutil.walk_packages(worker.__path__, "distrain_nb.worker."):
+    if not module.name.endswith(".spawned"):
+        importlib.import_module(module.name)
 """
 
 
