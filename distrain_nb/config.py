@@ -142,7 +142,8 @@ class Config:
         return replace(self, of_backends={**self.of_backends, name: _text(name, value)})
 
     def save(self) -> Path:
-        """Raises StoreError where it can't be written."""
+        """Raises StoreError where it can't be written, OptionError for a server's login."""
+        _refuse_login(self.mlflow)
         path = private_home() / CONFIG_FILE
         try:
             replace_file(path, yaml.safe_dump({**self._values(), **self.of_backends}).encode())
@@ -183,6 +184,20 @@ def _check(name: str, value: object) -> None:
     if allowed and value not in allowed:
         expected = " or ".join(filter(None, allowed))
         raise OptionError(f"invalid {name} {value!r}: expected {expected}")
+
+
+def _refuse_login(uri: str) -> None:
+    """Raises OptionError for a server's address with a login: no file is to have it, and rank 0,
+    which is told what the file says, would be without it."""
+    scheme, _, rest = uri.partition("://")
+    server, slash, path = rest.partition("/")
+    login, at, host = server.rpartition("@")
+    if at and scheme in ("http", "https"):
+        shown = f"{login.partition(':')[0]}:***@{host}{slash}{path}"
+        raise OptionError(
+            f"invalid mlflow '{scheme}://{shown}': expected an address without a login, as this "
+            "stands in a file; set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD by %env"
+        )
 
 
 def _number(name: str, value: object) -> float:

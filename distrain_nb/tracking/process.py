@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.tracking.mirror import Mirror
 from distrain_nb.tracking.mlflow_run import MlflowTracker
-from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.request import pending, without_password
 from distrain_nb.tracking.tracker import MLFLOW, NotYet, TooLate
 from distrain_nb.tracking.vertex_run import VertexTracker
+from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
@@ -106,6 +107,7 @@ class TrackingProcess:
         self._mirrors.pop(request.key, None)
         said = f"{type(wrong).__name__}: {wrong}".partition("\n")[0]
         why = f"{self._kind.title} at {request.uri} is not up to date: {said:.300}"
+        why = without_password(why, request.uri)
         self._note(request, why)
         tracker = self._trackers.get(request.uri)
         status = tracker.status(wrong) if tracker else 0
@@ -118,7 +120,7 @@ class TrackingProcess:
         self._at[request.key] = time.monotonic() + AGAIN_AFTER_S
         if 400 <= status < 500 and status not in (408, 429):
             self._refused[request.key] = self._refused.get(request.key, 0) + 1
-            if self._refused[request.key] >= TRIES and request.status.state.final:
+            if self._refused[request.key] >= TRIES and _has_ended(request):
                 self._forget(request)
 
     def _note(self, request: TrackingRequest, why: str) -> None:
@@ -128,3 +130,11 @@ class TrackingProcess:
                 replace(before, note=why).write(request.path)
         except (OSError, ValueError):
             return  # deleted, or on a full disk
+
+
+def _has_ended(request: TrackingRequest) -> bool:
+    """Whether nothing more can come of it: it was deleted, say, or can't be read."""
+    try:
+        return not request.path.is_dir() or request.has_ended
+    except (OSError, fields.Damaged):
+        return True

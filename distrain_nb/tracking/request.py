@@ -7,8 +7,10 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from distrain_nb.config import home, private_home
+from distrain_nb.secrets.guard import HIDDEN
 from distrain_nb.tracking.tracker import MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import private_folder, replace_file
@@ -133,3 +135,14 @@ def address(config: Config, environ: Mapping[str, str]) -> str:
         return f"{scheme}:///{Path(rest).resolve()}"
     plain = uri and ":" not in uri and uri != "databricks"
     return Path(uri).expanduser().resolve().as_uri() if plain else uri
+
+
+def without_password(text: str, uri: str) -> str:
+    """A text about a tracker, without the password that its address may have: a database's does."""
+    try:
+        password = urlsplit(uri).password
+    except ValueError:
+        return text
+    for each in filter(None, (password, unquote(password or ""))):
+        text = text.replace(f":{each}@", f":{HIDDEN}@")
+    return text

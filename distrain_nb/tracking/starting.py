@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from distrain_nb.config import Config, home
 from distrain_nb.errors import DistrainError
-from distrain_nb.tracking.request import address, key_of
+from distrain_nb.tracking.request import address, key_of, without_password
 from distrain_nb.tracking.tracker import KINDS, MLFLOW, kind_of
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.status import Owner
@@ -46,15 +46,16 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
     if not bare:
         return ""
     kind = kind_of(bare)
+    nothing = without_password(f"not mirrored to {kind.title} at {bare}", bare)
     if not kind.installed:
-        return f"not mirrored to {kind.title} at {bare}: pip install 'distrain-nb[{kind.extra}]'"
+        return f"{nothing}: pip install 'distrain-nb[{kind.extra}]'"
     wanted = replace(request, uri=bare, key=key_of(request.path, request.created))
     try:
         wanted.write()
         _see_to_it(kind)
         return _answer(wanted) if waits else ""
     except (OSError, DistrainError, fields.Damaged) as wrong:
-        return f"not mirrored to {kind.title} at {bare}: {wrong}"
+        return f"{nothing}: {wrong}"
 
 
 def catch_up() -> None:

@@ -252,6 +252,7 @@ def test_loading_again_says_nothing(patient: Kernel) -> None:
         ("%%distrain --launcher torchrn\n1", "did you mean torchrun?"),
         ("%%distrain image --base a --target b --builder dokcer\n1", "did you mean docker?"),
         ("%distrain config idle=soon", "'soon'"),
+        ("%distrain config mlflow=https://me:word@ml.example/x", "'https://me:***@ml.example/x'"),
         ("%distrain config idle 3", "write idle=VALUE"),
     ],
 )

@@ -59,6 +59,15 @@ log_metrics({"ours": 0.25}, step=0)
 LogisticRegression(C=C, max_iter=77).fit([[0.0], [1.0], [8.0], [9.0]], [0, 0, 1, 1])
 """
 
+OWN = """\
+import mlflow
+from distrain_nb import log_metrics
+mlflow.set_experiment("mine")
+log_metrics({"ours": 0.5}, step=0)
+with mlflow.start_run():
+    mlflow.log_metric("by_hand", 0.25)
+"""
+
 AWAY = """\
 import os
 import mlflow
@@ -156,6 +165,18 @@ def test_what_autolog_finds_is_in_the_same_run(tracked_home: Path, server: Serve
     assert found.data.metrics["training_score"] == 1 and found.data.metrics["ours"] == 0.25
     assert found.info.status == "FINISHED"
     assert list((run.folder / "mlflow").iterdir()) == [run.folder / "mlflow" / "1"]
+
+
+def test_a_cell_that_names_an_experiment_has_its_run_there_and_ours_beside_it(
+    tracked_home: Path, server: Server
+) -> None:
+    run = api.submit(OWN, ranks_per_replica=2, experiment="ours", wait=True)
+    assert eventually(all_mirrored, 120)
+    (mine,) = runs_there(server.client, "mine")
+    assert mine.data.metrics == {"by_hand": 0.25} and mine.info.status == "FINISHED"
+    (ours,) = runs_there(server.client, "ours")
+    assert ours.info.run_id == theirs(server.client, run).info.run_id
+    assert ours.data.metrics == {"ours": 0.5} and ours.info.status == "FINISHED"
 
 
 def test_rank_0_of_a_job_in_a_cloud_goes_on_with_its_run(

@@ -12,10 +12,12 @@ from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Store
 from distrain_nb.run.store import Record
-from distrain_nb.tracking.request import TrackingRequest, address, pending
+from distrain_nb.tracking.process import TRIES, TrackingProcess
+from distrain_nb.tracking.request import TrackingRequest, address, pending, without_password
 from distrain_nb.tracking.runs import begin_run, vertex_request
 from distrain_nb.tracking.starting import begin, owner
 from distrain_nb.tracking.tracker import VERTEX
+from distrain_nb.worker.files.folder import STATUS_FILE
 from distrain_nb.worker.files.tracked import Tracked, variables
 
 SERVER = "http://127.0.0.1:5000"
@@ -70,6 +72,52 @@ def test_rank_0_goes_on_with_the_trackers_run_and_no_other_does(tmp_path: Path) 
         assert "MLFLOW_RUN_ID" not in own
 
 
+@pytest.mark.parametrize(
+    ("program", "goes_on"),
+    [
+        ("import mlflow\nmlflow.set_experiment('other')", False),
+        ("import mlflow as mf\nmf.set_tracking_uri(uri='http://ml.example')", False),
+        ("from mlflow import set_experiment\nset_experiment(f'digits')", False),
+        ("import mlflow\nmlflow.set_experiment(experiment_id='7')", False),
+        ("import mlflow\nmlflow.set_experiment('digits', None)", False),
+        (f"import mlflow\nmlflow.set_experiment('digits')\nmlflow.set_tracking_uri('{SERVER}')",
+         True),
+        ("import mlflow\n# mlflow.set_experiment('other')\nmlflow.autolog()", True),
+        ("space.set_experiment('other')", True),
+        ("import mlflow\nmlflow.set_experiment('other'", True),
+    ],
+)  # fmt: skip
+def test_a_program_that_names_another_experiment_or_tracker_has_its_way(
+    program: str, goes_on: bool, tmp_path: Path
+) -> None:
+    """MLflow refuses to go on with a run in an experiment other than the one that is set."""
+    (tmp_path / "tracking.json").touch()
+    Tracked(SERVER, "abc", "7", "digits").write(tmp_path)
+    module = tmp_path / "program" / "package" / "training.py"
+    module.parent.mkdir(parents=True)
+    module.write_text(program)
+    (tmp_path / "program" / "main.py").write_text("await x\n")
+    found = variables(tmp_path, 0, 0)
+    assert found["MLFLOW_TRACKING_URI"] == SERVER
+    assert ("MLFLOW_RUN_ID" in found) == goes_on
+    assert ("MLFLOW_EXPERIMENT_ID" in found) == goes_on
+
+
+@pytest.mark.parametrize(
+    ("variable", "kept"),
+    [("http://me:word@127.0.0.1:5000", True), ("http://me:word@elsewhere", False)],
+)
+def test_rank_0_has_the_login_of_its_runs_tracker_and_of_no_other(
+    variable: str, kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", variable)
+    (tmp_path / "tracking.json").touch()
+    Tracked(SERVER, "abc", "7", "digits").write(tmp_path)
+    assert variables(tmp_path, 0, 0).get("MLFLOW_TRACKING_URI", variable) == (
+        variable if kept else SERVER
+    )
+
+
 def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("distrain_nb.tracking.starting._see_to_it", lambda kind: None)
     monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: name)
@@ -78,6 +126,36 @@ def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch
     (kept,) = pending().values()
     assert kept.uri == "https://ml.example/x"
     assert not [path for path in home.rglob("*.json") if b"sesame" in path.read_bytes()]
+
+
+def test_no_note_tells_the_password_of_a_database(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = request_for(home / "runs" / "1", uri="odd://me:open%40sesame@db/mlflow")
+    TrackingProcess()._mirror(request)  # MLflow's client quotes the address
+    assert request.tracked is not None and "odd://me:***@db/mlflow" in request.tracked.note
+    monkeypatch.setattr("distrain_nb.tracking.tracker.find_spec", lambda name: None)
+    assert "odd://me:***@db" in begin(request, waits=True)
+    assert without_password("no open@sesame@db, but :open@sesame@db", request.uri) == (
+        "no open@sesame@db, but :***@db"
+    )
+
+
+def test_what_is_refused_again_and_again_ends_no_process(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is about to be started stays on the list; one that can't be read leaves it."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    uri = (home / "mlruns").as_uri()
+    request = request_for(home / "runs" / "1", uri=uri, experiment="too long" * 100)
+    request.write()
+    process = TrackingProcess()
+    for _ in range(TRIES):
+        process._mirror(request)
+    assert list(pending()) == [request.key]
+    (request.path / STATUS_FILE).write_text("[]")
+    process._mirror(request)
+    assert not pending()
 
 
 def test_without_mlflow_there_is_a_note_and_nothing_else(

@@ -1,14 +1,17 @@
 """How far an experiment tracker has a run, and what its ranks know of it.
 
 Ranks that call MLflow themselves, as `mlflow.autolog()` does, find it by variables. Rank 0 goes on
-with the tracker's run. All others, and all ranks of a run that the tracker doesn't have yet, keep
+with the tracker's run, unless the program names another experiment or tracker, for which MLflow
+would refuse that run. All others, and all ranks of a run that the tracker doesn't have yet, keep
 what they log in the run's folder: four ranks are one run, and a tracker that is down ends none.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Dict, Optional
@@ -18,6 +21,7 @@ from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import (
     MLFLOW_FILE,
     MLFLOW_FOLDER,
+    PROGRAM_FOLDER,
     TRACKING_FILE,
     VERTEX_FILE,
 )
@@ -83,7 +87,7 @@ def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]
     except (OSError, fields.Damaged):
         tracked = None
     if rank == 0 and tracked is not None and tracked.run:
-        return _of_the_run(tracked)
+        return _of_the_run(tracked, folder / PROGRAM_FOLDER)
     return {
         URI_VARIABLE: (folder / MLFLOW_FOLDER.format(process)).as_uri(),
         "MLFLOW_ALLOW_FILE_STORE": "true",
@@ -92,9 +96,44 @@ def variables(folder: Path, process: int, rank: Optional[int]) -> Dict[str, str]
     }
 
 
-def _of_the_run(tracked: Tracked) -> Dict[str, str]:
-    found = {RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment}
+def _of_the_run(tracked: Tracked, program: Path) -> Dict[str, str]:
+    given = os.environ.get(URI_VARIABLE, "")
+    has_login = "@" in given and _without_login(given) == tracked.uri  # our files have none
+    found = {} if has_login else {URI_VARIABLE: tracked.uri}
+    if any(_names_another(path, tracked) for path in program.rglob("*.py")):
+        return found
+    found.update({RUN_VARIABLE: tracked.run, "MLFLOW_EXPERIMENT_ID": tracked.experiment})
     if tracked.experiment_name:
         found["MLFLOW_EXPERIMENT_NAME"] = tracked.experiment_name
-    with_password = "@" in os.environ.get(URI_VARIABLE, "")  # which our files don't have
-    return found if with_password else {URI_VARIABLE: tracked.uri, **found}
+    return found
+
+
+def _without_login(uri: str) -> str:
+    scheme, separator, rest = uri.partition("://")
+    return scheme + separator + rest.rpartition("@")[2]
+
+
+def _names_another(file: Path, tracked: Tracked) -> bool:
+    """Whether its text tells MLflow of an experiment or a tracker, by what may not be ours."""
+    ours = {"set_experiment": tracked.experiment_name, "set_tracking_uri": tracked.uri}
+    try:
+        text = file.read_text(encoding="utf-8")
+        calls = "mlflow" in text and any(name in text for name in ours)
+        tree = ast.parse(text if calls else "")
+    except (OSError, ValueError, SyntaxError, RecursionError):  # nothing that can run
+        return False
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in ours and _only_text(node) != ours[name]:
+                return True
+    return False
+
+
+def _only_text(call: ast.Call) -> Optional[str]:
+    """What a call is given, if that is one text."""
+    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    with suppress(ValueError):
+        found = [ast.literal_eval(value) for value in values]
+        return found[0] if len(found) == 1 and isinstance(found[0], str) else None
+    return None
