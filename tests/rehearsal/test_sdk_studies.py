@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -119,6 +120,7 @@ def test_a_tuning_job_of_the_sdk_is_a_study(
     with tuning(vertex.image(PROGRAM, look_inside=True)) as job:
         study = distrain_nb.attach(job)
         assert isinstance(study, Study) and study.name == "their tuning"
+        assert study.file.python == sys.executable  # whoever starts its process again
         again: Any = run_line(["attach", job.resource_name], SimpleNamespace(user_ns={}))
         assert again.id == study.id and "study 1 (their tuning)" in capsys.readouterr().out
         with pytest.raises(DistrainError, match="Can't ask what the tuning job tries"):

@@ -243,9 +243,7 @@ def test_a_run_is_stopped_and_deleted_through_it(
     answer = client.post(f"{path}/cancel")
     assert answer.status_code == 202
     assert answer.json()["state"] in [str(state) for state in State]
-    assert eventually(
-        lambda: client.get(f"{path}/summary").json()["state"] == "cancelled", within=30
-    )
+    assert eventually(lambda: client.get(f"{path}/summary").json()["state"] == "cancelled")
     assert client.delete(path).status_code == 204
     assert not run.folder.exists()
     assert client.get(f"{path}/summary").status_code == 404

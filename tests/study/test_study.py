@@ -194,7 +194,7 @@ def test_a_trial_that_is_worse_than_the_median_is_stopped_early(home: Path) -> N
     cell = """\
 import time
 from distrain_nb import log_metrics
-for step in range(600 if x > 5 else 5):
+for step in range(6000 if x > 5 else 5):
     log_metrics(step=step, loss=x)
     time.sleep(0.05)
 """
