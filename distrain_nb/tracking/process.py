@@ -11,7 +11,7 @@ from distrain_nb.tracking.mirror import Mirror
 from distrain_nb.tracking.mlflow_run import MlflowTracker
 from distrain_nb.tracking.request import pending, without_password
 from distrain_nb.tracking.tracker import MLFLOW, NotYet, TooLate
-from distrain_nb.tracking.vertex_run import VertexTracker
+from distrain_nb.tracking.vertex_tracker import VertexTracker
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.tracked import Tracked
 

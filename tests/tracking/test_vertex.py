@@ -149,7 +149,9 @@ def test_a_rehearsed_run_is_with_its_rehearsal_or_nowhere(home: Path) -> None:
         for name in ("first", "second")
     )
     place = str(ExperimentsPlace(PROJECT, REGION, rehearsed=True))
-    requests = [vertex_request(run.record, Config(), {}, place) for run in (first, second)]
+    requests = [
+        vertex_request(run.record, Config(), {}, place, here=True) for run in (first, second)
+    ]
     assert requests[0] is not None and requests[1] is not None
     try:
         with experiments(home / "kept.db") as address, sdk(address):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.cloud.aiplatform_v1 import types
 from google.longrunning.operations_pb2 import Operation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
     """`MetadataService`, for contexts and artifacts."""
-    context, artifact = types.Context.serialize, types.Artifact.serialize
+    artifact = types.Artifact.serialize
     methods = {
         "CreateMetadataStore": method(
             types.CreateMetadataStoreRequest, metadata.create_store, Operation.SerializeToString
@@ -26,6 +26,29 @@ def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
         "GetMetadataStore": method(
             types.GetMetadataStoreRequest, metadata.get_store, types.MetadataStore.serialize
         ),
+        "CreateArtifact": method(types.CreateArtifactRequest, metadata.create_artifact, artifact),
+        "GetArtifact": method(types.GetArtifactRequest, metadata.get_artifact, artifact),
+        "ListArtifacts": method(
+            types.ListArtifactsRequest,
+            metadata.list_artifacts,
+            types.ListArtifactsResponse.serialize,
+        ),
+        "GetExecution": method(
+            types.GetExecutionRequest, metadata.get_execution, types.Execution.serialize
+        ),
+        "ListExecutions": method(
+            types.ListExecutionsRequest,
+            metadata.list_executions,
+            types.ListExecutionsResponse.serialize,
+        ),
+    }
+    methods |= _of_contexts(metadata)
+    return service("google.cloud.aiplatform.v1.MetadataService", methods)
+
+
+def _of_contexts(metadata: MetadataService) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+    context = types.Context.serialize
+    return {
         "CreateContext": method(types.CreateContextRequest, metadata.create_context, context),
         "GetContext": method(types.GetContextRequest, metadata.get_context, context),
         "UpdateContext": method(types.UpdateContextRequest, metadata.update_context, context),
@@ -45,23 +68,7 @@ def metadata_service(metadata: MetadataService) -> grpc.GenericRpcHandler:
             metadata.add_artifacts,
             types.AddContextArtifactsAndExecutionsResponse.serialize,
         ),
-        "CreateArtifact": method(types.CreateArtifactRequest, metadata.create_artifact, artifact),
-        "GetArtifact": method(types.GetArtifactRequest, metadata.get_artifact, artifact),
-        "ListArtifacts": method(
-            types.ListArtifactsRequest,
-            metadata.list_artifacts,
-            types.ListArtifactsResponse.serialize,
-        ),
-        "GetExecution": method(
-            types.GetExecutionRequest, metadata.get_execution, types.Execution.serialize
-        ),
-        "ListExecutions": method(
-            types.ListExecutionsRequest,
-            metadata.list_executions,
-            types.ListExecutionsResponse.serialize,
-        ),
     }
-    return service("google.cloud.aiplatform.v1.MetadataService", methods)
 
 
 def tensorboard_service(boards: TensorboardService) -> grpc.GenericRpcHandler:

@@ -1,0 +1,195 @@
+"""Vertex AI Experiments as a tracker: its experiments, and the runs in them, found or made.
+
+The SDK's settings are a global, so that a tracker has a configuration of its own, and puts it in
+place before it calls anything.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.backends.remote.rehearsed import Services
+from distrain_nb.backends.vertex.experiments import SUFFIX, ExperimentsPlace, address
+from distrain_nb.tracking.tracker import NotYet, TooLate, causes
+from distrain_nb.tracking.vertex_run import KEY, VertexRun, state_of
+from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.tracked import Tracked
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from google.api_core import retry
+    from google.cloud import aiplatform
+
+    from distrain_nb.tracking.request import TrackingRequest
+
+RETRY_S = 10.0
+
+
+class VertexTracker:
+    """The experiments of a project in a region."""
+
+    def __init__(self, uri: str) -> None:
+        self._uri = uri
+        self._place = ExperimentsPlace.of(uri)
+        self._configs: dict[str, Any] = {}
+
+    def run(self, request: TrackingRequest, parent: str) -> tuple[VertexRun, bool]:  # noqa: ARG002
+        """The run of that name, and whether it was there before: made if there is none. Its name
+        is written down first, by which it is known to be ours."""
+        self._use(request)
+        from google.cloud import aiplatform
+
+        experiment = self._experiment(request.experiment)
+        before = request.tracked
+        ours = request.name if request.joins else before.name if before else ""
+        name = ours or _free(request, experiment)
+        url = self._place.page(experiment.name, name)
+        tracked = Tracked(self._uri, "", experiment.name, experiment.name, url, name=name)
+        tracked.write(request.path)
+        run = aiplatform.ExperimentRun.get(name, experiment=experiment) if ours else None
+        there = run is not None
+        if run is None:
+            run = _made(name, experiment, tracked, request.path)
+        else:
+            _complete(run, experiment)
+        tracked = replace(tracked, run=run.resource_name)
+        return VertexRun(self._use, run, tracked, request), there
+
+    def known(self, request: TrackingRequest, tracked: Tracked) -> VertexRun:
+        """A run that was found or made before."""
+        self._use(request)
+        from google.cloud import aiplatform
+
+        run = aiplatform.ExperimentRun(tracked.name, experiment=tracked.experiment)
+        return VertexRun(self._use, run, tracked, request)
+
+    def abandon(self, request: TrackingRequest) -> None:
+        """End the run of one of ours that was deleted before it had ended."""
+        self._use(request)
+        from google.cloud import aiplatform
+
+        experiment = aiplatform.Experiment.get(request.experiment)
+        for name in _names(request) if experiment else ():
+            run = aiplatform.ExperimentRun.get(name, experiment=experiment)
+            if run is None or run.get_state() != "RUNNING":
+                continue
+            if aiplatform.Context(run.resource_name).metadata.get(KEY) == request.key:
+                run.update_state(state_of(State.CANCELLED))
+
+    def status(self, wrong: Exception) -> int:
+        """The HTTP status of what was refused, by the SDK itself too; 0 for anything else."""
+        from google.api_core.exceptions import GoogleAPICallError
+
+        found = (each.code for each in causes(wrong) if isinstance(each, GoogleAPICallError))
+        return int(next(found, None) or (400 if isinstance(wrong, ValueError) else 0))
+
+    def out_of_reach(self, wrong: BaseException) -> bool:
+        """Whether nobody answered, or there is no login, rather than that somebody refused."""
+        from google.api_core import exceptions
+        from google.auth.exceptions import GoogleAuthError
+
+        lost = exceptions.ServiceUnavailable | exceptions.DeadlineExceeded | exceptions.RetryError
+        return any(isinstance(each, lost | GoogleAuthError) for each in causes(wrong))
+
+    def _use(self, request: TrackingRequest) -> None:
+        """Have the SDK's calls go to this place. Raises NotYet and TooLate where a rehearsal's
+        services are not there yet, or not any more."""
+        from google.cloud.aiplatform import base, initializer
+
+        found = self._address(request)
+        base._DEFAULT_RETRY = _retry()
+        if found not in self._configs:
+            self._configs[found] = self._config(found)
+        initializer.global_config = self._configs[found]
+
+    def _config(self, found: str) -> Any:
+        from google.auth.credentials import AnonymousCredentials
+        from google.cloud.aiplatform import initializer
+
+        config: Any = type(initializer.global_config)()
+        credentials = AnonymousCredentials() if found else None  # type: ignore[no-untyped-call]
+        place = self._place
+        config.init(project=place.project, location=place.region, credentials=credentials)
+        if found:
+            from distrain_nb.backends.vertex.client import sdk_client
+
+            config.create_client = lambda client_class, **_: sdk_client(client_class, found)
+        return config
+
+    def _address(self, request: TrackingRequest) -> str:
+        """Of a stand-in; empty for the service itself."""
+        if not self._place.rehearsed:
+            return address()
+        services = Services.read(request.path)
+        if services is not None and services.owner.alive:
+            return services.endpoints["aiplatform"]
+        if services is None and request.path.is_dir() and not request.has_ended:
+            raise NotYet
+        raise TooLate("the rehearsal ended before Vertex AI Experiments had all of the run")
+
+    def _experiment(self, name: str) -> aiplatform.Experiment:
+        """The experiment of that name, with a TensorBoard behind it; what isn't there is made."""
+        from google.cloud import aiplatform
+
+        experiment = aiplatform.Experiment.get_or_create(name)
+        if not experiment.backing_tensorboard_resource_name:
+            experiment.assign_backing_tensorboard(self._place.tensorboard or _default_board())
+        return experiment
+
+
+def _names(request: TrackingRequest) -> tuple[str, str]:
+    """What its run may be called: the second name is for one whose first is taken."""
+    return request.name, f"{request.name}-{request.key[:SUFFIX]}"
+
+
+def _free(request: TrackingRequest, experiment: aiplatform.Experiment) -> str:
+    from google.cloud import aiplatform
+
+    first, other = _names(request)
+    return other if aiplatform.ExperimentRun.get(first, experiment=experiment) else first
+
+
+def _made(
+    name: str, experiment: aiplatform.Experiment, tracked: Tracked, folder: Path
+) -> aiplatform.ExperimentRun:
+    """A new run. Somebody else's that has come meanwhile is not taken for it."""
+    from google.api_core.exceptions import AlreadyExists
+    from google.cloud import aiplatform
+
+    try:
+        return aiplatform.ExperimentRun.create(name, experiment=experiment)
+    except AlreadyExists:
+        replace(tracked, name="").write(folder)
+        raise
+
+
+def _complete(run: aiplatform.ExperimentRun, experiment: aiplatform.Experiment) -> None:
+    """Whoever made it may have been killed before it was filed, and had a TensorBoard."""
+    from google.cloud import aiplatform
+
+    context = aiplatform.Context(experiment.resource_name)
+    context.add_context_children([aiplatform.Context(run.resource_name)])
+    board = experiment.get_backing_tensorboard_resource()
+    with suppress(ValueError):  # it has one
+        run.assign_backing_tensorboard(board)
+
+
+@lru_cache
+def _retry() -> retry.Retry:
+    """The SDK would go on for minutes where nobody answers."""
+    from google.api_core import retry
+
+    return retry.Retry(timeout=RETRY_S)
+
+
+def _default_board() -> str:
+    """The region's, as the SDK chooses it; made if there is none."""
+    from google.cloud import aiplatform
+
+    board = next(iter(aiplatform.Tensorboard.list(filter="is_default=true")), None)
+    made = board or aiplatform.Tensorboard.create("Default Tensorboard", is_default=True)
+    return str(made.resource_name)
