@@ -44,7 +44,10 @@ KERNEL_IS_CONNECTED = f"""() =>
 OPEN = """async (path) => {
     const { shell, serviceManager, commands } = window.jupyterapp;
     for (const open of [...shell.widgets("main")]) open.dispose();
-    await serviceManager.sessions.shutdownAll();
+    const { sessions } = serviceManager;
+    // The server refuses to end one whose kernel ends by itself just then.
+    const end = () => sessions.shutdownAll();
+    await end().catch(() => sessions.refreshRunning().then(end));
     await commands.execute("docmanager:open", { path });
 }"""
 IS_CLEAR = "() => window.jupyterapp !== undefined && !document.querySelector('.jp-Dialog')"

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from abc import abstractmethod
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
@@ -91,8 +91,8 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        what = replace(what, request=substituted(what.request, {MLFLOW_RUN: told(folder)}))
-        Submission(self.name, asdict(what), processes, kernel, job.options.rehearse).write(folder)
+        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder)})
+        Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
         phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())
         Status(State.STARTING).enter(State.STARTING, phase, progress=progress).write(folder)
