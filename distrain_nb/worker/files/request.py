@@ -12,6 +12,7 @@ from __future__ import annotations
 import array
 import json
 import os
+import select
 import socket
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,13 @@ class Request:
     folder: Path
     answer: int
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether anybody still reads the answer."""
+        polled = select.poll()
+        polled.register(self.answer, 0)  # a pipe that nobody reads is an error, always told
+        return not polled.poll(0)
+
     def reply(self, text: str) -> None:
         """Say that the run is `TAKEN`, or why it can't be; whoever asked may be gone."""
         try:
@@ -40,6 +48,9 @@ class Request:
             os.write(self.answer, text.encode("utf-8", "replace"))
         except OSError:
             pass
+        self.close()
+
+    def close(self) -> None:
         os.close(self.answer)
 
 

@@ -105,12 +105,12 @@ class ForkServer:
         return bool(self._runs)
 
     def _take(self, request: Request) -> None:
+        if not request.is_awaited:  # who submitted it has ended, and it has failed
+            request.close()
+            return
         folder = request.folder
         try:
             status = Status.read(folder)
-            if status.supervisor and not status.supervisor.alive:
-                request.reply("the process that submitted it has ended")
-                return
             replace(status, supervisor=Owner.of(os.getpid())).write(folder)
         except Exception as error:
             request.reply(str(error))
