@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from concurrent.futures import Future
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +17,7 @@ from hypothesis import strategies as st
 
 from distrain_nb.worker.reduction import protocol
 from distrain_nb.worker.reduction.protocol import DTYPES
+from tests.conftest import eventually
 from tests.worker.reducing import LONG_S, members, reduce, reducing
 
 if TYPE_CHECKING:
@@ -107,3 +113,24 @@ def test_what_follows_a_reduction_may_wait_for_another(three_reducers: list[str]
         assert [end.result(LONG_S) for end in ended] == [8.0, 8.0]
         for each in [reduce(exchange, torch.ones(4)) for exchange in exchanges]:
             each.result(LONG_S)
+
+
+def test_a_reducer_that_is_told_to_end_again_ends_well() -> None:
+    """Its interpreter takes a while to end, with torch."""
+    command = [sys.executable, "-m", "distrain_nb.worker.reduction.reducer", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reducer:
+        assert reducer.stdout
+        assert eventually(lambda: _catches(reducer.pid, signal.SIGTERM))
+        reducer.send_signal(signal.SIGTERM)
+        assert "0 sums" in reducer.stdout.readline()
+        while reducer.poll() is None:
+            reducer.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+    assert reducer.returncode == 0
+
+
+def _catches(pid: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    caught = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+    return bool(caught >> (number - 1) & 1)

@@ -153,6 +153,7 @@ def serve(address: str, label: str = "reducer") -> None:
     reducer = Reducer(address, say)
     signal.signal(signal.SIGTERM, reducer.stop)
     reducer.run()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is told again where its end takes long
     say(reducer)
 
 
