@@ -148,4 +148,5 @@ serving.kill()
 def test_what_a_run_has_left_at_a_reducer_is_no_part_of_the_next() -> None:
     command = [sys.executable, "-c", RUNS]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert ended.stdout.splitlines() == [str([3.0] * 4)] * 2, ended
+    # Two processes print, into each other's lines now and then.
+    assert ended.stdout.count(str([3.0] * 4)) == 2, ended
