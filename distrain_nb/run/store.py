@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 RUNS_FOLDER = "runs"
-REMOVED_WITHIN = 10  # attempts
+REMOVE_ATTEMPTS = 10
 REMOVE_AGAIN_S = 0.05
 
 
@@ -249,7 +249,7 @@ def _read_handle(row: Row) -> dict[str, Json]:
 
 def _remove(folder: Path) -> None:
     """Raises StoreError naming what can't be removed."""
-    for attempt in range(REMOVED_WITHIN, 0, -1):
+    for attempt in range(REMOVE_ATTEMPTS, 0, -1):
         try:
             if folder.is_symlink() or folder.is_file():
                 folder.unlink()
