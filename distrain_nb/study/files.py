@@ -52,7 +52,8 @@ class StudyFile:
     trials that run at once, as `CUDA_VISIBLE_DEVICES` has them. `kernel` is the process that waits
     for it and that it must not outlive. `backend` is where its trials run, and `handle` what the
     list of runs has of each. `python` is the interpreter that its process is started with, whoever
-    starts it. Times are in seconds, `created` since the epoch.
+    starts it; `experiments` is where its service keeps experiments, if it files trials there. Times
+    are in seconds, `created` since the epoch.
     """
 
     id: int
@@ -69,6 +70,7 @@ class StudyFile:
     backend: str = "local"
     handle: dict[str, Json] = field(default_factory=dict)
     python: str = ""
+    experiments: str = ""
 
     def write(self, folder: Path) -> None:
         replace_file(folder / STUDY_FILE, fields.encode(self, indent=1))

@@ -52,6 +52,7 @@ class ServiceTrials:
     def __init__(self, study: StudyFile, folder: Path) -> None:
         self._folder = folder
         self._spec = study.parsed
+        self._experiments = study.experiments
         self._runs = TrialRuns(study)
         self._trials = {trial.number: trial for trial in read_trials(folder)}
         self._records: dict[int, Record] = {}
@@ -117,7 +118,7 @@ class ServiceTrials:
             record = self._runs.get(trial)
         else:
             record = self._runs.find(trial) or self._runs.added(trial)
-            begin_trial(record, self._folder, here=False)
+            begin_trial(record, self._folder, here=False, own=self._experiments)
         if record is None:
             return trial
         self._records[trial.number] = record

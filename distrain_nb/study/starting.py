@@ -170,33 +170,31 @@ def start(prepared: PreparedStudy) -> Study:
         options = prepared.prepared.options
         fetch_all(options.data, prepared.prepared.job.config.data_limit)
     number, folder = new_folder()
+    file = _study_file(prepared, number)
     try:
-        waiting = _lay_down(prepared, folder)
-        _study_file(prepared, number, waiting).write(folder)
+        _mirror(file, folder, here=prepared.plan is None)
+        _lay_down(prepared, file, folder)
+        file.write(folder)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    study = Study(folder)
-    _mirror(study)
     start_process(folder)
-    return study
+    return Study(folder)
 
 
-def _lay_down(prepared: PreparedStudy, folder: Path) -> Owner | None:
-    """Write what the study's process needs besides `StudyFile`; gives the process that waits."""
+def _lay_down(prepared: PreparedStudy, file: StudyFile, folder: Path) -> None:
+    """Write what the study's process needs besides `StudyFile`."""
     job = prepared.prepared.job
-    waiting = Owner.of(os.getpid()) if prepared.waits else None
     if prepared.plan is not None:
-        tuning_service(prepared.prepared.backend.name).submit_study(prepared.plan, folder)
-        return waiting
+        tuning_service(file.backend).submit_study(prepared.plan, folder)
+        return
     assert prepared.launch is not None
     job.program.write(folder / PROGRAM_FOLDER)
-    replace(prepared.launch, kernel=waiting).write(folder)
+    replace(prepared.launch, kernel=file.kernel).write(folder)
     Status(State.STARTING).enter(State.STARTING, "starting").write(folder)
-    return waiting
 
 
-def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> StudyFile:
+def _study_file(prepared: PreparedStudy, number: int) -> StudyFile:
     whole = prepared.prepared
     options, backend = whole.options, whole.backend
     return StudyFile(
@@ -210,23 +208,23 @@ def _study_file(prepared: PreparedStudy, number: int, waiting: Owner | None) -> 
         options={name: list(texts) for name, texts in compared_options(options).items()},
         devices=prepared.devices,
         idle=whole.job.config.idle,
-        kernel=waiting,
+        kernel=Owner.of(os.getpid()) if prepared.waits else None,
         backend=backend.name,
         handle=dict(backend.handle(whole.plan)),
         python=sys.executable,
+        experiments=backend.experiments(whole.plan),
     )
 
 
-def _mirror(study: Study) -> None:
-    """To a tracker, if one is set."""
-    texts = study_options.texts(study.spec)
+def _mirror(file: StudyFile, folder: Path, *, here: bool) -> None:
+    """To a tracker, if one is set; `here` for trials on this machine."""
+    texts = study_options.texts(file.parsed)
     parameters = {
         n: text if isinstance(text, str) else ", ".join(text) for n, text in texts.items()
     }
-    file = study.file
-    here = file.backend == "local"
+    own = file.experiments
     note = begin_study(
-        study.folder, file.name, file.created, file.experiment, parameters, here=here
+        folder, file.name, file.created, file.experiment, parameters, here=here, own=own
     )
     if note:
         warnings.warn(note, stacklevel=3)

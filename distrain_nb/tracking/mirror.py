@@ -55,7 +55,7 @@ class Mirror:
 
     def _parent(self) -> str:
         """The run of its study; empty for one that has none."""
-        if not self._request.parent:
+        if not (self._request.parent and self._request.kind.nests):
             return ""
         found = Tracked.read(Path(self._request.parent))
         if found is None or not found.run:

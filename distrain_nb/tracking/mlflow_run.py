@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.tracking.tracker import Sample, causes
 from distrain_nb.worker.files.status import State
-from distrain_nb.worker.files.tracked import Tracked
+from distrain_nb.worker.files.tracked import PARENT_TAG, Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from distrain_nb.tracking.request import TrackingRequest
 
 KEY_TAG = "distrain.key"
-PARENT_TAG = "mlflow.parentRunId"
 DEFAULT = "Default"  # the experiment of runs that are filed under none
 
 _MOST_METRICS, _MOST_PARAMETERS = 1000, 100

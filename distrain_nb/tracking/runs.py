@@ -13,9 +13,10 @@ from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
 from distrain_nb.run import Run
 from distrain_nb.tracking.request import OFF, TrackingRequest, address
-from distrain_nb.tracking.starting import begin
+from distrain_nb.tracking.starting import begin, missing
+from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.fields import Damaged
-from distrain_nb.worker.files.tracked import Tracked
+from distrain_nb.worker.files.tracked import TRIAL_TAG, Tracked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,12 +40,12 @@ def begin_run(record: Record, *, here: bool, own: str = "") -> str:
     return "; ".join(filter(None, notes))
 
 
-def _begin_vertex(record: Record, config: Config, own: str, here: bool) -> str:
+def _begin_vertex(record: Record, config: Config, own: str, here: bool, study: str = "") -> str:
     try:
         request = vertex_request(record, config, os.environ, own, here=here)
     except OptionError as wrong:
         return str(wrong)
-    return "" if request is None else begin(request, waits=False)
+    return "" if request is None else begin(replace(request, parent=study), waits=False)
 
 
 def begin_study(
@@ -55,25 +56,49 @@ def begin_study(
     options: Mapping[str, str],
     *,
     here: bool,
+    own: str = "",
 ) -> str:
     """Have a study mirrored that is about to be started, to which its trials then belong; `here`
-    on this machine."""
-    uri = address(Config.load(), os.environ)
+    and `own` are as in `begin_run`. Gives also what keeps its trials from Vertex AI Experiments,
+    where they are to be there."""
+    try:
+        config = Config.load()
+    except OptionError as wrong:
+        return str(wrong)
+    uri = address(config, os.environ)
     filed = experiment or os.environ.get(NAME_VARIABLE, "") or name
     request = TrackingRequest(uri, filed, name, "", created, str(folder), dict(options), _common())
-    return begin(replace(request, ends_here=False), waits=here)
+    note = begin(replace(request, ends_here=False), waits=here or may_be_reached(uri))
+    return "; ".join(filter(None, (_not_at_vertex(config, own), note)))
 
 
-def begin_trial(record: Record, study: Path, *, here: bool) -> str:
-    """Have the run of a trial mirrored, if its study is; `here` on this machine. See `begin`."""
+def _not_at_vertex(config: Config, own: str) -> str:
+    """What keeps runs from Vertex AI Experiments, where they are to be there."""
+    if config.tracking == OFF or not (own or config.tracking):
+        return ""
+    from distrain_nb.backends.vertex.experiments import place_of
+
+    try:
+        place = own or place_of(config, os.environ)
+    except OptionError as wrong:
+        return str(wrong)
+    return missing(VERTEX, str(place))
+
+
+def begin_trial(record: Record, study: Path, *, here: bool, own: str = "") -> str:
+    """Have the run of a trial mirrored, to MLflow if its study is; `here` and `own` are as in
+    `begin_run`. See `begin`."""
     with suppress(OSError, OptionError):
-        if here:
-            _begin_vertex(record, Config.load(), "", here)
+        _begin_vertex(record, Config.load(), own, here, str(study))
     with suppress(OSError, Damaged):
         parent, tracked = TrackingRequest.read(study), Tracked.read(study)
         if parent is not None:
+            request = _of(record, parent.uri, here)
             request = replace(
-                _of(record, parent.uri, here), parent=str(study), experiment=parent.experiment
+                request,
+                parent=str(study),
+                experiment=parent.experiment,
+                tags={**request.tags, TRIAL_TAG: str(record.handle["trial"])},
             )
             return begin(request, waits=here and (tracked is None or not tracked.note))
     return ""

@@ -46,16 +46,26 @@ def begin(request: TrackingRequest, *, waits: bool) -> str:
     if not bare:
         return ""
     kind = kind_of(bare)
-    nothing = without_password(f"not mirrored to {kind.title} at {bare}", bare)
-    if not kind.installed:
-        return f"{nothing}: pip install 'distrain-nb[{kind.extra}]'"
+    lacking = missing(kind, bare)
+    if lacking:
+        return lacking
     wanted = replace(request, uri=bare, key=key_of(request.path, request.created))
     try:
         wanted.write()
         _see_to_it(kind)
         return _answer(wanted) if waits else ""
     except (OSError, DistrainError, fields.Damaged) as wrong:
-        return f"{nothing}: {wrong}"
+        return f"{_nothing(kind, bare)}: {wrong}"
+
+
+def missing(kind: Kind, uri: str) -> str:
+    """What to install for a tracker at an address; empty if it is there."""
+    lacking = f"{_nothing(kind, uri)}: pip install 'distrain-nb[{kind.extra}]'"
+    return "" if kind.installed else lacking
+
+
+def _nothing(kind: Kind, uri: str) -> str:
+    return without_password(f"not mirrored to {kind.title} at {uri}", uri)
 
 
 def catch_up() -> None:

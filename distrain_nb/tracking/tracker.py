@@ -29,7 +29,7 @@ class Kind:
 
     `folder` of DISTRAIN_HOME is the list of what is to be mirrored; `request_file` and
     `tracked_file` of a run's folder say what and how far. `package` is what it needs, and comes
-    with the extra `extra`.
+    with the extra `extra`. With `nests` a run may be below another.
     """
 
     title: str
@@ -38,6 +38,7 @@ class Kind:
     tracked_file: str
     package: str
     extra: str
+    nests: bool
 
     @property
     def installed(self) -> bool:
@@ -47,7 +48,7 @@ class Kind:
             return False
 
 
-MLFLOW = Kind("MLflow", "tracking", TRACKING_FILE, MLFLOW_FILE, "mlflow", "mlflow")
+MLFLOW = Kind("MLflow", "tracking", TRACKING_FILE, MLFLOW_FILE, "mlflow", "mlflow", nests=True)
 VERTEX = Kind(
     "Vertex AI Experiments",
     "tracking-vertex",
@@ -55,6 +56,7 @@ VERTEX = Kind(
     VERTEX_FILE,
     "google.cloud.aiplatform",
     "vertex",
+    nests=False,
 )
 KINDS = {kind.folder: kind for kind in (MLFLOW, VERTEX)}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote.rehearsed import Services
@@ -19,8 +20,6 @@ from distrain_nb.worker.files.status import State
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from google.api_core import retry
     from google.cloud import aiplatform
 
@@ -124,7 +123,7 @@ class VertexTracker:
         """Of a stand-in; empty for the service itself."""
         if not self._place.rehearsed:
             return address()
-        services = Services.read(request.path)
+        services = Services.read(Path(request.parent or request.folder))
         if services is not None and services.owner.alive:
             return services.endpoints["aiplatform"]
         if services is None and request.path.is_dir() and not request.has_ended:

@@ -58,14 +58,16 @@ def test_a_request_has_a_place_for_the_run_of_such_a_tracker(place: str, made: A
 
 
 def test_what_is_told_is_the_run_and_no_more(tmp_path: Path) -> None:
-    assert told(tmp_path) == "{}"
+    assert told(tmp_path, study=False) == told(tmp_path, study=True) == "{}"
     Tracked(SERVER, note="down").write(tmp_path)
-    assert not Tracked.told(told(tmp_path)).run
+    assert not Tracked.told(told(tmp_path, study=False)).run
     Tracked(SERVER, "abc", "7", "digits", f"{SERVER}/#/abc").write(tmp_path)
-    assert json.loads(told(tmp_path)) == {"uri": SERVER, "run": "abc", "experiment": "7"}
-    assert Tracked.told(told(tmp_path)) == Tracked(SERVER, "abc", "7")
+    there = {"uri": SERVER, "run": "abc", "experiment": "7"}
+    assert json.loads(told(tmp_path, study=False)) == there
+    assert json.loads(told(tmp_path, study=True)) == {**there, "run": "", "parent": "abc"}
+    assert Tracked.told(told(tmp_path, study=False)) == Tracked(SERVER, "abc", "7")
     Tracked(f"{SERVER}/{'x' * 500}", "abc", "7").write(tmp_path)  # more than a variable can have
-    assert told(tmp_path) == "{}"
+    assert told(tmp_path, study=False) == "{}"
 
 
 @pytest.mark.parametrize("text", ["", MLFLOW_RUN, "{}", "[]", "null", '{"run": 7}'])

@@ -17,7 +17,9 @@ from mlflow.entities import Run as TheirRun
 
 from distrain_nb import api, study
 from distrain_nb.backends.remote.submission import Submission
+from distrain_nb.backends.tuning import ServiceTrial
 from distrain_nb.run import Run
+from distrain_nb.study.service import ServiceTrials
 from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tracking import catch_up
 from distrain_nb.tracking.request import pending
@@ -208,12 +210,38 @@ def told_in(request: object) -> str:
     return str(text)
 
 
-def in_a_container(run: Run, told: str) -> subprocess.CompletedProcess[str]:
+def test_each_trial_of_a_tuning_job_goes_on_with_its_run(
+    tracked_home: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request stands for all of them, so that rank 0 looks for the run of its trial."""
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.by_another_name)
+    monkeypatch.setattr("distrain_nb.study.starting.start_process", lambda folder: None)
+    place = {"on": "vertex", "rehearse": "", "primary": "n1-standard-4", "service_account": "a@b.c"}
+    found = study.tune(
+        AWAY.replace("0.25", "x"), tune="x=0.0..1.0", goal="min:by_hand", trials=3, name="tuned",
+        **place,
+    )  # fmt: skip
+    text = told_in(Submission.read(found.folder).spec["request"])
+    said = [ServiceTrial(n, {"x": n / 4}, "running", job=f"jobs/{n}") for n in (2, 1)]
+    ServiceTrials(found.file, found.folder).keep(said)
+    for trial in found.each():
+        arguments = (f"--x={trial.params['x']}",)
+        ran = in_a_container(found, text, *arguments, CLOUD_ML_TRIAL_ID=str(trial.number))
+        assert ran.returncode == 0, ran
+        own = theirs(server.client, trial.run)
+        assert own.data.metrics == {"by_hand": trial.number / 4}
+        assert own.data.tags["mlflow.parentRunId"] == Tracked.read(found.folder).run
+    assert len(runs_there(server.client, "tuned")) == 3
+
+
+def in_a_container(
+    run: Run | study.Study, told: str, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """A replica of two ranks."""
     own = {"DISTRAIN_PROGRAM": str(run.folder / "program"), "DISTRAIN_RANKS": "2"}
-    environment = {**os.environ, **own, TRACKED_VARIABLE: told}
+    environment = {**os.environ, **own, **variables, TRACKED_VARIABLE: told}
     del environment["MLFLOW_TRACKING_URI"]
-    command = [sys.executable, "-m", "distrain_nb.worker"]
+    command = [sys.executable, "-m", "distrain_nb.worker", *arguments]
     return subprocess.run(
         command, env=environment, cwd=run.folder, capture_output=True, text=True, timeout=300
     )

@@ -91,7 +91,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder)})
+        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder, study=what.study)})
         Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
         phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())

@@ -29,7 +29,7 @@ from distrain_nb.worker.files.status import Owner
 from distrain_nb.worker.files.tracked import Tracked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import FrameType
 
@@ -65,7 +65,7 @@ def rehearse(
         stack.enter_context(shown(folder, endpoints))
         doing.hand_over()
         carry(endpoints, doing)
-        _wait_for_tracker(folder)
+        wait_for_tracker([folder])
 
 
 @dataclass(frozen=True)
@@ -95,14 +95,19 @@ def shown(folder: Path, endpoints: Mapping[str, str]) -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-def _wait_for_tracker(folder: Path) -> None:
-    """Until the rehearsed experiments have all of the run, whose end does not wait for it."""
+def wait_for_tracker(folders: Iterable[Path]) -> None:
+    """Until the rehearsed experiments have all of these runs, whose end does not wait for it."""
     end = time.monotonic() + TRACKED_WITHIN_S
-    while (folder / VERTEX_REQUEST_FILE).exists() and time.monotonic() < end:
-        tracked = Tracked.read(folder, VERTEX_FILE)
-        if tracked is not None and tracked.done:
-            return
+    while any(map(_is_awaited, folders)) and time.monotonic() < end:
         time.sleep(LOOK_EVERY_S)
+
+
+def _is_awaited(folder: Path) -> bool:
+    """Whether experiments are to have its run, and have not all of it yet."""
+    if not (folder / VERTEX_REQUEST_FILE).exists():
+        return False
+    tracked = Tracked.read(folder, VERTEX_FILE)
+    return tracked is None or not tracked.done
 
 
 def _buckets(request: JsonObject) -> set[str]:

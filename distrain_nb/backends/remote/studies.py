@@ -20,7 +20,7 @@ from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan, Remot
 from distrain_nb.backends.remote.carried import Carried, Pace, brief
 from distrain_nb.backends.remote.carrier import Carrier, carry, give_up
 from distrain_nb.backends.remote.options import RemoteOptionsT
-from distrain_nb.backends.remote.rehearsed import rehearse
+from distrain_nb.backends.remote.rehearsed import rehearse, wait_for_tracker
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.submission import Submission, follow
 from distrain_nb.backends.remote.variables import forget
@@ -30,7 +30,7 @@ from distrain_nb.worker.files.folder import SUBMISSION_FILE
 from distrain_nb.worker.files.status import Progress, State, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from distrain_nb.backends.remote.backend import AnyRemoteBackend
@@ -95,7 +95,10 @@ def carry_study(
     try:
         backend = cast("AnyRemoteBackend", find(submission.backend))
         service = cast("TuningService", backend.service(submission.spec, endpoints or {}))
-        StudyCarrier(run, submission, service, doing, keeper, endpoints or {}).run()
+        carrier = StudyCarrier(run, submission, service, doing, keeper, endpoints or {})
+        carrier.run()
+        if submission.rehearse is not None:
+            wait_for_tracker(carrier.folders)
     except Cancelled:
         run.end(State.CANCELLED)
     except Exception as wrong:
@@ -137,6 +140,11 @@ class StudyCarrier(Carrier):
         missing = self._last_look()
         self._keeper.give_up(UNHEARD)
         run.end(observed.state, observed.error, missing)
+
+    @property
+    def folders(self) -> Collection[Path]:
+        """Of the runs of its trials."""
+        return self._folders.values()
 
     def _look_at_trials(self) -> None:
         trials = self._service.trials(self._run.journal.job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -37,15 +38,16 @@ def variables(job: Job[RemoteOptions]) -> dict[str, str]:
     return {TRACKED_VARIABLE: MLFLOW_RUN} if told else {}
 
 
-def told(folder: Path) -> str:
-    """What takes the place of `MLFLOW_RUN` for the run of a folder: as JSON, without a run where
-    the tracker has none yet."""
-    tracked = None
+def told(folder: Path, *, study: bool) -> str:
+    """What takes the place of `MLFLOW_RUN` for the run of a folder, or for all trials of its study:
+    as JSON, without a run where the tracker has none yet."""
+    tracked = nothing = Tracked("")
     with suppress(OSError, fields.Damaged):
-        tracked = Tracked.read(folder)
-    nothing = Tracked("").for_ranks  # services take no empty value
-    text = tracked.for_ranks if tracked else nothing
-    return text if len(text) <= _LONGEST else nothing
+        tracked = Tracked.read(folder) or nothing
+    if study:
+        tracked = replace(tracked, run="", parent=tracked.run)
+    text = tracked.for_ranks
+    return text if len(text) <= _LONGEST else nothing.for_ranks  # services take no empty value
 
 
 def may_be_reached(uri: str) -> bool:

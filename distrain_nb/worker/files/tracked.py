@@ -28,6 +28,7 @@ from distrain_nb.worker.files.folder import (
 
 VERTEX_SCHEME = "vertex:"
 FILES = {"MLflow": MLFLOW_FILE, "Vertex AI Experiments": VERTEX_FILE}  # by tracker
+TRIAL_TAG, PARENT_TAG = "distrain.trial", "mlflow.parentRunId"  # by which trials find their runs
 URI_VARIABLE, RUN_VARIABLE = "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID"
 
 # Tells a container of its run, as JSON (`Tracked.for_ranks`).
@@ -39,7 +40,8 @@ class Tracked:
     """A run of a tracker, by its identifiers; `done` says that all of ours is in it.
 
     `name` is the run's where it is found by that, written down before the run is made. `note` says
-    what keeps it from being brought up to date; `url` is its page, where it has one.
+    what keeps it from being brought up to date; `url` is its page, where it has one. `parent` is
+    the run of its study, for a trial that doesn't know its own yet.
     """
 
     uri: str
@@ -50,6 +52,7 @@ class Tracked:
     note: str = ""
     done: bool = False
     name: str = ""
+    parent: str = ""
 
     def write(self, folder: Path) -> None:
         file = VERTEX_FILE if self.uri.startswith(VERTEX_SCHEME) else MLFLOW_FILE
@@ -67,7 +70,9 @@ class Tracked:
     def for_ranks(self) -> str:
         """What ranks elsewhere need to know of it, as JSON."""
         known = {"uri": self.uri, "run": self.run, "experiment": self.experiment}
-        return json.dumps(known if self.run else {})
+        if self.parent:
+            known["parent"] = self.parent
+        return json.dumps(known if self.run or self.parent else {})
 
     @classmethod
     def told(cls, text: str) -> Tracked:
