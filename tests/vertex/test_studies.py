@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from google.cloud import aiplatform
 
 from distrain_nb import study
 from distrain_nb.backends.remote.studies import REHEARSAL_GONE
@@ -13,6 +14,7 @@ from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.study.conftest import process_of
 from tests.study.documents import CLUSTER_SPEC, PRINTS, TF_CONFIG, cluster_spec, tf_config
+from tests.tracking.experiments import experiments, sdk
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +45,10 @@ def rehearsed(code: str, base: str, **options: object) -> Study:
 def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
     home: Path, base: str
 ) -> None:
-    found = rehearsed(BOWL, base, trials=10, parallel=3, name="bowl", **TUNE)
+    filed = {"experiment": "bowls", "service_account": "a@b.iam.gserviceaccount.com"}
+    found = rehearsed(
+        BOWL, base, trials=10, parallel=3, name="bowl", project="rehearsal", **filed, **TUNE
+    )
     here = study.tune(BOWL, trials=10, parallel=3, name="bowl", **TUNE).wait(240)
     for each in (found, here):
         assert set(each.trials["state"]) == {"succeeded"} and len(each.trials) == 10
@@ -54,6 +59,19 @@ def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
         assert best.run.metrics()["val/loss"].tolist()[-1] == pytest.approx(best.goals["val/loss"])
     assert found.best.run.backend == "vertex" and found.best.steps == 3
     assert len({trial.run_id for trial in found.each()}) == 10
+    are_experiments_runs(found, home)
+
+
+def are_experiments_runs(found: Study, home: Path) -> None:
+    """As the SDK reads what the rehearsal keeps."""
+    kept = home / "rehearsal" / "experiments.db"
+    with experiments(kept) as address, sdk(address, "rehearsal"):
+        rows = aiplatform.get_experiment_df("bowls").set_index("run_name")
+    assert set(rows["state"]) == {"COMPLETE"} and len(rows) == 10
+    for trial in found.each():
+        row = rows.loc[trial.run.name]
+        assert row["param.x"] == trial.params["x"]
+        assert row["metric.val/loss"] == pytest.approx(trial.goals["val/loss"])
 
 
 def test_a_rehearsal_that_is_killed_ends_its_study_and_its_runs(home: Path, base: str) -> None:

@@ -92,6 +92,13 @@ def test_a_study_is_no_training_pipeline() -> None:
     assert (finding.code, finding.where) == ("vertex.study-pipeline", "pipeline")
 
 
+def test_trials_are_runs_of_their_own_in_an_experiment() -> None:
+    account = {"service_account": "a@b"}
+    (finding,) = study_plan(experiment="trials/third", **account).findings
+    assert (finding.code, finding.where) == ("vertex.study-run", "experiment")
+    assert not study_plan(experiment="trials", **account).findings
+
+
 def test_an_own_container_hands_the_values_on() -> None:
     layout = Layout.of("vertex", primary="n1-standard-4", image="eu.gcr.io/p/mine:1")
     pool = study_plan(layout=layout).spec().request["trialJobSpec"]["workerPoolSpecs"][0]  # type: ignore[index, call-overload]

@@ -72,6 +72,10 @@ class VertexStudyPlan:
         if self.trial.pipeline:
             message = "a study is not sent as a training pipeline: leave out --pipeline"
             yield Finding("vertex.study-pipeline", Severity.ERROR, "pipeline", message)
+        name, _, run = self.trial.job.experiment.partition("/")
+        if run:
+            message = f"each trial is a run of its own: --experiment {name}, without /{run}"
+            yield Finding("vertex.study-run", Severity.ERROR, "experiment", message)
 
 
 class VertexStudy(VertexService):
