@@ -235,7 +235,7 @@ def _check_here(spec: StudySpec) -> None:
     require("optuna", "a study on this machine")
     check_stopping(spec.stopping, len(spec.goals))
     if spec.search.algorithm == "grid":
-        next(grid(spec))
+        grid(spec)
 
 
 def _placeholders(spec: StudySpec) -> dict[str, Value | None]:

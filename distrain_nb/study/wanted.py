@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed, OptionError
 from distrain_nb.findings import Finding, Severity, errors
+from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats import read_study_file
 from distrain_nb.tuning.options import PARTS, changed, in_cell
 from distrain_nb.tuning.rules import check
-from distrain_nb.tuning.rules.study import combinations
 from distrain_nb.tuning.spec import StudySpec
 
 if TYPE_CHECKING:

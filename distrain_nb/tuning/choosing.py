@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
-from distrain_nb.tuning.spec import Double, Integer
+from distrain_nb.tuning.spec import Double, Integer, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.tuning.spec import Parameter, StudySpec, Value
 
@@ -28,19 +27,64 @@ def choose(spec: StudySpec, pick: Callable[[Parameter], Value]) -> dict[str, Val
 
 
 def grid(spec: StudySpec) -> Iterator[dict[str, Value]]:
-    """All that can be tried, each once. Raises OptionError for a range of real numbers."""
-    listed = [list(_listed(parameter)) for parameter in spec.parameters]
-    seen = set()
-    for values in itertools.product(*listed):
-        of = dict(zip(map(id, spec.parameters), values, strict=True))
-        chosen = choose(spec, lambda each: of[id(each)])  # noqa: B023
-        key = tuple(sorted(chosen.items()))
-        if key not in seen:
-            seen.add(key)
-            yield chosen
+    """All that can be tried, each once, made as it is asked for. Raises OptionError for a range of
+    real numbers."""
+    for parameter in spec.parameters:
+        _listed(parameter)
+    return _grid(spec.parameters, {})
 
 
-def _listed(parameter: Parameter) -> Iterable[Value]:
+def combinations(spec: StudySpec) -> int | None:
+    """How many trials a grid has; None for a range of real numbers."""
+    if any(isinstance(parameter.domain, Double) for parameter in spec.parameters):
+        return None
+    return _count(spec.parameters, {})
+
+
+def _grid(
+    parameters: Sequence[Parameter], chosen: Mapping[str, Value]
+) -> Iterator[dict[str, Value]]:
+    ready, others = _next(parameters, chosen)
+    if ready is None:
+        yield dict(chosen)
+        return
+    for value in _listed(ready):
+        yield from _grid(others, {**chosen, ready.name: value})
+
+
+def _count(parameters: Sequence[Parameter], chosen: Mapping[str, Value]) -> int:
+    """Without going through all: values for which no condition asks have as many trials each."""
+    ready, others = _next(parameters, chosen)
+    if ready is None:
+        return 1
+    values, asked = _listed(ready), _asked(ready, others)
+    counted = sum(_count(others, {**chosen, ready.name: value}) for value in asked)
+    rest = len(values) - len(asked)
+    return counted + (rest * _count(others, chosen) if rest else 0)
+
+
+def _next(
+    parameters: Sequence[Parameter], chosen: Mapping[str, Value]
+) -> tuple[Parameter | None, Sequence[Parameter]]:
+    """The first that a trial with these values has, and the others."""
+    for place, each in enumerate(parameters):
+        if each.condition is None or each.condition.holds(chosen):
+            return each, [*parameters[:place], *parameters[place + 1 :]]
+    return None, ()
+
+
+def _asked(parameter: Parameter, others: Iterable[Parameter]) -> set[Value]:
+    """Those of its values on which others depend."""
+    conditions = [each.condition for each in others if each.condition is not None]
+    named = [v for each in conditions if each.parent == parameter.name for v in each.values]
+    if isinstance(parameter.domain, Integer):
+        low, high = parameter.domain.low, parameter.domain.high
+        whole = {round(value) for value in named if not isinstance(value, str)}
+        return {value for value in whole if low <= value <= high}
+    return {value for value in _listed(parameter) if any(same(value, one) for one in named)}
+
+
+def _listed(parameter: Parameter) -> Sequence[Value]:
     domain = parameter.domain
     if isinstance(domain, Double):
         raise OptionError(
@@ -49,4 +93,4 @@ def _listed(parameter: Parameter) -> Iterable[Value]:
         )
     if isinstance(domain, Integer):
         return range(domain.low, domain.high + 1)
-    return [parameter.native(value) for value in domain.values]
+    return list(dict.fromkeys(parameter.native(value) for value in domain.values))

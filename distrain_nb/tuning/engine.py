@@ -10,6 +10,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from distrain_nb.errors import DistrainError
@@ -59,7 +60,8 @@ class SearchEngine:
         """
         require("optuna", "a study on this machine")
         self._spec = spec
-        self._grid = list(grid(spec)) if spec.search.algorithm == "grid" else None
+        self._grid = grid(spec) if spec.search.algorithm == "grid" else None
+        self._of_grid: list[Mapping[str, Value]] = []
         known = list(trials)
         self.study = _study(spec, len(known), storage, name)
         for parameters, outcome in known:
@@ -91,7 +93,8 @@ class SearchEngine:
     def _fixed(self, number: int) -> Mapping[str, Value] | None:
         """The values that are no question for the trial that comes after that many."""
         if self._grid is not None:
-            return self._grid[number] if number < len(self._grid) else None
+            self._of_grid += islice(self._grid, number + 1 - len(self._of_grid))
+            return self._of_grid[number] if number < len(self._of_grid) else None
         first = self._spec.initial or _defaults(self._spec)
         return first[number] if number < len(first) else {}
 

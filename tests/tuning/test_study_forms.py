@@ -18,13 +18,13 @@ from study_strategies import examples, studies
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Pool
+from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats import FORMS, read_study
 from distrain_nb.tuning.formats.ai_platform import hyperparameters
 from distrain_nb.tuning.formats.sagemaker import tuning_config
 from distrain_nb.tuning.formats.vertex import tuning_job
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check
-from distrain_nb.tuning.rules.study import combinations
 from distrain_nb.tuning.spec import (
     Categorical,
     Condition,

@@ -12,9 +12,9 @@ from study_strategies import DOMAINS, GOALS, NAMES, STOPPING, ends, examples, st
 
 from distrain_nb.findings import errors
 from distrain_nb.layout import PLACES
+from distrain_nb.tuning.choosing import combinations, grid
 from distrain_nb.tuning.options import study
 from distrain_nb.tuning.rules import check
-from distrain_nb.tuning.rules.study import combinations
 from distrain_nb.tuning.spec import (
     ALGORITHMS,
     SCALES,
@@ -183,6 +183,29 @@ def test_two_of_one_name_may_be_there_under_conditions_apart() -> None:
 def test_a_grid_counts_its_combinations() -> None:
     assert combinations(study(sound(tune=["a=1..3", "b=x|y", "c=1|2|3|4"]))) == 24
     assert combinations(study(sound())) is None
+
+
+@pytest.mark.parametrize(
+    ("varied", "count"),
+    [
+        (["opt=sgd|adam|none", "m[opt=sgd]=0.5|0.9"], 4),
+        (["opt=sgd|adam|none", "m[opt=sgd]=0.5|0.9", "b[opt=adam]=1|2|3"], 6),
+        (["m[opt=sgd]=0.5|0.9", "w=1..4", "opt=sgd|adam"], 12),
+        (["n=1..3", "a[n=2|3]=x|y", "b[a=y]=1|2"], 7),
+        (["n=5", "a[n=5]=1|2", "a[n=7]=1|2|3"], 2),
+    ],
+)
+def test_a_grid_with_conditions_counts_what_it_has(varied: list[str], count: int) -> None:
+    spec = study(sound(tune=varied))
+    tried = list(grid(spec))
+    assert combinations(spec) == len(tried) == count
+    assert len({tuple(sorted(each.items())) for each in tried}) == count
+
+
+def test_nobody_goes_through_a_huge_grid() -> None:
+    spec = study(sound(tune=["n=0..1000000000", "m=0..1000000000", "k[n=7]=1|2"]))
+    assert combinations(spec) == (10**9 + 2) * (10**9 + 1)
+    assert next(grid(spec)) == {"n": 0, "m": 0}
 
 
 @examples

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.formats.pieces import Given, present
 from distrain_nb.layout.formats.sagemaker import from_training_job
+from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.formats.pieces import (
     ImportedStudy,
     count,
@@ -16,7 +17,7 @@ from distrain_nb.tuning.formats.pieces import (
     values,
     word_of,
 )
-from distrain_nb.tuning.rules.study import combinations, objectives
+from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     Discrete,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     at,
     instead,
@@ -15,7 +16,7 @@ from distrain_nb.tuning.rules.repairs import (
     unconditional,
     wrong,
 )
-from distrain_nb.tuning.rules.study import combinations, objectives
+from distrain_nb.tuning.rules.study import objectives
 from distrain_nb.tuning.spec import (
     Categorical,
     ConvexStopping,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import shown
 from distrain_nb.findings import Fix
+from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     contains,
     joined,
@@ -21,7 +22,6 @@ from distrain_nb.tuning.spec import (
     ConvexStopping,
     Double,
     HyperbandStopping,
-    Integer,
     Search,
 )
 from distrain_nb.tuning.text import initial_text
@@ -47,20 +47,6 @@ def study_findings(spec: StudySpec) -> Iterator[Finding]:
 def objectives(spec: StudySpec) -> list[Goal]:
     """The goals that are optimized, not only kept safe."""
     return [goal for goal in spec.goals if goal.safety_threshold is None]
-
-
-def combinations(spec: StudySpec) -> int | None:
-    """How many trials a grid has; None for a range of any numbers, or with conditions."""
-    count = 1
-    for parameter in spec.parameters:
-        domain = parameter.domain
-        if isinstance(domain, Double) or parameter.condition is not None:
-            return None
-        if isinstance(domain, Integer):
-            count *= domain.high - domain.low + 1
-        else:
-            count *= len(domain.values)
-    return count
 
 
 def _empty(spec: StudySpec) -> Iterator[Finding]:
