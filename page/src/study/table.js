@@ -79,7 +79,7 @@ export class Trials extends SortedTable {
     const front = new Set(this.source.summary.front);
     for (const [id, row] of this.rows) row.node.classList.toggle("dn-top", front.has(id));
     const some = passing.length < trials.length ? `${passing.length} of ` : "";
-    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `no trials yet, of ${wanted}`);
+    write(this.count, trials.length ? `${some}${plural(trials.length, "trial")}` : `none of ${plural(wanted, "trial")} yet`);
     this.frame.hidden = !trials.length;
     this.ticked();
   }
