@@ -53,6 +53,7 @@ OPEN = """async (path) => {
 IS_CLEAR = "() => window.jupyterapp !== undefined && !document.querySelector('.jp-Dialog')"
 PATIENCE_MS = 180_000  # machines that test do other work beside
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+CHROMIUM = Path(__file__).with_name("chromium.py")
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -210,8 +211,8 @@ def _address(runtime: Path, process: subprocess.Popen[bytes]) -> tuple[str, str]
 
 
 def chromium(playwright: Playwright) -> contextlib.closing[Browser]:
-    """Debian's Chromium, without a screen."""
-    started = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+    """Debian's Chromium, without a screen, and without ears for what other tests do."""
+    started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
     return contextlib.closing(started)
 
 
