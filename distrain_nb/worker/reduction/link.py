@@ -12,7 +12,7 @@ from collections import deque
 from typing import Deque, List, NamedTuple, Optional
 
 from distrain_nb.worker.reduction import protocol
-from distrain_nb.worker.reduction.protocol import FRAME, WINDOW, Greeting, Header
+from distrain_nb.worker.reduction.protocol import FRAME, Greeting, Header
 
 ANSWERS_WITHIN_S = 5.0
 RETRY_EVERY_S = 0.1
@@ -35,6 +35,7 @@ class Sending(NamedTuple):
     header: Header
     memory: memoryview
     chunk: int
+    ahead: int  # chunks that may be sent whose sums have not come
     number: int  # of its first chunk on this link
 
 
@@ -90,8 +91,10 @@ class Link:
         return self.socket
 
     def put(self, reduction: Reduction, header: Header, memory: memoryview) -> None:
-        chunk = protocol.chunk_bytes(header.size)
-        sending = Sending(reduction, header, memory, chunk, self._chunks)
+        members = len(self._greeting.ranks)
+        chunk = protocol.chunk_bytes(header.size, members)
+        ahead = protocol.chunks_ahead(chunk, members)
+        sending = Sending(reduction, header, memory, chunk, ahead, self._chunks)
         self._chunks += -(-header.size // chunk)
         self._out.append(sending)
         self._back.append(sending)
@@ -116,7 +119,8 @@ class Link:
     def _next(self) -> List[memoryview]:
         """What may be sent of the first part: so many chunks are under way at most."""
         sending = self._out[0]
-        end = min(len(sending.memory), (self._came + WINDOW - sending.number) * sending.chunk)
+        until = self._came + sending.ahead - sending.number
+        end = min(len(sending.memory), until * sending.chunk)
         begin = self._position - protocol.HEADER_BYTES
         if begin >= 0:
             return [sending.memory[begin:end]] if end > begin else []

@@ -93,7 +93,7 @@ class Connection:
         while True:
             yield memoryview(raw)
             header = Header.decode(bytes(raw))
-            for size in protocol.chunks(header.size):
+            for size in protocol.chunks(header.size, len(group.ranks)):
                 if self.received - group.sums.number > WINDOW:
                     raise Garbled("more than was asked for")
                 yield group.sums.place(greeting.member, self.received, size)
