@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, shown
 from distrain_nb.study.page import page_of
 from distrain_nb.study.summary import summary_of
 
@@ -39,8 +40,8 @@ def act(study: Study, action: str, query: Query) -> None:
 
 def _number(query: Query, name: str) -> int:
     text = query.get(name, "")
-    if not (text.isdecimal() and text.isascii()):
-        raise OptionError(f"invalid {name} {text!r}: expected a whole number")
+    if not re.fullmatch("[0-9]{1,9}", text):
+        raise OptionError(f"invalid {name} {shown(text)}: expected a whole number")
     return int(text)
 
 

@@ -109,8 +109,9 @@ from nets.deep import scale
 parser = argparse.ArgumentParser()
 parser.add_argument("--epochs", type=int)
 parser.add_argument("--batch-size", type=int)
+parser.add_argument("--of")
 args = parser.parse_args()
-total = scale * args.epochs + args.batch_size
+total = scale * args.epochs + args.batch_size + int(open(args.of).read())
 print(os.environ["SM_CURRENT_HOST"], open("code/conf.txt").read())
 """
 
@@ -123,9 +124,13 @@ def test_a_script_as_an_estimator_names_it(
     (tmp_path / "code" / "train.py").write_text(SCRIPT)
     (tmp_path / "code" / "nets" / "deep.py").write_text("scale = 10")
     (tmp_path / "code" / "conf.txt").write_text("configured")
+    (tmp_path / "numbers").mkdir()
+    (tmp_path / "numbers" / "one.txt").write_text("7")
     found = read_any(ESTIMATOR)
-    run = rehearsed(script(*found.script), base, result="total", include="code/conf.txt")
-    assert run.results["total"] == 856
+    code = script(*found.script, "--of", "data:numbers/one.txt")
+    data = f"numbers={tmp_path / 'numbers'}"
+    run = rehearsed(code, base, result="total", include="code/conf.txt", data=data)
+    assert run.results["total"] == 863
     assert [run.logs(rank) for rank in (0, 1)] == [
         f"[rank {rank}] algo-{rank + 1} configured" for rank in (0, 1)
     ]

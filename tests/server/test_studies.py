@@ -112,6 +112,7 @@ def test_a_study_and_its_trials_are_stopped_and_more_are_wanted(
         "stop?trial=x": "invalid trial 'x': expected a whole number",
         "more?trials=0": "invalid --trials +0: expected 1 or more",
         "more": "invalid trials '': expected a whole number",
+        f"more?trials={'9' * 5000}": "expected a whole number",
     }.items():
         refused = client.post(f"{path}/{query}", headers=EMPTY)
         assert refused.status_code == 400 and said in refused.json()["message"], query

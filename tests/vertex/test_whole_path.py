@@ -96,7 +96,9 @@ from nets.deep import scale
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--lr", type=float)
-total = scale * parser.parse_args().lr
+parser.add_argument("--of")
+args = parser.parse_args()
+total = scale * args.lr + float(open(args.of).read())
 print(json.loads(os.environ["CLUSTER_SPEC"])["task"]["type"], open("code/conf.txt").read())
 """
 
@@ -111,9 +113,13 @@ def test_a_script_travels_with_its_folder(
     (tmp_path / "code" / "conf.txt").write_text("tracked")
     subprocess.run(["git", "init", "--quiet", "."], check=True)
     subprocess.run(["git", "add", "code"], check=True)
-    code = script("code/train.py", "--lr", 0.5)
-    run = rehearsed(code, base, workers="n1-standard-4", result="total")
-    assert run.results["total"] == 5
+    kept = private_home() / "rehearsal" / "gs" / "numbers" / "some"
+    kept.mkdir(parents=True)
+    (kept / "one.txt").write_text("7")
+    code = script("code/train.py", "--lr", 0.5, "--of=data:numbers/one.txt")
+    data = "numbers=gs://numbers/some"
+    run = rehearsed(code, base, workers="n1-standard-4", data=data, result="total")
+    assert run.results["total"] == 12
     assert [run.logs(rank) for rank in (0, 1)] == [
         f"[rank {rank}] workerpool{rank} tracked" for rank in (0, 1)
     ]
