@@ -12,6 +12,7 @@ The last line is one JSON object, of samples a second with decoding, more is bet
 
 - `shards_over_raw`, `shards_over_local_disk`: our shards in the bucket over files there, and over
   files on this disk, whose pages are in memory;
+- `…_one_worker`: with a loader of one worker, which leaves a core to the store and the network;
 - `mounted_shards_over_raw`, `mounted_shards_over_local_disk`: the same of the bucket's mount;
 - `shards_over_litdata`, `shards_over_mosaicml`: over theirs in the bucket;
 - `packing_over_litdata`, `packing_over_mosaicml`: samples packed a second, from disk to disk.
@@ -42,6 +43,7 @@ from benchmarks.strategies import epochs  # noqa: E402
 RIVALS = ("torch==2.13.0", "pillow", "litdata", "mosaicml-streaming", "s3fs")
 CLASSES, PICTURES, SIDE = 10, 500, 192
 WORKERS = 4
+CALM = (("files", "disk"), ("shards", "bucket"), ("shards", "mount"))
 STRATEGY_FILES = 2000
 PACK = "import sys; from distrain_nb.data import pack; pack(*sys.argv[1:], size=64e6, shuffle=7)"
 
@@ -137,13 +139,17 @@ def read(
                 continue  # minutes, and not where the ratio is close
             for more in ("decoded",) if number or far_files else ("decoded", "bytes"):
                 speed = timed(python, reader, place, WORKERS, more, bucket.far)
-                load = os.getloadavg()[0]
-                print(
-                    f"{reader}, {where}, {more}: {speed:,.0f} samples/s, load {load:.1f}",
-                    flush=True,
-                )
                 found[f"{reader} {where} {more}"].append(speed)
+                told(f"{reader}, {where}, {more}", speed)
+    for reader, where in CALM:
+        speed = timed(python, reader, places[reader, where], 1, "decoded", bucket.far)
+        found[f"{reader} {where} one worker"].append(speed)
+        told(f"{reader}, {where}, decoded by one worker", speed)
     return {name: statistics.median(each) for name, each in found.items()}
+
+
+def told(what: str, speed: float) -> None:
+    print(f"{what}: {speed:,.0f} samples/s, load {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def main() -> None:
@@ -169,9 +175,12 @@ def main() -> None:
                 speeds = read(python, folder, bucket, mount, rounds)
         strategies(folder, count)
     ours, mounted_ones = speeds["shards bucket decoded"], speeds["shards mount decoded"]
+    calm = {where: speeds[f"{reader} {where} one worker"] for reader, where in CALM}
     found = {
         "shards_over_raw": ours / speeds["files bucket decoded"],
         "shards_over_local_disk": ours / speeds["files disk decoded"],
+        "shards_over_local_disk_one_worker": calm["bucket"] / calm["disk"],
+        "mounted_shards_over_local_disk_one_worker": calm["mount"] / calm["disk"],
         "mounted_shards_over_raw": mounted_ones / speeds["files bucket decoded"],
         "mounted_shards_over_local_disk": mounted_ones / speeds["files disk decoded"],
         "shards_over_litdata": ours / speeds["litdata bucket decoded"],
