@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     # path, headers and body of a request make a status and a document
     Answer = Callable[[str, Message, bytes], tuple[int, Mapping[str, Any]]]
+    Address = tuple[str, int]  # of IPv4, and a port
 
 # The system's lists of sockets, and how they begin an IPv4 address: gRPC speaks it through IPv6.
 _SOCKETS = ((Path("/proc/net/tcp"), ""), (Path("/proc/net/tcp6"), "0000000000000000FFFF0000"))
@@ -82,33 +83,39 @@ def is_allowed(connection: socket.socket) -> bool:
         there, here = connection.getpeername(), connection.getsockname()
     except OSError:  # it is closed already
         return False
-    return is_ours(*there[:2]) or (there[0] != here[0] and not _is_known(*there[:2]))
+    owners = _owners(there[:2], here[:2])
+    if not owners:
+        return there[0] != here[0] or not _are_listed()
+    return owners <= {0, os.geteuid()}
 
 
-def is_ours(host: str, port: int) -> bool:
-    """Whether the connected socket at that address of this machine is this user's or root's.
+def is_ours(there: Address, here: Address) -> bool:
+    """Whether the socket at the other end of a connection of this machine is this user's or root's.
 
     Where the system has no list of sockets, it is taken for ours.
     """
-    if not any(path.exists() for path, _ in _SOCKETS):
-        return True
-    owners = _owners(host, port)
-    return bool(owners) and owners <= {0, os.geteuid()}
+    owners = _owners(there, here)
+    return (bool(owners) or not _are_listed()) and owners <= {0, os.geteuid()}
 
 
-def _is_known(host: str, port: int) -> bool:
-    return bool(_owners(host, port))
+def _are_listed() -> bool:
+    return any(path.exists() for path, _ in _SOCKETS)
 
 
-def _owners(host: str, port: int) -> set[int]:
-    """Users of the sockets at that address that are connected: one that is closed has none."""
-    address = f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
+def _owners(there: Address, here: Address) -> set[int]:
+    """The user of that connection's other end; none if it is closed, or not of this machine. Other
+    connections may have the same port at that end, and other users."""
+    ends = [_listed(*end) for end in (there, here)]
     return {
         int(row[7])
         for path, mapped in _SOCKETS
         for row in _rows(path)
-        if row[1] == mapped + address and row[3] == _ESTABLISHED
+        if row[1:4] == [*(mapped + end for end in ends), _ESTABLISHED]
     }
+
+
+def _listed(host: str, port: int) -> str:
+    return f"{socket.inet_aton(host)[::-1].hex().upper()}:{port:04X}"
 
 
 def _rows(path: Path) -> list[list[str]]:

@@ -1,7 +1,4 @@
-"""Another user of this machine reads nothing of ours, replaces nothing, and plants nothing.
-
-The neighbour is uid 65534 in a child of this process, which has to be root to become it.
-"""
+"""Another user of this machine reads nothing of ours, replaces nothing, and plants nothing."""
 
 from __future__ import annotations
 
@@ -23,33 +20,8 @@ from distrain_nb.errors import RunCancelled, StoreError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.run import Store
 from tests.conftest import eventually
+from tests.neighbour import NEIGHBOUR, as_neighbour
 from tests.server.stored import stored_run
-
-NEIGHBOUR = 65534
-
-
-def as_neighbour(deed: Callable[[], object]) -> str:
-    """What stops the neighbour from that deed: the name of an exception, empty for none."""
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        stopped = "no end"
-        try:
-            os.setgroups([])
-            os.setresgid(NEIGHBOUR, NEIGHBOUR, NEIGHBOUR)
-            os.setresuid(NEIGHBOUR, NEIGHBOUR, NEIGHBOUR)
-            os.umask(0)
-            deed()
-            stopped = ""
-        except BaseException as wrong:
-            stopped = type(wrong).__name__
-        finally:
-            os.write(writing, stopped.encode())
-            os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading) as said:
-        return said.read()
 
 
 @pytest.fixture

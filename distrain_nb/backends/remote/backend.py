@@ -78,7 +78,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         self._write(plan, plan.spec(), folder)
         start_carrier(folder)
 
-    def _write(self, plan: RemotePlanT, what: Spec, folder: Path) -> None:
+    def _write(self, plan: RemotePlanT, what: Spec, folder: Path, *, study: bool = False) -> None:
         """Have in a folder all that is needed to carry that. Raises as `submit` does."""
         job = plan.job
         if job.options.rehearsed:
@@ -91,7 +91,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
         kernel = Owner.of(os.getpid()) if job.waits else None
         processes = tuple(_processes(job.layout, plan.ranks_per_replica))
-        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder, study=what.study)})
+        spec = substituted(asdict(what), {MLFLOW_RUN: told(folder, study=study)})
         Submission(self.name, spec, processes, kernel, job.options.rehearse).write(folder)
         phase = "starting the rehearsal" if job.options.rehearsed else "preparing to submit"
         progress = Progress(phase, since=time.time())

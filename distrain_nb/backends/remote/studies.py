@@ -69,7 +69,7 @@ class TuningBackend(RemoteBackend[RemoteOptionsT, RemotePlanT]):
 
     def submit_study(self, plan: RemoteStudyPlan, folder: Path) -> None:
         """Raises CheckFailed, OptionError as `submit` does."""
-        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder)
+        self._write(cast("RemotePlanT", plan.trial), plan.spec(), folder, study=True)
 
     def carry_study(self, folder: Path, keeper: TrialKeeper) -> None:
         """Returns when the study has ended, or can't go on."""

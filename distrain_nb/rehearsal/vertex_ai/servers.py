@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_HOST = "127.0.0.1"
 _THREADS = 16
 _MAX_MESSAGE = 64 << 20
 
@@ -35,14 +36,36 @@ _MAX_MESSAGE = 64 << 20
 def serve(*services: grpc.GenericRpcHandler, port: int = 0) -> Iterator[str]:
     """Serves without encryption on a port of this machine, any for 0; gives `host:port`."""
     sizes = [("grpc.max_send_message_length", _MAX_MESSAGE), ("grpc.so_reuseport", 0)]
-    server = grpc.server(ThreadPoolExecutor(_THREADS), options=sizes)
+    private = _Private()
+    server = grpc.server(ThreadPoolExecutor(_THREADS), interceptors=[private], options=sizes)
     server.add_generic_rpc_handlers(services)
-    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    private.port = port = server.add_insecure_port(f"{_HOST}:{port}")
     server.start()
     try:
-        yield f"127.0.0.1:{port}"
+        yield f"{_HOST}:{port}"
     finally:
         server.stop(None).wait()
+
+
+class _Private(grpc.ServerInterceptor):
+    """Refuses whatever another user of this machine asks at `port`."""
+
+    port = 0
+
+    def intercept_service(self, continuation: Any, details: grpc.HandlerCallDetails) -> Any:
+        handler = continuation(details)
+        if handler is None:  # of no service here
+            return None
+
+        def handle(request: Any, context: grpc.ServicerContext) -> Any:
+            _, host, port = context.peer().split(":")  # as in ipv4:127.0.0.1:4321
+            if not is_ours((host, int(port)), (_HOST, self.port)):
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, "A rehearsal serves its own user.")
+            return handler.unary_unary(request, context)
+
+        return grpc.unary_unary_rpc_method_handler(
+            handle, handler.request_deserializer, handler.response_serializer
+        )
 
 
 def job_service(jobs: JobService, tuning: HyperparameterTuningService) -> grpc.GenericRpcHandler:
@@ -123,8 +146,6 @@ def method(
     """`answer` to requests of the type `asked`. What it refuses is an error of gRPC."""
 
     def handle(request: Any, context: grpc.ServicerContext) -> Any:
-        if not _is_ours(context.peer()):
-            context.abort(grpc.StatusCode.PERMISSION_DENIED, "A rehearsal serves its own user.")
         try:
             return answer(request)
         except ApiError as no:
@@ -132,12 +153,6 @@ def method(
             context.abort(grpc.StatusCode[no.code], no.text)
 
     return grpc.unary_unary_rpc_method_handler(handle, asked.deserialize, serialize)
-
-
-def _is_ours(peer: str) -> bool:
-    """`peer` is what gRPC calls a client: ipv4:127.0.0.1:4321."""
-    _, host, port = peer.split(":")
-    return is_ours(host, int(port))
 
 
 def _nothing(_: None) -> bytes:
