@@ -35,6 +35,7 @@ import numpy as np
 from PIL import Image
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+UV = Path(sys.executable).with_name("uv")  # of the development environment
 sys.path.insert(0, str(REPOSITORY))
 from benchmarks.buckets import KEY, NAME, SECRET, FarBucket, far_bucket, mounted  # noqa: E402
 from benchmarks.machine import describe  # noqa: E402
@@ -53,8 +54,8 @@ def interpreter() -> str:
     folder = REPOSITORY / ".cache/benchmark-data"
     python = folder / "bin/python"
     if not python.exists():
-        subprocess.run(["uv", "venv", "--quiet", "--python", sys.executable, folder], check=True)
-        install = ["uv", "pip", "install", "--quiet", "--python", python, *RIVALS]
+        subprocess.run([UV, "venv", "--quiet", "--python", sys.executable, folder], check=True)
+        install = [UV, "pip", "install", "--quiet", "--python", python, *RIVALS]
         subprocess.run(install, check=True)
     return str(python)
 
