@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.backends.base import HasSDK
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier_log
-from distrain_nb.backends.remote.submission import read_links
+from distrain_nb.backends.remote.links import read_links
 from distrain_nb.errors import OptionError, RunNotReady, RunUnreadable
 from distrain_nb.run.damage import readable
 from distrain_nb.run.log.reader import Line, LogReader, still

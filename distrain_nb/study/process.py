@@ -35,6 +35,7 @@ from distrain_nb.tuning.engine import Outcome, SearchEngine
 from distrain_nb.tuning.stopping import reason_to_stop
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+from distrain_nb.worker.machine.system import until_one_ends
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.stopping import Curve
 
 TURN_S = 0.1
+SHORTEST_TURN_S = 0.005
 NOTE_EVERY_S = 0.5  # what a running trial has reached, for those who look
 MOST_ATTEMPTS = 3
 FAILED_AT_FIRST = 3  # trials, after which a study ends of which none has succeeded
@@ -61,6 +63,7 @@ class StudyProcess:
         self._launcher = TrialLauncher(self._study, folder)
         self._trials = {trial.number: trial for trial in read_trials(folder)}
         self._records: dict[int, Record] = {}
+        self._owners: dict[int, Owner | None] = {}
         self._metrics: dict[int, TrialMetrics] = {}
         self._ending: tuple[State, str] | None = None
         self._curves: dict[int, Curve] = {}
@@ -82,12 +85,18 @@ class StudyProcess:
             self._decide()
             self._begin_more()
             if self._active():
-                time.sleep(TURN_S)
+                self._rest()
                 continue
             self._end()
             if not self._wants_more():  # somebody may have asked while the last one ended
                 return
             self._enter(State.RUNNING)
+
+    def _rest(self) -> None:
+        """Until a trial may have ended, but for a turn at most: others have news of theirs."""
+        time.sleep(SHORTEST_TURN_S)
+        owners = (self._owners.get(trial.number) for trial in self._active())
+        until_one_ends([owner.pid for owner in owners if owner], TURN_S)
 
     def _active(self) -> list[TrialFile]:
         return [trial for trial in self._trials.values() if not trial.state.final]
@@ -157,6 +166,7 @@ class StudyProcess:
         except (OSError, ValueError):
             self._conclude(trial, Ending(TrialState.FAILED, "its run was deleted"))
             return
+        self._owners[trial.number] = status.supervisor
         metrics = self._metrics.setdefault(trial.number, TrialMetrics(record.folder))
         news = metrics.read()
         if status.state.final:

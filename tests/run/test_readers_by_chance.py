@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from distrain_nb.backends.remote.submission import Journal, Submission, read_links, write_links
+from distrain_nb.backends.remote.links import read_links, write_links
+from distrain_nb.backends.remote.submission import Journal, Submission
 from distrain_nb.errors import DistrainError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.metrics.finite import to_json

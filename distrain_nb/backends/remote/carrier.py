@@ -17,11 +17,12 @@ from distrain_nb import __version__
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote.carried import LONGEST_PAUSE_S, Carried, Pace, brief
 from distrain_nb.backends.remote.collector import Collector, kinds
+from distrain_nb.backends.remote.links import write_links
 from distrain_nb.backends.remote.lock import NoLock, alone
 from distrain_nb.backends.remote.report import warning, with_report
 from distrain_nb.backends.remote.sending import Cancelled, send
 from distrain_nb.backends.remote.service import Gone, Observed
-from distrain_nb.backends.remote.submission import Submission, write_links
+from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.status import State

@@ -14,7 +14,7 @@ from distrain_nb.backends.uploads import Upload  # noqa: TC001  (`fields` reads 
 from distrain_nb.types import Json  # noqa: TC001  (`fields` reads it)
 from distrain_nb.worker.files import fields
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.folder import JOURNAL_FILE, LINKS_FILE, SUBMISSION_FILE
+from distrain_nb.worker.files.folder import JOURNAL_FILE, SUBMISSION_FILE
 from distrain_nb.worker.files.status import Owner, Process, State, Status
 
 if TYPE_CHECKING:
@@ -152,17 +152,3 @@ def follow(submission: Submission, folder: Path) -> None:
     Journal(request={}, sent=time.time(), job=job).write(folder)
     Status(State.STARTING).enter(State.STARTING, "asking how the job is doing").write(folder)
     submission.write(folder)
-
-
-def write_links(links: Mapping[str, str], folder: Path) -> None:
-    """Where a person finds the job and its folders, by what they are called."""
-    replace_file(folder / LINKS_FILE, json.dumps(dict(links)).encode())
-
-
-def read_links(folder: Path) -> dict[str, str]:
-    """What `write_links` wrote; empty for a run that has none, or not yet. Raises
-    `fields.Damaged`."""
-    try:
-        return fields.load_texts(folder / LINKS_FILE)
-    except FileNotFoundError:
-        return {}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import signal
 import socket
 import threading
+import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -87,6 +89,24 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
+
+
+def until_one_ends(pids: Iterable[int], seconds: float) -> None:
+    """Wait until one of these processes has ended, that long at most; that long where the system
+    doesn't tell."""
+    poll, descriptors = select.poll(), []
+    try:
+        for pid in pids:
+            descriptors.append(os.pidfd_open(pid))
+            poll.register(descriptors[-1], select.POLLIN)
+        poll.poll(1000 * seconds)
+    except ProcessLookupError:  # one has ended, and nothing is left of it
+        pass
+    except (AttributeError, OSError):  # Python 3.8, macOS, Linux before 5.3
+        time.sleep(seconds)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
 def processes() -> Iterator[Tuple[int, List[str]]]:
