@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from distrain_nb.worker.machine.system import until_one_ends
 
+DESCRIPTORS = Path("/proc/self/fd")
 LONGER_THAN_A_TEST_MAY_S = 10_000
 
 
@@ -32,8 +34,8 @@ def test_one_of_two_processes_is_waited_for(sleeper: subprocess.Popen[bytes]) ->
 def test_nobody_waits_for_ever_and_no_descriptor_is_left(
     sleeper: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    open_before = len(os.listdir("/proc/self/fd"))
+    open_before = len([*DESCRIPTORS.iterdir()])
     until_one_ends([sleeper.pid], 0.01)
-    assert len(os.listdir("/proc/self/fd")) == open_before
+    assert len([*DESCRIPTORS.iterdir()]) == open_before
     monkeypatch.delattr(os, "pidfd_open")  # as on macOS
     until_one_ends([sleeper.pid], 0.01)
