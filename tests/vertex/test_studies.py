@@ -10,6 +10,8 @@ from google.cloud import aiplatform
 from distrain_nb import study
 from distrain_nb.backends.remote.studies import REHEARSAL_GONE
 from distrain_nb.study import Study
+from distrain_nb.tracking.request import pending
+from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
 from tests.study.conftest import process_of
@@ -63,7 +65,8 @@ def test_one_cell_finds_the_same_region_on_vertex_ai_and_on_this_machine(
 
 
 def are_experiments_runs(found: Study, home: Path) -> None:
-    """As the SDK reads what the rehearsal keeps."""
+    """As the SDK reads what the rehearsal keeps, which may come later than the end of the study."""
+    assert eventually(lambda: not pending(VERTEX), 240)
     kept = home / "rehearsal" / "experiments.db"
     with experiments(kept) as address, sdk(address, "rehearsal"):
         rows = aiplatform.get_experiment_df("bowls").set_index("run_name")

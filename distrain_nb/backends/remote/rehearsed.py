@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 _log = logging.getLogger("distrain_nb.backends.remote")
-TRACKED_WITHIN_S, LOOK_EVERY_S = 60.0, 0.1
+TRACKED_WITHIN_S, LOOK_EVERY_S = 300.0, 0.1
 _BUCKET = re.compile(r"(?:gs|s3)://([^/]+)")
 _IN_CODE = re.compile(r"\bs3://([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])\b")
 
