@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 
@@ -47,5 +49,66 @@ def test_a_pytorch_that_keeps_its_groups_elsewhere_is_left_as_it_is(
     vars(older)["destroy_process_group"] = destroy = object()
     monkeypatch.setitem(sys.modules, name, older)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
-    process_groups.keep()
+    process_groups.change()
     assert vars(older)["destroy_process_group"] is destroy
+
+
+# What rank 1 finds when PyTorch is about to turn to rank 0, which comes later.
+MEETS = """
+import importlib, os, socket, time
+import torch.distributed as dist
+
+rendezvous = importlib.import_module("torch.distributed.rendezvous")
+meet = rendezvous._create_c10d_store
+
+def looks(host, port, *others):
+    if os.environ["RANK"] == "1":
+        socket.create_connection((host, port)).close()
+        print("somebody listens")
+    return meet(host, port, *others)
+
+rendezvous._create_c10d_store = looks
+time.sleep(1 - int(os.environ["RANK"]))
+dist.init_process_group("gloo")
+dist.destroy_process_group()
+"""
+
+
+def test_a_rank_turns_to_rank_0_when_that_listens(home: Path) -> None:
+    run = api.submit(MEETS, ranks_per_replica=2, wait=True)
+    assert "[rank 1] somebody listens" in run.logs()
+
+
+def test_a_listener_is_awaited() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        address = bound.getsockname()
+        process_groups.await_listener(address[1], 0.01)  # in vain
+        later = threading.Timer(0.2, bound.listen)
+        later.start()
+        process_groups.await_listener(address[1], 60)
+        socket.create_connection(address).close()
+        later.join()
+
+
+ENDS = """
+import atexit, logging, weakref
+import torch
+
+of_others = [each for each in weakref.finalize._registry if each.atexit]
+import torch._dynamo
+{more}
+weakref.finalize(torch.nn.Linear(1, 1), print, "is run")
+weakref.finalize(atexit, print, "is run at the end")
+print(len(of_others), "are not of this program")
+"""
+
+
+@pytest.mark.parametrize("read", [True, False])
+def test_what_a_rank_takes_apart_at_its_end_is_its_own(home: Path, read: bool) -> None:
+    """PyTorch's operators are not, and its table of times is made where it is read."""
+    more = "torch._logging.set_logs(dynamo=logging.INFO)" if read else ""
+    log = api.submit(ENDS.format(more=more), wait=True).logs()
+    assert "] 0 are not of this program" in log
+    assert "] is run at the end" in log and "] is run\n" in log
+    assert ("TorchDynamo compilation metrics" in log) == read

@@ -5,24 +5,37 @@ group apart when its last reference goes, which a DDP module may hold: in the th
 interpreter's lock it joins the group's own thread, and that one may be waiting for the lock to free
 a tensor (pytorch/pytorch#56297). A function whose model is its own ended so, now and then. The
 process ends soon after, and frees all.
+
+A rank that turns to rank 0 before that listens is refused, and PyTorch tries again only after half
+a second or more. Ranks of one machine come so close to each other that a third of the runs of two
+ranks, and nearly all of eight, began late. So a rank looks first whether anybody listens.
 """
 
 from __future__ import annotations
 
 import functools
+import os
 import sys
-from typing import Any, List
+import time
+from pathlib import Path
+from typing import Any, List, Optional
 
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import groups
 
 _DISTRIBUTED = "torch.distributed.distributed_c10d"
 
+# What else is wrong, PyTorch says better.
+LISTENS_WITHIN_S = 60.0
+_SOCKETS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_LISTENING = "0A"
+_SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.002, 0.05
+
 _kept: List[Any] = []
 
 
-def keep() -> None:
-    """Keep what is destroyed from now on."""
+def change() -> None:
+    """Keep what is destroyed from now on, and turn to rank 0 when it listens."""
     on_import({_DISTRIBUTED: _change})
 
 
@@ -33,7 +46,7 @@ def reduce() -> None:
 
 
 def _change(module: Any) -> None:
-    destroy = module.destroy_process_group
+    destroy, init = module.destroy_process_group, module.init_process_group
     module._world  # noqa: B018  # before PyTorch 2 there is none, and all is left as it is
 
     @functools.wraps(destroy)
@@ -44,7 +57,48 @@ def _change(module: Any) -> None:
         destroy(group)
         groups.end(pg for pg in gloo if pg not in module._world.pg_map)
 
-    module.destroy_process_group = destroy_process_group
+    @functools.wraps(init)
+    def init_process_group(*given: Any, **named: Any) -> None:
+        by_variables = len(given) < 2 and named.get("init_method") in (None, "env://")
+        if by_variables and named.get("store") is None:
+            port = _port_of_rank_0()
+            if port is not None:
+                await_listener(port, LISTENS_WITHIN_S)
+        init(*given, **named)
+
     package = sys.modules.get("torch.distributed")
-    if hasattr(package, destroy.__name__):  # it was imported before
-        setattr(package, destroy.__name__, destroy_process_group)
+    for function in (destroy_process_group, init_process_group):
+        setattr(module, function.__name__, function)
+        if hasattr(package, function.__name__):  # it was imported before
+            setattr(package, function.__name__, function)
+
+
+def _port_of_rank_0() -> Optional[int]:
+    """Where rank 0 of this machine is to listen for this one; None where it doesn't."""
+    told = os.environ
+    elsewhere = not told.get("MASTER_ADDR", "").startswith(("127.", "localhost"))
+    if elsewhere or told.get("RANK", "0") == "0" or told.get("TORCHELASTIC_USE_AGENT_STORE"):
+        return None
+    port = told.get("MASTER_PORT", "")
+    return int(port) if port.isdigit() else None
+
+
+def await_listener(port: int, seconds: float) -> None:
+    """Until some process of this machine listens at that port, at most so long; not at all where
+    the system doesn't tell."""
+    begin = time.monotonic()
+    while not _has_listener(port):
+        waited = time.monotonic() - begin
+        if waited > seconds:
+            return
+        time.sleep(min(_LONGEST_WAIT_S, max(_SHORTEST_WAIT_S, waited / 10)))
+
+
+def _has_listener(port: int) -> bool:
+    """True also where nobody can say."""
+    try:
+        lines = [line for table in _SOCKETS for line in table.read_text().splitlines()[1:]]
+    except OSError:
+        return True
+    rows = (line.split() for line in lines)
+    return any(row[3] == _LISTENING and int(row[1].rpartition(":")[2], 16) == port for row in rows)

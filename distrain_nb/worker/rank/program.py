@@ -163,7 +163,7 @@ def run(folder: Path) -> Dict[str, Any]:
     main = _fresh_main(folder, entry)
     pieces, flags = read_pieces(folder)
     interactive.begin()
-    process_groups.keep()
+    process_groups.change()
     process_groups.reduce()
     for piece in pieces:
         shows = piece.is_cell and not entry.is_script

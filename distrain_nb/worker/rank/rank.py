@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import ctypes
 import io
+import logging
 import os
 import site
 import sys
@@ -51,6 +52,7 @@ def leave(status: int) -> None:
     """
     if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
         ctypes.pythonapi.Py_Exit(status)
+    _leave_out_compile_times()
     for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
         try:
             if finish is not None:
@@ -65,6 +67,16 @@ def leave(status: int) -> None:
             pass
     system.flush_c_streams()
     os._exit(status)
+
+
+def _leave_out_compile_times() -> None:
+    """PyTorch makes a table of them at the end, for a log that hardly anybody reads."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    table = getattr(dynamo, "dump_compile_times", None)
+    if table is not None and not logging.getLogger("torch._dynamo.utils").isEnabledFor(
+        logging.INFO
+    ):
+        atexit.unregister(table)
 
 
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import weakref
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -145,6 +146,7 @@ def _become_rank(
         if threads.VARIABLE in launch.processes[index].environment:
             threads.limit(int(os.environ[threads.VARIABLE]))
         _reseed()
+        _disown()
         if launch.processes[index].serves:
             parameter_server.serve()
         if launch.processes[index].role == "reducers":
@@ -170,6 +172,13 @@ def _reseed() -> None:
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed()
+
+
+def _disown() -> None:
+    """What was made before the fork is not for this process to take apart at its end: PyTorch has
+    registered hundreds of operators so."""
+    for finalizer in [*getattr(weakref.finalize, "_registry", ())]:
+        finalizer.atexit = False
 
 
 def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output: Output) -> Child:
