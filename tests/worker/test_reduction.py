@@ -54,9 +54,18 @@ def test_parts_and_their_chunks_are_the_whole_tensor(size: int, reducers: int, n
     assert max(lengths) - min(lengths) < 2 * protocol.ALIGNMENT
     for part, length in zip(parts, lengths, strict=True):
         assert part.begin % max(DTYPES.values()) == 0
-        sizes = list(protocol.chunks(length))
+        sizes = list(protocol.chunks(length, 8))
         assert sum(sizes) == length
-        assert len(sizes) <= protocol.CHUNKS or max(sizes) == protocol.LARGEST_CHUNK_BYTES
+        assert len(sizes) <= protocol.CHUNKS or max(sizes) == protocol.largest_chunk(8)
+
+
+@given(size=st.integers(1, 1 << 30), members=st.integers(2, 8))
+def test_a_port_that_leads_to_a_reducer_holds_what_members_send(size: int, members: int) -> None:
+    chunk = protocol.chunk_bytes(size, members)
+    ahead = protocol.chunks_ahead(chunk, members)
+    assert 2 <= ahead <= protocol.WINDOW
+    assert members * ahead * chunk <= protocol.AHEAD_BYTES
+    assert ahead == protocol.WINDOW or (ahead + 1) * chunk * members > protocol.AHEAD_BYTES
 
 
 lists_of_tensors = st.lists(
@@ -88,7 +97,7 @@ def test_sums_are_those_in_the_order_of_ranks_on_every_rank(
 
 
 def test_more_than_a_window_goes_through(three_reducers: list[str]) -> None:
-    count = protocol.LARGEST_CHUNK_BYTES * protocol.WINDOW // 4 * 3 * 3 + 12_345
+    count = protocol.largest_chunk(2) * protocol.WINDOW // 4 * 3 * 3 + 12_345
     tensors = [torch.arange(count, dtype=torch.float32) * n for n in (1, 2)]
     with members(three_reducers, 2) as exchanges:
         first = reduce(exchanges[0], tensors[0])

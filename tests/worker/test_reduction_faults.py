@@ -181,7 +181,7 @@ def test_a_link_that_is_held_up_in_mid_bucket(
 
 
 @pytest.mark.parametrize(
-    "said", [b"GET / HTTP/1.1\r\n\r\n", b"dRS3\xff\xff\xff\xff", b"dRS3\2\0\0\0{}"]
+    "said", [b"GET / HTTP/1.1\r\n\r\n", b"dRS2\xff\xff\xff\xff", b"dRS2\2\0\0\0{}"]
 )
 def test_who_speaks_something_else_is_shown_the_door(
     three_reducers: list[str], said: bytes

@@ -31,8 +31,7 @@ class Exchange:
     for the same ones. The thread begins with the first. After a failure all fail."""
 
     def __init__(self, addresses: Sequence[str], greeting: Greeting) -> None:
-        count = len(addresses)
-        self._links = [Link(f"reducer {n}", a, greeting, count) for n, a in enumerate(addresses)]
+        self._links = [Link(f"reducer {n}", a, greeting) for n, a in enumerate(addresses)]
         self._selector = selectors.DefaultSelector()
         self._woken, self._wake = socket.socketpair()
         self._woken.setblocking(False)

@@ -11,7 +11,7 @@ import weakref
 from collections import deque
 from typing import Deque, List, NamedTuple, Optional
 
-from distrain_nb.worker.reduction import port, protocol
+from distrain_nb.worker.reduction import protocol
 from distrain_nb.worker.reduction.protocol import FRAME, Greeting, Header
 
 ANSWERS_WITHIN_S = 5.0
@@ -35,6 +35,7 @@ class Sending(NamedTuple):
     header: Header
     memory: memoryview
     chunk: int
+    ahead: int  # chunks that may be sent whose sums have not come
     number: int  # of its first chunk on this link
 
 
@@ -47,17 +48,15 @@ class Reduction:
 
 
 class Link:
-    """Parts go out in the order in which they are put in, and come back so. It is one of as many
-    as there are `reducers`.
+    """Parts go out in the order in which they are put in, and come back so.
 
     Raises Lost, and ReductionError for what the reducer says.
     """
 
-    def __init__(self, name: str, address: str, greeting: Greeting, reducers: int) -> None:
+    def __init__(self, name: str, address: str, greeting: Greeting) -> None:
         self.name = f"{name} ({address})"
         self._address = protocol.split_address(address)
         self._greeting = greeting
-        self._reducers = reducers
         self.socket: Optional[socket.socket] = None
         self._out: Deque[Sending] = deque()
         self._back: Deque[Sending] = deque()
@@ -92,8 +91,10 @@ class Link:
         return self.socket
 
     def put(self, reduction: Reduction, header: Header, memory: memoryview) -> None:
-        chunk = protocol.chunk_bytes(header.size)
-        sending = Sending(reduction, header, memory, chunk, self._chunks)
+        members = len(self._greeting.ranks)
+        chunk = protocol.chunk_bytes(header.size, members)
+        ahead = protocol.chunks_ahead(chunk, members)
+        sending = Sending(reduction, header, memory, chunk, ahead, self._chunks)
         self._chunks += -(-header.size // chunk)
         self._out.append(sending)
         self._back.append(sending)
@@ -116,10 +117,9 @@ class Link:
         return False
 
     def _next(self) -> List[memoryview]:
-        """What may be sent of the first part: a window of chunks is ahead of their sums at
-        most."""
+        """What may be sent of the first part: so many chunks are under way at most."""
         sending = self._out[0]
-        until = self._came + protocol.WINDOW - sending.number
+        until = self._came + sending.ahead - sending.number
         end = min(len(sending.memory), until * sending.chunk)
         begin = self._position - protocol.HEADER_BYTES
         if begin >= 0:
@@ -149,7 +149,6 @@ class Link:
 
     def _begin_payload(self) -> memoryview:
         kind, size = FRAME.unpack(self._frame)
-        port.share(self._socket(), self._reducers)
         if kind == protocol.FAILED:
             self._words = bytearray(size)
             self._payload = memoryview(self._words)

@@ -8,7 +8,7 @@ import socket
 from collections import deque
 from typing import Any, Callable, Deque, Iterator, List, NamedTuple, Optional
 
-from distrain_nb.worker.reduction import port, protocol
+from distrain_nb.worker.reduction import protocol
 from distrain_nb.worker.reduction.protocol import FRAME, WINDOW, Garbled, Greeting, Header
 from distrain_nb.worker.reduction.sums import Sums
 
@@ -93,10 +93,9 @@ class Connection:
         while True:
             yield memoryview(raw)
             header = Header.decode(bytes(raw))
-            for size in protocol.chunks(header.size):
+            for size in protocol.chunks(header.size, len(group.ranks)):
                 if self.received - group.sums.number > WINDOW:
                     raise Garbled("more than was asked for")
-                port.share(self._socket, len(group.ranks))
                 yield group.sums.place(greeting.member, self.received, size)
                 self.received += 1
                 self.chunks.append(Chunk(header, size))

@@ -15,9 +15,12 @@ from typing import Iterator, List, NamedTuple, Tuple
 SMALLEST_CHUNK_BYTES = 16 << 10
 # Of a part, so that receiving, summing and sending overlap.
 CHUNKS = 16
-# Smaller ones of a large part would cost more time of CPU.
-LARGEST_CHUNK_BYTES = 256 << 10
-# How many chunks a member may be ahead of the sums. The reducer keeps so many of each.
+# What all members together are ahead of a reducer's sums: more than the port that leads to it holds
+# back is lost, and has to be sent again. Many ports hold 1 MB, headers included.
+AHEAD_BYTES = 896 << 10
+# Of a chunk of a large part, by how many members there are: smaller ones cost more time of CPU.
+LARGE_CHUNK_BYTES = (56 << 10, 256 << 10)
+# How many chunks a member may be ahead. The reducer keeps so many of each.
 WINDOW = 16
 # Less is not worth a message of its own.
 SMALLEST_PART_BYTES = 32 << 10
@@ -35,7 +38,7 @@ _HEADER = struct.Struct("<IBBxxQ")
 HEADER_BYTES = _HEADER.size
 _GREETING = struct.Struct("<4sI")
 GREETING_BYTES = _GREETING.size
-_MAGIC = b"dRS3"
+_MAGIC = b"dRS2"
 _LONGEST_GREETING = 1 << 20
 
 
@@ -104,16 +107,29 @@ class Header(NamedTuple):
         return f"all-reduce {self.sequence}, the {what} of {self.size} bytes of {self.dtype}"
 
 
-def chunk_bytes(size: int) -> int:
+def largest_chunk(members: int) -> int:
+    """How large the chunks are of parts that so many members send: each sends one while another
+    is summed."""
+    smallest, largest = LARGE_CHUNK_BYTES
+    share = AHEAD_BYTES // (2 * members)
+    return max(smallest, min(largest, share // ALIGNMENT * ALIGNMENT))
+
+
+def chunk_bytes(size: int, members: int) -> int:
     """How large the chunks of a part are; the last may be smaller."""
     share = -(-size // CHUNKS)
     aligned = -(-share // ALIGNMENT) * ALIGNMENT
-    return max(SMALLEST_CHUNK_BYTES, min(LARGEST_CHUNK_BYTES, aligned))
+    return max(SMALLEST_CHUNK_BYTES, min(largest_chunk(members), aligned))
 
 
-def chunks(size: int) -> Iterator[int]:
+def chunks_ahead(chunk: int, members: int) -> int:
+    """How many chunks of that size each member is ahead of the sums that it has got."""
+    return max(2, min(WINDOW, AHEAD_BYTES // (members * chunk)))
+
+
+def chunks(size: int, members: int) -> Iterator[int]:
     """The sizes of a part's chunks, in order."""
-    each = chunk_bytes(size)
+    each = chunk_bytes(size, members)
     for begin in range(0, size, each):
         yield min(each, size - begin)
 

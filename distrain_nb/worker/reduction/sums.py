@@ -6,7 +6,7 @@ import importlib
 from typing import Any, Dict, Tuple
 
 from distrain_nb.worker.reduction.memory import bytes_of
-from distrain_nb.worker.reduction.protocol import DTYPES, LARGEST_CHUNK_BYTES, WINDOW
+from distrain_nb.worker.reduction.protocol import DTYPES, WINDOW, largest_chunk
 
 # The place of a chunk is known before its worker may send it.
 _PLACES = WINDOW + 1
@@ -21,16 +21,17 @@ class Sums:
     def __init__(self, members: int) -> None:
         self._torch = torch = importlib.import_module("torch")
         self._members = members
-        self._parts = torch.empty((members, _PLACES, LARGEST_CHUNK_BYTES), dtype=torch.uint8)
-        self._results = torch.empty((WINDOW, LARGEST_CHUNK_BYTES), dtype=torch.uint8)
-        self._wide = torch.empty(LARGEST_CHUNK_BYTES // 2, dtype=torch.float32)
+        self._largest = largest = largest_chunk(members)
+        self._parts = torch.empty((members, _PLACES, largest), dtype=torch.uint8)
+        self._results = torch.empty((WINDOW, largest), dtype=torch.uint8)
+        self._wide = torch.empty(largest // 2, dtype=torch.float32)
         self._typed: Dict[str, Tuple[Any, Any]] = {}
         self._part_bytes, self._result_bytes = bytes_of(self._parts), bytes_of(self._results)
         self.number = 0
 
     def place(self, member: int, number: int, size: int) -> memoryview:
         """Where the chunk of that number is received."""
-        begin = (member * _PLACES + number % _PLACES) * LARGEST_CHUNK_BYTES
+        begin = (member * _PLACES + number % _PLACES) * self._largest
         return self._part_bytes[begin : begin + size]
 
     def next(self, dtype: str, mean: bool, size: int) -> memoryview:
@@ -50,8 +51,7 @@ class Sums:
         if total is not result:
             result.copy_(total)
         self.number += 1
-        begin = slot * LARGEST_CHUNK_BYTES
-        return self._result_bytes[begin : begin + size]
+        return self._result_bytes[slot * self._largest : slot * self._largest + size]
 
     def _views(self, dtype: str) -> Tuple[Any, Any]:
         if dtype not in self._typed:
