@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -77,6 +78,44 @@ dist.destroy_process_group()
 def test_a_rank_turns_to_rank_0_when_that_listens(home: Path) -> None:
     run = api.submit(MEETS, ranks_per_replica=2, wait=True)
     assert "[rank 1] somebody listens" in run.logs()
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "awaited"),
+    [
+        ((), {}, True),
+        (("gloo",), {"init_method": "env://", "rank": 1}, True),
+        ((), {"rank": 0, "world_size": 1}, False),  # a world of its own
+        (("mpi",), {}, False),  # whose ranks know each other
+        (("gloo", "tcp://127.0.0.1:1"), {}, False),
+        ((), {"store": object()}, False),
+    ],
+)
+def test_who_has_another_way_to_meet_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[str, ...], named: dict[str, Any], awaited: bool
+) -> None:
+    name = "torch.distributed.distributed_c10d"
+    ours = ModuleType(name)
+    met: list[object] = []
+
+    def init_process_group(*given: object, **named: object) -> None:
+        met.append((given, named))
+
+    def destroy_process_group() -> None: ...
+
+    functions = (init_process_group, destroy_process_group)
+    vars(ours).update(_world=None, **{each.__name__: each for each in functions})
+    monkeypatch.setitem(sys.modules, name, ours)
+    monkeypatch.delitem(sys.modules, "torch.distributed", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    ports: list[int] = []
+    monkeypatch.setattr(process_groups, "await_listener", lambda port, _: ports.append(port))
+    for variable, value in {"RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "7"}.items():
+        monkeypatch.setenv(variable, value)
+    process_groups.change()
+    vars(ours)["init_process_group"](*given, **named)
+    assert met == [(given, named)]
+    assert ports == ([7] if awaited else [])
 
 
 def test_a_listener_is_awaited() -> None:

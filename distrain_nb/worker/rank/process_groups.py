@@ -60,8 +60,9 @@ def _change(module: Any) -> None:
     @functools.wraps(init)
     def init_process_group(*given: Any, **named: Any) -> None:
         by_variables = len(given) < 2 and named.get("init_method") in (None, "env://")
-        if by_variables and named.get("store") is None:
-            port = _port_of_rank_0()
+        by_mpi = "mpi" in (*given, named.get("backend"))
+        if by_variables and not by_mpi and named.get("store") is None:
+            port = _port_of_rank_0(named.get("rank", -1))
             if port is not None:
                 await_listener(port, LISTENS_WITHIN_S)
         init(*given, **named)
@@ -73,11 +74,13 @@ def _change(module: Any) -> None:
             setattr(package, function.__name__, function)
 
 
-def _port_of_rank_0() -> Optional[int]:
-    """Where rank 0 of this machine is to listen for this one; None where it doesn't."""
+def _port_of_rank_0(rank: int) -> Optional[int]:
+    """Where rank 0 of this machine is to listen for this one, whose own number may be known from
+    the variables alone (-1); None where it doesn't."""
     told = os.environ
+    first = told.get("RANK", "0") == "0" if rank < 0 else rank == 0
     elsewhere = not told.get("MASTER_ADDR", "").startswith(("127.", "localhost"))
-    if elsewhere or told.get("RANK", "0") == "0" or told.get("TORCHELASTIC_USE_AGENT_STORE"):
+    if first or elsewhere or told.get("TORCHELASTIC_USE_AGENT_STORE"):
         return None
     port = told.get("MASTER_PORT", "")
     return int(port) if port.isdigit() else None
