@@ -59,15 +59,6 @@ def test_parts_and_their_chunks_are_the_whole_tensor(size: int, reducers: int, n
         assert len(sizes) <= protocol.CHUNKS or max(sizes) == protocol.largest_chunk(8)
 
 
-@given(size=st.integers(1, 1 << 30), members=st.integers(2, 8))
-def test_a_port_that_leads_to_a_reducer_holds_what_members_send(size: int, members: int) -> None:
-    chunk = protocol.chunk_bytes(size, members)
-    ahead = protocol.chunks_ahead(chunk, members)
-    assert 2 <= ahead <= protocol.WINDOW
-    assert members * ahead * chunk <= protocol.AHEAD_BYTES
-    assert ahead == protocol.WINDOW or (ahead + 1) * chunk * members > protocol.AHEAD_BYTES
-
-
 lists_of_tensors = st.lists(
     st.tuples(st.sampled_from([*DTYPES]), st.integers(1, 150_000), st.booleans()),
     min_size=1,

@@ -6,13 +6,14 @@ import json
 import resource
 import socket
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import torch
 
 from distrain_nb.worker.reduction import protocol
+from distrain_nb.worker.reduction.exchange import Exchange
 from distrain_nb.worker.reduction.link import ReductionError
 from distrain_nb.worker.reduction.protocol import Greeting
 from tests.conftest import eventually
@@ -52,6 +53,17 @@ def test_who_has_left_is_named_and_nothing_more_is_reduced(three_reducers: list[
             reduce(exchanges[0], torch.ones(8)).result(LONG_S)
         with pytest.raises(ReductionError, match="has been destroyed"):
             reduce(exchanges[1], torch.ones(8)).result(LONG_S)
+
+
+def test_a_rank_that_is_there_twice_is_told_so(three_reducers: list[str]) -> None:
+    own = Greeting("twice", (10, 11), 0)
+    first, other, again = (Exchange(three_reducers, own._replace(member=n)) for n in (0, 1, 0))
+    with closing(first), closing(other), closing(again):
+        for _ in range(2):
+            for each in [reduce(exchange, torch.ones(8)) for exchange in (first, other)]:
+                each.result(LONG_S)
+            with pytest.raises(ReductionError, match="rank 10 has connected twice"):
+                reduce(again, torch.ones(8)).result(LONG_S)
 
 
 def test_who_does_not_come_is_named(three_reducers: list[str]) -> None:
@@ -181,7 +193,7 @@ def test_a_link_that_is_held_up_in_mid_bucket(
 
 
 @pytest.mark.parametrize(
-    "said", [b"GET / HTTP/1.1\r\n\r\n", b"dRS2\xff\xff\xff\xff", b"dRS2\2\0\0\0{}"]
+    "said", [b"GET / HTTP/1.1\r\n\r\n", b"dRS3\xff\xff\xff\xff", b"dRS3\2\0\0\0{}"]
 )
 def test_who_speaks_something_else_is_shown_the_door(
     three_reducers: list[str], said: bytes

@@ -87,3 +87,47 @@ def test_a_link_that_is_cut_for_a_while_is_waited_for(tmp_path: Path) -> None:
         assert max(done()) < EXCHANGES
         subprocess.run([*link, "up"], check=True)
         assert [process.wait(240) for process in members] == [0, 0], [x.read_text() for x in said]
+
+
+WORKERS = 8
+AT_ONCE = """
+import sys, threading, time
+import torch
+from distrain_nb.worker.reduction.exchange import Exchange
+from distrain_nb.worker.reduction.memory import bytes_of
+from distrain_nb.worker.reduction.protocol import Greeting
+
+address, member, late_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+exchange = Exchange([address], Greeting("group", tuple(range(8)), member))
+for wait_s in (0, late_s):
+    time.sleep(wait_s)
+    tensor = torch.full((1_500_000,), member, dtype=torch.float32)
+    over, errors = threading.Event(), []
+    exchange.reduce(
+        bytes_of(tensor), "float32", False, 600.0, lambda e: (errors.append(e), over.set())
+    )
+    over.wait()
+    assert errors == [None], errors
+    assert bool((tensor == 28).all())
+exchange.close()
+"""
+
+
+def test_the_port_that_leads_to_a_reducer_loses_nothing() -> None:
+    """Though workers come to an exchange one after the other, and send what they can at once."""
+    with switched(WORKERS + 1, Shape(100, 0)) as nodes, ExitStack() as stack:
+        address = f"{nodes[WORKERS].address}:{PORT}"
+
+        def start(node: int, *words: str) -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(nodes[node].command(sys.executable, *words))
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        start(WORKERS, "-m", "distrain_nb.worker.reduction.reducer", address)
+        members = [start(n, "-c", AT_ONCE, address, str(n), str(n / 20)) for n in range(WORKERS)]
+        assert [process.wait(240) for process in members] == [0] * WORKERS
+        switch = nodes[0].namespace.rpartition("-")[0] + "-switch"
+        command = ["tc", "-s", "-n", switch, "qdisc", "show", "dev", f"port{WORKERS}"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "dropped 0," in shown, shown

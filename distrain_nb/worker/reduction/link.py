@@ -35,7 +35,6 @@ class Sending(NamedTuple):
     header: Header
     memory: memoryview
     chunk: int
-    ahead: int  # chunks that may be sent whose sums have not come
     number: int  # of its first chunk on this link
 
 
@@ -62,6 +61,7 @@ class Link:
         self._back: Deque[Sending] = deque()
         self._position = 0  # in the first of `_out`, its header counted
         self._chunks = self._came = 0  # put in, and come back
+        self._credit = protocol.first_credit(len(greeting.ranks))
         self._frame = memoryview(bytearray(FRAME.size))
         self._unread = self._frame
         self._payload: Optional[memoryview] = None
@@ -93,9 +93,8 @@ class Link:
     def put(self, reduction: Reduction, header: Header, memory: memoryview) -> None:
         members = len(self._greeting.ranks)
         chunk = protocol.chunk_bytes(header.size, members)
-        ahead = protocol.chunks_ahead(chunk, members)
-        sending = Sending(reduction, header, memory, chunk, ahead, self._chunks)
-        self._chunks += -(-header.size // chunk)
+        sending = Sending(reduction, header, memory, chunk, self._chunks)
+        self._chunks += protocol.chunk_count(header.size, members)
         self._out.append(sending)
         self._back.append(sending)
 
@@ -117,9 +116,9 @@ class Link:
         return False
 
     def _next(self) -> List[memoryview]:
-        """What may be sent of the first part: so many chunks are under way at most."""
+        """What may be sent of the first part."""
         sending = self._out[0]
-        until = self._came + sending.ahead - sending.number
+        until = self._credit - sending.number
         end = min(len(sending.memory), until * sending.chunk)
         begin = self._position - protocol.HEADER_BYTES
         if begin >= 0:
@@ -140,15 +139,21 @@ class Link:
             if not count:
                 raise self._lost()
             self._unread = self._unread[count:]
+            if self._unread:
+                continue
             if self._payload is None:
-                self._unread = self._unread or self._begin_payload()
-            elif not self._unread:
+                self._unread = self._begin_payload()
+            else:
                 self._end_payload(done)
                 if not self._back:  # nothing more can come
                     return done
 
     def _begin_payload(self) -> memoryview:
-        kind, size = FRAME.unpack(self._frame)
+        """What the frame says follows it: after mere credit the next frame."""
+        kind, size, credit = FRAME.unpack(self._frame)
+        self._credit = max(self._credit, credit)
+        if kind == protocol.CREDIT:
+            return self._frame
         if kind == protocol.FAILED:
             self._words = bytearray(size)
             self._payload = memoryview(self._words)
@@ -187,7 +192,7 @@ class Link:
             with socket.create_connection(self._address, ANSWERS_WITHIN_S) as connection:
                 connection.sendall(asking.encode())
                 with connection.makefile("rb") as answer:
-                    _, size = FRAME.unpack(answer.read(FRAME.size))
+                    _, size, _ = FRAME.unpack(answer.read(FRAME.size))
                     return [int(rank) for rank in json.loads(answer.read(size))]
         except (OSError, ValueError, struct.error):
             return None

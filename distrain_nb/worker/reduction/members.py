@@ -6,16 +6,21 @@ import json
 import selectors
 import socket
 from collections import deque
+from itertools import islice
 from typing import Any, Callable, Deque, Iterator, List, NamedTuple, Optional
 
 from distrain_nb.worker.reduction import protocol
+from distrain_nb.worker.reduction.credit import Credit
 from distrain_nb.worker.reduction.protocol import FRAME, WINDOW, Garbled, Greeting, Header
 from distrain_nb.worker.reduction.sums import Sums
 
 _READ, _BOTH = selectors.EVENT_READ, selectors.EVENT_READ | selectors.EVENT_WRITE
 # At once from one connection, so that the others get their turn.
 READS = 4
+# Pieces that are sent at once.
+AT_ONCE = 16
 _SCRAP = bytearray(1 << 16)
+_NOTHING = memoryview(b"")
 
 
 class Chunk(NamedTuple):
@@ -23,6 +28,13 @@ class Chunk(NamedTuple):
 
     header: Header
     size: int
+
+
+class Outgoing(NamedTuple):
+    """A piece of what is to be sent; the last one of a sum says so."""
+
+    memory: memoryview
+    ends_sum: bool = False
 
 
 class Connection:
@@ -38,10 +50,10 @@ class Connection:
         self._events = _READ
         self._steps = self._listen()
         self._wanted = next(self._steps)
-        self._out: Deque[memoryview] = deque()
+        self._out: Deque[Outgoing] = deque()
         self._group: Optional[Group] = None
         self.chunks: Deque[Chunk] = deque()
-        self.received = self.sent = self.bytes_in = self.bytes_out = 0
+        self.sent = self.bytes_in = self.bytes_out = 0
         self.gone = self._deaf = False
         selector.register(connected, _READ, self.turn)
 
@@ -93,20 +105,26 @@ class Connection:
         while True:
             yield memoryview(raw)
             header = Header.decode(bytes(raw))
+            count = protocol.chunk_count(header.size, len(group.ranks))
+            group.credit.announce(greeting.member, count)
             for size in protocol.chunks(header.size, len(group.ranks)):
-                if self.received - group.sums.number > WINDOW:
+                number = group.credit.received[greeting.member]
+                if number - group.sums.number > WINDOW:
                     raise Garbled("more than was asked for")
-                yield group.sums.place(greeting.member, self.received, size)
-                self.received += 1
-                self.chunks.append(Chunk(header, size))
-                group.go_on()
+                yield group.sums.place(greeting.member, number, size)
+                group.take(greeting.member, Chunk(header, size))
 
-    def send(self, kind: int, payload: memoryview) -> None:
-        """Send as much as the system takes now, and the rest when it takes it."""
+    def send(self, kind: int, payload: memoryview = _NOTHING, credit: int = 0) -> None:
+        """Have it sent with the next `flush`."""
         if self.gone:
             return
-        self._out += [memoryview(FRAME.pack(kind, len(payload))), payload]
-        if len(self._out) == 2:
+        self._out.append(Outgoing(memoryview(FRAME.pack(kind, len(payload), credit))))
+        if payload:
+            self._out.append(Outgoing(payload, ends_sum=kind == protocol.SUM))
+
+    def flush(self) -> None:
+        """Send as much as the system takes now, and the rest when it takes it."""
+        if self._out and self._events == _READ:
             try:
                 self._flush()
             except OSError:
@@ -115,15 +133,18 @@ class Connection:
     def _flush(self) -> None:
         while self._out:
             try:
-                count = self._socket.sendmsg([*self._out][:WINDOW])
+                pieces = [piece.memory for piece in islice(self._out, AT_ONCE)]
+                count = self._socket.sendmsg(pieces)
             except BlockingIOError:
                 break
             self.bytes_out += count
-            while self._out and count >= len(self._out[0]):
-                count -= len(self._out.popleft())
-                self.sent += 1 - len(self._out) % 2
+            while self._out and count >= len(self._out[0].memory):
+                piece = self._out.popleft()
+                count -= len(piece.memory)
+                self.sent += piece.ends_sum
             if count:
-                self._out[0] = self._out[0][count:]
+                rest = self._out[0]
+                self._out[0] = rest._replace(memory=rest.memory[count:])
         wanted = _BOTH if self._out else _READ
         if wanted != self._events:
             self._events = wanted
@@ -140,6 +161,8 @@ class Connection:
             self._selector.unregister(self._socket)
             self._socket.close()
             self._out.clear()
+            if self._group:
+                self._group.lost = True
 
 
 class Group:
@@ -149,12 +172,15 @@ class Group:
         self.ranks: List[int] = list(ranks)
         self.members: List[Optional[Connection]] = [None] * len(self.ranks)
         self.sums = Sums(len(self.ranks))
+        self.credit = Credit(len(self.ranks))
+        self.lost = False  # whether some have left
+        self._ready = 0  # members that have a chunk here
         self._failed = ""
 
     def join(self, index: int, connection: Connection) -> None:
-        """Raises Garbled."""
         if self.members[index] is not None:
-            raise Garbled(f"rank {self.ranks[index]} has connected twice")
+            connection.refuse(f"rank {self.ranks[index]} has connected twice")
+            return
         self.members[index] = connection
         if self._failed:
             connection.refuse(self._failed)
@@ -169,21 +195,43 @@ class Group:
         """The ranks that have not come yet."""
         return [rank for rank, member in zip(self.ranks, self.members) if member is None]
 
+    def take(self, index: int, chunk: Chunk) -> None:
+        """That member's next has come."""
+        member = self.members[index]
+        assert member is not None
+        self._ready += not member.chunks
+        member.chunks.append(chunk)
+        self.credit.receive(index)
+        self.go_on()
+
+    def grant(self) -> None:
+        """Let members send on whom no sum has told so."""
+        for index, member in enumerate(self.members):
+            if member is not None and self.credit.is_due(index, self.sums.number):
+                until = self.credit.grant(index, self.sums.number)
+                member.send(protocol.CREDIT, credit=until)
+
     def go_on(self) -> None:
         """Sum all chunks that every member has sent, as far as the slowest takes the sums."""
-        while not self._failed:
+        while not self._failed and self._ready == len(self.ranks):
             members = [member for member in self.members if member is not None]
-            ready = [member for member in members if member.chunks]
-            if len(ready) < len(self.ranks):
-                self._look_for_the_lost(ready)
-                return
-            slowest = min((m.sent for m in members if not m.gone), default=self.sums.number)
-            if self.sums.number - slowest >= WINDOW:
-                return
+            if self._is_full(members):
+                for member in members:
+                    member.flush()
+                if self._is_full(members):
+                    return
             self._sum(members)
+        if self.lost and not self._failed:
+            self._look_for_the_lost()
+
+    def _is_full(self, members: List[Connection]) -> bool:
+        """Whether the slowest hasn't been sent the sums whose places are wanted."""
+        slowest = min((m.sent for m in members if not m.gone), default=self.sums.number)
+        return self.sums.number - slowest >= WINDOW
 
     def _sum(self, members: List[Connection]) -> None:
         chunks = [member.chunks.popleft() for member in members]
+        self._ready = sum(bool(member.chunks) for member in members)
         chunk = chunks[0]
         for rank, other in zip(self.ranks, chunks):
             if other != chunk:
@@ -193,13 +241,15 @@ class Group:
                 )
                 return
         result = self.sums.next(chunk.header.dtype, chunk.header.mean, chunk.size)
-        for member in members:
-            member.send(protocol.SUM, result)
+        for index, member in enumerate(members):
+            member.send(protocol.SUM, result, self.credit.grant(index, self.sums.number))
 
-    def _look_for_the_lost(self, ready: List[Connection]) -> None:
+    def _look_for_the_lost(self) -> None:
+        """Whether a member is waited for that will not come."""
+        waiting = [member for member in self.members if member is not None and member.chunks]
         for rank, member in zip(self.ranks, self.members):
-            if ready and member is not None and member.gone and not member.chunks:
-                self._fail(f"rank {rank} has left before {ready[0].chunks[0].header}")
+            if waiting and member is not None and member.gone and not member.chunks:
+                self._fail(f"rank {rank} has left before {waiting[0].chunks[0].header}")
                 return
 
     def _fail(self, why: str) -> None:

@@ -3,7 +3,8 @@
 A worker opens one connection to each reducer for each process group, and first says whose it is (a
 `Greeting`). For each reduction it then sends a header and, without anything between, its part of
 the tensor that this reducer sums. The reducer answers with the sums, a chunk at a time, each behind
-a `FRAME`. Numbers are little endian.
+a `FRAME`, which also says up to which chunk the worker may send; all begin with `first_credit`.
+Numbers are little endian.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Iterator, List, NamedTuple, Tuple
 SMALLEST_CHUNK_BYTES = 16 << 10
 # Of a part, so that receiving, summing and sending overlap.
 CHUNKS = 16
-# What all members together are ahead of a reducer's sums: more than the port that leads to it holds
-# back is lost, and has to be sent again. Many ports hold 1 MB, headers included.
-AHEAD_BYTES = 896 << 10
-# Of a chunk of a large part, by how many members there are: smaller ones cost more time of CPU.
-LARGE_CHUNK_BYTES = (56 << 10, 256 << 10)
-# How many chunks a member may be ahead. The reducer keeps so many of each.
-WINDOW = 16
+# What may be on its way from all members to a reducer. More than the port that leads to it queues,
+# often 1 MB, would be lost; and what waits there for long keeps sums from coming back meanwhile.
+PORT_BYTES = 384 << 10
+# Of the chunks of a large part, where there are many members.
+LARGE_CHUNK_BYTES = 24 << 10
+# How many chunks a member may be ahead of the sums. The reducer keeps so many of each.
+WINDOW = 64
 # Less is not worth a message of its own.
 SMALLEST_PART_BYTES = 32 << 10
 # Where parts and chunks begin: a multiple of every element's size and of a cache line.
@@ -31,14 +32,15 @@ ALIGNMENT = 64
 DTYPES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
 NAMES = tuple(DTYPES)
 
-FRAME = struct.Struct("<II")  # what it is, and the bytes that follow
-SUM, FAILED = 0, 1
+# What it is, the bytes that follow, and how many chunks the worker may have sent.
+FRAME = struct.Struct("<IIQ")
+SUM, FAILED, CREDIT = 0, 1, 2
 
 _HEADER = struct.Struct("<IBBxxQ")
 HEADER_BYTES = _HEADER.size
 _GREETING = struct.Struct("<4sI")
 GREETING_BYTES = _GREETING.size
-_MAGIC = b"dRS2"
+_MAGIC = b"dRS3"
 _LONGEST_GREETING = 1 << 20
 
 
@@ -108,11 +110,9 @@ class Header(NamedTuple):
 
 
 def largest_chunk(members: int) -> int:
-    """How large the chunks are of parts that so many members send: each sends one while another
-    is summed."""
-    smallest, largest = LARGE_CHUNK_BYTES
-    share = AHEAD_BYTES // (2 * members)
-    return max(smallest, min(largest, share // ALIGNMENT * ALIGNMENT))
+    """How large the chunks are of large parts that so many members send: a port holds several of
+    each. Smaller ones would cost more time of CPU."""
+    return max(LARGE_CHUNK_BYTES, PORT_BYTES // (4 * members) // ALIGNMENT * ALIGNMENT)
 
 
 def chunk_bytes(size: int, members: int) -> int:
@@ -122,9 +122,14 @@ def chunk_bytes(size: int, members: int) -> int:
     return max(SMALLEST_CHUNK_BYTES, min(largest_chunk(members), aligned))
 
 
-def chunks_ahead(chunk: int, members: int) -> int:
-    """How many chunks of that size each member is ahead of the sums that it has got."""
-    return max(2, min(WINDOW, AHEAD_BYTES // (members * chunk)))
+def first_credit(members: int) -> int:
+    """How many chunks each may send unasked: all together those of half a port."""
+    return max(1, PORT_BYTES // 2 // (members * largest_chunk(members)))
+
+
+def chunk_count(size: int, members: int) -> int:
+    """How many chunks a part has."""
+    return -(-size // chunk_bytes(size, members))
 
 
 def chunks(size: int, members: int) -> Iterator[int]:

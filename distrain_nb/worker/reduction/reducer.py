@@ -63,6 +63,10 @@ class Reducer:
         while not self._stopped:
             for key, events in self._selector.select(self._until_next()):
                 key.data(events)
+            for group in self._groups.values():
+                group.grant()
+            for connection in self._connections:
+                connection.flush()
             if any(connection.gone for connection in self._connections):
                 self._forget()
 
