@@ -61,6 +61,21 @@ TOO_WIDE = """() => [...document.querySelectorAll(".dn-form, .dn-form *")]
     .filter((it) => it.scrollWidth > it.clientWidth + 1 && it.clientWidth > 0)
     .filter((it) => !it.matches("input, .dn-unseen, .dn-row label, svg *"))
     .map((it) => it.className + ": " + it.textContent.slice(0, 60))"""
+# Before the kernel has heard of the first; and which of them the page turns on by itself.
+CHOOSE_ALL = """() => {
+    const { get, set } = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "checked");
+    const places = [...document.querySelectorAll(".dn-places input")];
+    for (const place of places) place.click();
+    window.turned = [];
+    const own = (it, on) => {
+        if (on !== get.call(it)) window.turned.push(it.value);
+        set.call(it, on);
+    };
+    for (const it of places) {
+        Object.defineProperty(it, "checked", { get: () => get.call(it), set: (on) => own(it, on) });
+    }
+    return places.at(-1).value;
+}"""
 CODE = "import torch"
 IS_COPIED = "async (text) => await navigator.clipboard.readText() === text"
 OPEN = Callable[..., OpenNotebook]
@@ -200,6 +215,16 @@ def test_the_documents_job_by_keyboard(notebook: OPEN, lab: Lab) -> None:
         .session.kernel.reconnect()""")
     field(page, "workers.replicas").fill("4")
     expect(verdict(page)).to_have_text("Everything fits")
+
+
+def test_the_place_stays_where_it_was_put_last(notebook: OPEN) -> None:
+    opened = notebook("places", "import distrain_nb\nf = distrain_nb.form()\nf", "f.layout.on")
+    opened.run_cell(0)
+    expect(form(opened.page).get_by_label("Vertex AI")).to_be_visible()
+    chosen = opened.page.evaluate(CHOOSE_ALL)
+    opened.run_cell(1)
+    expect(printed(opened.page, 1)).to_have_text(repr(chosen))
+    assert opened.page.evaluate("window.turned") == []
 
 
 def test_a_saved_layout_is_replaced_only_when_asked_twice(notebook: OPEN, lab: Lab) -> None:

@@ -554,6 +554,7 @@ var Places = class {
   constructor(form) {
     this.form = form;
     this.name = uid("place");
+    this.sent = 0;
     this.radios = /* @__PURE__ */ new Map();
     this.node = element("fieldset", { class: "dn-places" }, element("legend", {}, "Where"));
   }
@@ -561,7 +562,7 @@ var Places = class {
   update(view) {
     for (const [place, title] of view.places) {
       const radio = this.radios.get(place) ?? this.#added(place, title);
-      radio.checked = place === view.on;
+      if (this.sent <= this.form.heard) radio.checked = place === view.on;
     }
   }
   /**
@@ -570,7 +571,9 @@ var Places = class {
    */
   #added(place, title) {
     const id = uid("place");
-    const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
+    const choose = () => {
+      this.sent = this.form.send("set", { path: "on", text: place, group: "" });
+    };
     const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose, ...OWN_KEYS });
     this.radios.set(place, radio);
     this.node.append(element("span", {}, radio, element("label", { for: id }, title)));

@@ -12,6 +12,7 @@ export class Places {
   constructor(form) {
     this.form = form;
     this.name = uid("place");
+    this.sent = 0;
     /** @type {Map<string, HTMLInputElement>} */
     this.radios = new Map();
     this.node = element("fieldset", { class: "dn-places" }, element("legend", {}, "Where"));
@@ -21,7 +22,7 @@ export class Places {
   update(view) {
     for (const [place, title] of view.places) {
       const radio = this.radios.get(place) ?? this.#added(place, title);
-      radio.checked = place === view.on;
+      if (this.sent <= this.form.heard) radio.checked = place === view.on;
     }
   }
 
@@ -31,7 +32,7 @@ export class Places {
    */
   #added(place, title) {
     const id = uid("place");
-    const choose = () => this.form.send("set", { path: "on", text: place, group: "" });
+    const choose = () => { this.sent = this.form.send("set", { path: "on", text: place, group: "" }); };
     const radio = element("input", { type: "radio", id, name: this.name, value: place, onchange: choose, ...OWN_KEYS });
     this.radios.set(place, radio);
     this.node.append(element("span", {}, radio, element("label", { for: id }, title)));
