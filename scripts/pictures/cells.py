@@ -115,4 +115,4 @@ for step in range(12):
         loss += 0.03 * momentum
     log_metrics({"val/loss": loss}, step=step)
     print(f"step {step}  loss {loss:.3f}")
-    time.sleep(0.15)"""
+    time.sleep(0.4)"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def ended(stage: Stage) -> None:
     stage.opened.wait_for_cell(stage.number, ENDS_WITHIN_S)
 
 
-def sees(text: str) -> Act:
+def sees(text: str | re.Pattern[str]) -> Act:
     def act(stage: Stage) -> None:
         stage.show()
         expect(stage.cell.get_by_text(text).first).to_be_visible(timeout=ENDS_WITHIN_S * 1000)
@@ -243,7 +244,7 @@ STUDIES = Scene(
             cells.TUNE,
             (
                 shot("study-begins", "A study whose first trials run", sees("running")),
-                shot("study-running", "… under way", sees("12 trials")),
+                shot("study-running", "… under way", sees(re.compile(r"\b1\d of 24 trials"))),
                 shot("study", "… that has ended"),
                 shot("study-brushed", "… with a brush on an axis", ended, brushes("lr from")),
                 shot("study-open", "… with a trial open", ended, clicks("button", "Open")),

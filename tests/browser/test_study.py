@@ -39,6 +39,18 @@ SIZES = f"""() => {list(PARTS)}.map((it) => {{
 # The document under the live view has come to what is drawn at last.
 IS_LEFT = f"""() => JSON.stringify({NOTEBOOK}.content.model.toJSON())
     .includes("importance for val/loss")"""
+ARE_APART = """() => {
+    const names = [...document.querySelectorAll("section.distrain-study .dn-axis")];
+    const boxes = names.map((it) => it.getBoundingClientRect());
+    const apart = (a, b) => a === b || a.right <= b.left || b.right <= a.left
+        || a.bottom <= b.top || b.bottom <= a.top;
+    return boxes.length > 1 && boxes.every((a) => boxes.every((b) => apart(a, b)));
+}"""
+INKS = """() => ["stopped", "running", "succeeded", "failed"].map((state) => {
+    const row = document.querySelector(`section.distrain-study tr[data-state=${state}]`);
+    return getComputedStyle(row.querySelector(".dn-state")).color;
+})"""
+NARROW_PX = 460  # of a page
 WORKED = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
 MOST_MS = 50
 
@@ -229,6 +241,16 @@ def test_a_study_is_looked_at_and_looked_after(
     expect(view.locator(".dn-head")).to_contain_text("58 of 87 trials")
     view.get_by_role("button", name="Stop", exact=True).first.click()
     becomes_stopped(sweep)
+
+
+@pytest.mark.usefixtures("sweep")
+def test_names_of_axes_and_colours_of_states_can_be_told_apart(own: Lab, page: Page) -> None:
+    view = opened_study(in_notebook(own, page))
+    expect(view.locator(".dn-axis")).to_have_count(6)
+    assert len(set(page.evaluate(INKS))) == 4
+    becomes(page, ARE_APART, True)
+    page.set_viewport_size({"width": NARROW_PX, "height": 1000})
+    becomes(page, ARE_APART, True)
 
 
 def becomes_stopped(study: Study) -> None:

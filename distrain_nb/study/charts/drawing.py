@@ -125,7 +125,8 @@ class StudyDrawing:
         lines = "".join(self._line(trial, axes, lefts) for trial in self._ordered())
         posts = "".join(f"M{left * SIDE:.1f} 0V{SIDE}" for left in lefts)
         beside = "".join(
-            _post(axis, left, self._is_absent(axis)) for axis, left in zip(axes, lefts, strict=True)
+            _post(axis, left, len(axes) - 1, self._is_absent(axis))
+            for axis, left in zip(axes, lefts, strict=True)
         )
         label = f"{PARALLEL}: {', '.join(axis.name for axis in axes)}"
         drawn = (
@@ -238,8 +239,8 @@ def _columns(axis: ValueAxis) -> list[tuple[float, str]]:
     return [(share, html.escape(text)) for share, text in axis.ticks]
 
 
-def _post(axis: ValueAxis, left: float, absent: bool) -> str:
-    """The name and the ticks of one of parallel axes."""
+def _post(axis: ValueAxis, left: float, gaps: int, absent: bool) -> str:
+    """The name and the ticks of one of parallel axes, between which are so many gaps."""
     name = html.escape(axis.name)
     marks = [*axis.ticks, *([(ABSENT, "none")] if absent else [])]
     ticks = "".join(
@@ -247,7 +248,8 @@ def _post(axis: ValueAxis, left: float, absent: bool) -> str:
         f"{html.escape(text)}</span>"
         for share, text in marks
     )
-    return f'<b class="dn-axis" style="left:{left:.2%}" title="{name}">{name}</b>{ticks}'
+    place = f"left:{left:.2%};--dn-gaps:{max(1, gaps)}"
+    return f'<b class="dn-axis" style="{place}" title="{name}">{name}</b>{ticks}'
 
 
 def _steps(best: list[tuple[int, float]], last: int, across: ValueAxis, axis: ValueAxis) -> str:
