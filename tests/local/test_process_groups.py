@@ -41,6 +41,26 @@ def test_a_destroyed_group_is_not_taken_apart_while_its_rank_works(
     assert run.results["left"]
 
 
+SPAWNS = """
+import gc, pathlib, torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def train(rank, store):
+    dist.init_process_group("gloo", f"file://{store}", rank=rank, world_size=2)
+    dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
+    gc.collect()
+    tasks = pathlib.Path("/proc/self/task").iterdir()
+    print("pt_gloo_runloop" in [(task / "comm").read_text().strip() for task in tasks])
+
+mp.spawn(train, (pathlib.Path("store").absolute(),), 2)
+"""
+
+
+def test_nor_while_a_process_works_that_the_program_spawned(home: Path) -> None:
+    log = api.submit(SPAWNS, wait=True).logs()
+    assert log.count("True") == 2, log
+
+
 def test_a_pytorch_that_keeps_its_groups_elsewhere_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

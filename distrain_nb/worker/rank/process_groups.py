@@ -1,10 +1,10 @@
 """Changes to how PyTorch makes and destroys process groups.
 
-Groups of gloo that a program has destroyed stay in memory as long as their rank. PyTorch takes a
-group apart when its last reference goes, which a DDP module may hold: in the thread that holds the
-interpreter's lock it joins the group's own thread, and that one may be waiting for the lock to free
-a tensor (pytorch/pytorch#56297). A function whose model is its own ended so, now and then. The
-process ends soon after, and frees all.
+Groups of gloo that a program has destroyed stay in memory as long as their rank, or the process
+that it spawned. PyTorch takes a group apart when its last reference goes, which a DDP module may
+hold: in the thread that holds the interpreter's lock it joins the group's own thread, and that one
+may be waiting for the lock to free a tensor (pytorch/pytorch#56297). A function whose model is its
+own ended so, now and then. The process ends soon after, and frees all.
 
 A rank that turns to rank 0 before that listens is refused, and PyTorch tries again only after half
 a second or more. Ranks of one machine come so close to each other that a third of the runs of two
