@@ -1,10 +1,10 @@
 """Adding up gradients by reducers, gloo's ring and Open MPI's algorithms, on shaped links.
 
 `python benchmarks/reduction.py [--all] [--record]`, as root; the last line is one JSON object, and
-`--record` keeps every cell in `reduction.json`, of which the charts are drawn. Workers and
-reducers are nodes of `links.py`, each with a link of its own to one switch. Bytes are those that
-the interface of the worker that sends most has counted. Algorithm bandwidth is a gradient's size
-over the time of its exchange.
+`--record` keeps each cell in `reduction.json`, of which the charts are drawn, once it is measured.
+Workers and reducers are nodes of `links.py`, each with a link of its own to one switch. Bytes are
+those that the interface of the worker that sends most has counted. Algorithm bandwidth is a
+gradient's size over the time of its exchange.
 
 - `bytes_over_ring_8`: bytes that one of 8 workers sends to 8 reducers, over those in gloo's ring.
 - `bandwidth_over_ring_8`: algorithm bandwidth of the same, for the largest gradient.
@@ -57,10 +57,10 @@ DEFAULT = (
     *(Cell(Shape(100, 5), workers, (TINY, SMALL), ("ring", "Rabenseifner")) for workers in WORKERS),
     *(Cell(None, workers, (SMALL, MIDDLE)) for workers in (2, 8)),
 )
-ALL = tuple(
+ALL = tuple(Cell(None, workers, (SMALL, MIDDLE, LARGE)) for workers in WORKERS) + tuple(
     Cell(Shape(mbit, delay), workers, (TINY, SMALL, MIDDLE, LARGE), tuple(exchanges.OPEN_MPI))
     for mbit, delay, workers in product((100, 200), (0, 5), WORKERS)
-) + tuple(Cell(None, workers, (SMALL, MIDDLE, LARGE)) for workers in WORKERS)
+)
 
 Found = dict[str, dict[int, Exchange]]
 
@@ -123,20 +123,23 @@ def training(workers: int = 8) -> float:
     return took[0] / took[1]
 
 
-def record(found: dict[Cell, Found]) -> None:
-    """Keep what was measured."""
-    rows = [
+def record(cell: Cell, found: Found) -> None:
+    """Keep what was measured, in place of what an earlier run measured of this cell."""
+    link = {
+        "mbit": cell.shape.mbit if cell.shape else None,
+        "delay_ms": cell.shape.delay_ms if cell.shape else None,
+        "workers": cell.workers,
+    }
+    others = [row for row in json.loads(RECORD.read_text()) if not link.items() <= row.items()]
+    rows = others + [
         {
-            "mbit": cell.shape.mbit if cell.shape else None,
-            "delay_ms": cell.shape.delay_ms if cell.shape else None,
-            "workers": cell.workers,
+            **link,
             "by": way,
             "bytes": size,
             "sent": round(one.sent),
             "seconds": round(one.seconds, 6),
         }
-        for cell, ways in found.items()
-        for way, sizes in ways.items()
+        for way, sizes in found.items()
         for size, one in sizes.items()
     ]
     lines = ",\n".join(json.dumps(row) for row in rows)
@@ -153,8 +156,8 @@ def main(cells: tuple[Cell, ...], recording: bool) -> None:
     for cell in cells:
         found[cell] = dict(exchanged(cell))
         show(cell, found[cell])
-    if recording:
-        record(found)
+        if recording:
+            record(cell, found[cell])
     ratio = training()
     print(json.dumps({**figures(found), "training_over_ring": round(ratio, 3)}))
 
