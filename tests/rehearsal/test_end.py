@@ -14,8 +14,10 @@ import pytest
 from tests.conftest import eventually
 from tests.image.services.bases import BaseImage
 
+# What was started in the background of a shell ignores interrupts, unless it says otherwise.
 REHEARSAL = """\
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from tests.image.services.bases import small_base
 from tests.rehearsal.conftest import cloud_with, pool
 
@@ -26,6 +28,7 @@ with cloud_with(small_base()) as cloud:
     print("ready", flush=True)
     time.sleep(600)
 """
+ENDS_WITHIN_S = 300
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
@@ -37,6 +40,6 @@ def test_everything_ends_with_it(no_docker: None, small: BaseImage, number: sign
     started = psutil.Process(process.pid).children(recursive=True)
     assert {"docker-registry", "bwrap", "python3"} <= {one.name() for one in started}
     os.kill(process.pid, number)
-    process.wait()
+    process.wait(ENDS_WITHIN_S)
     process.stdout.close()
     assert eventually(lambda: not any(one.is_running() for one in started))
