@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from distrain_nb import api
+from distrain_nb.config import Config
 from distrain_nb.errors import CheckFailed
 from tests.conftest import eventually
 
@@ -131,6 +135,16 @@ if dist.get_rank():
     print("sum", last.item(), flush=True)
 """
 
+WAITS = """
+import os, time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+total = torch.ones(1)
+dist.all_reduce(total)
+print("sum", total.item(), flush=True)
+while not os.path.exists(os.environ["AIP_MODEL_DIR"] + "/go"):
+    time.sleep(0.05)
+"""
+
 # Pairs, whose sums have one order, and the world, whose ring adds in another: in float64.
 GROUPS = """
 import torch, torch.distributed as dist
@@ -221,6 +235,21 @@ def test_reducers_sum_for_workers_that_may_finish(home: Path) -> None:
     (run.folder / "model" / "go").touch()
     run.wait(240)
     assert run.logs().count("sum 2.0") == 2
+
+
+def test_reducers_that_get_no_time_to_end_still_say_what_they_have_done(home: Path) -> None:
+    run = api.submit(WAITS, workers=1, reducers=1)
+    assert eventually(lambda: run.logs().count("sum 2.0") == 2)
+    (reducer,) = [p.pid for p in run.status.processes if p.label == "reducer 0"]
+    assert reducer
+    os.kill(reducer, signal.SIGSTOP)
+    (run.folder / "model" / "go").touch()
+    assert eventually(lambda: all(p.outcome for p in run.status.processes[:2]))
+    time.sleep(3 * Config.load().grace)
+    os.kill(reducer, signal.SIGCONT)
+    run.wait(60)
+    assert [p.outcome for p in run.status.processes] == ["succeeded"] * 3
+    assert run.logs().count(" sums; ") == 1
 
 
 def test_groups_of_some_ranks_and_of_all_train_side_by_side_as_by_gloo(home: Path) -> None:

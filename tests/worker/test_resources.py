@@ -97,7 +97,7 @@ def test_sampling_ends_with_the_processes(tmp_path: Path) -> None:
     assert not (tmp_path / "resources").exists()
 
 
-@pytest.mark.parametrize("launcher", ["local", "mpi"])
+@pytest.mark.parametrize("launcher", ["local", pytest.param("mpi", marks=pytest.mark.slow)])
 def test_each_rank_of_a_run_is_a_line(home: Path, launcher: str) -> None:
     seen = home / "seen"
     code = UNTIL_SEEN.format(seen=str(seen))

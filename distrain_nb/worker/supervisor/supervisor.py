@@ -32,6 +32,9 @@ TURN_S = 0.1
 DRAIN_S = 1.0
 LOOK_EVERY_S = 0.5
 LAST_STATUS_WITHIN_S = 5.0
+# Reducers of a job that has succeeded say what they have done; only on a machine that has no time
+# for them does it take longer than a moment.
+REDUCERS_END_WITHIN_S = 30.0
 NEVER = float("inf")
 
 # Files that are given up one by one when the disk is full, for room to say so.
@@ -224,6 +227,8 @@ class Supervisor:
             for child in living:
                 if not child.signalled:
                     child.signal(signal.SIGTERM)
+            if self._ending and self._ending[0] is State.SUCCEEDED:
+                self._terminate_at, self._kill_at = NEVER, time.monotonic() + REDUCERS_END_WITHIN_S
 
     def _decide(self, state: State, reason: str) -> None:
         """Stop everything; the first decision stands."""
