@@ -70,6 +70,9 @@ TIME_THE_ANSWER = """(view) => {
         observer.disconnect();
     }).observe(view, { subtree: true, childList: true, characterData: true });
 }"""
+# ipywidgets looks for a model for two seconds, and later draws it when the kernel has told of it.
+# What the kernel tells in the last moment of those two is not seen: "model not found".
+WIDGETS_ARE_AWAITED = "() => new Promise((resolve) => setTimeout(resolve, 5000))"
 OPEN = Callable[..., OpenNotebook]
 
 
@@ -177,6 +180,7 @@ def test_a_run_is_found_again_by_reloads_and_by_another_kernel(notebook: OPEN) -
     expect(view.locator("[data-row='0']")).to_contain_text("line 0")
     opened.reload(busy=True)
     expect(page.locator(".jp-OutputArea")).to_contain_text(["Loading widget"])
+    page.evaluate(WIDGETS_ARE_AWAITED)
     opened.command("notebook:interrupt-kernel")  # the kernel tells the page of its widgets
     expect(badge(page)).to_contain_text("running")
 
