@@ -58,10 +58,21 @@ def in_an_exchange(pid: int) -> bool:
 
 
 def stop_in_an_exchange(run: Run, label: str) -> int:
-    """Its pid."""
+    """Its pid.
+
+    It may also be stopped when it has taken all that one rank may send, or has answered one rank
+    alone: then that rank sends nothing more, and another moment is tried.
+    """
     pid = pid_of(run, label)
-    os.kill(pid, signal.SIGSTOP)
-    assert eventually(lambda: in_an_exchange(pid))
+
+    def met() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        if eventually(lambda: in_an_exchange(pid), within=5):
+            return True
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    assert eventually(met, within=120)
     return pid
 
 
