@@ -34,6 +34,12 @@ WORKERS = (2, 4, 8)
 STEPS = 15
 TRAINING = Shape(50, 0)  # two cores compute slowly for eight ranks, and the exchange is to be most
 RING = "gloo"
+TABLE = """\
+Milliseconds, and in brackets what the worker that sends most has sent, in gradients.
+
+| link | n | gradient | gloo | n/2 reducers | n reducers | Open MPI, recursive doubling | … ring | \
+… Rabenseifner | gloo's time over that of n reducers |
+|---|---|---|---|---|---|---|---|---|---|"""
 RECORD = Path(__file__).with_name("reduction.json")
 
 
@@ -75,29 +81,37 @@ def exchanged(cell: Cell) -> Iterator[tuple[str, dict[int, Exchange]]]:
         for some in (cell.workers // 2, cell.workers):
             yield reducers(some), exchanges.reducers(workers, others[:some], plan)
         for algorithm in cell.mpi:
-            yield f"Open MPI, {algorithm}", exchanges.open_mpi(workers, algorithm, plan)
+            yield open_mpi(algorithm), exchanges.open_mpi(workers, algorithm, plan)
 
 
 def reducers(count: int) -> str:
     return "1 reducer" if count == 1 else f"{count} reducers"
 
 
+def open_mpi(algorithm: str) -> str:
+    return f"Open MPI, {algorithm}"
+
+
 def show(cell: Cell, found: Found) -> None:
-    """A table of a cell, as it stands in README.md."""
-    print(f"\n### {cell}\n")
-    print("| gradient | by | sent by a worker | time | bandwidth | over gloo |")
-    print("|---|---|---|---|---|---|")
-    for size, (way, rows) in product(cell.sizes, found.items()):
-        one, ring = rows[size], found[RING][size]
+    """Rows of the table, one for each size."""
+    ours = reducers(cell.workers)
+    ways = [RING, reducers(cell.workers // 2), ours, *map(open_mpi, exchanges.OPEN_MPI)]
+    for size in cell.sizes:
+        rows = {way: sizes[size] for way, sizes in found.items()}
         words = (
-            f"{size / 1e6:g} MB",
-            way,
-            f"{one.sent / size:.3f} of it" if cell.shape else "",
-            f"{one.seconds * 1000:,.1f} ms",
-            f"{8 * size / one.seconds / 1e6:,.0f} Mbit/s",
-            f"{ring.seconds / one.seconds:.2f}",
+            str(cell.shape or "loopback"),
+            str(cell.workers),
+            f"{size / 1e6:g} MB" if size >= SMALL else f"{size / 1e3:g} kB",
+            *(took(rows[way], size if cell.shape else 0) if way in rows else "" for way in ways),
+            f"{rows[RING].seconds / rows[ours].seconds:.2f}",
         )
         print(f"| {' | '.join(words)} |", flush=True)
+
+
+def took(one: Exchange, size: int) -> str:
+    """Milliseconds, and what was sent; no size where nodes share an interface."""
+    time = f"{one.seconds * 1000:,.{1 if one.seconds < 0.1 else 0}f}"
+    return f"{time} ({one.sent / size:.2f})" if size else time
 
 
 def training(workers: int = 8) -> float:
@@ -152,6 +166,7 @@ def main(cells: tuple[Cell, ...], recording: bool) -> None:
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     print(describe("torch", "mpi4py", "distrain-nb"))
     warm()
+    print(f"\n{TABLE}")
     found: dict[Cell, Found] = {}
     for cell in cells:
         found[cell] = dict(exchanged(cell))
