@@ -54,9 +54,17 @@ _REMEDIES = (
 
 
 def is_made(folder: Path) -> bool:
-    """Whether there is a list. One that another process is just making has no bytes yet."""
+    """Whether there is a list. One that another process is just making has no bytes yet.
+
+    One whose maker was killed in its first write has none either, once SQLite has rolled it back:
+    to look into it does so. What can't be read is there, and its reader says why.
+    """
     path = folder / DATABASE_FILE
-    return path.exists() and path.stat().st_size > 0
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with suppress(sqlite3.Error), _connected(folder) as database:
+        database.execute("SELECT 1 FROM sqlite_master").fetchone()
+    return path.stat().st_size > 0
 
 
 @contextmanager
