@@ -95,6 +95,21 @@ def test_a_list_that_another_process_is_making_is_empty_until_then(store: Store)
     assert stored_run(store).id == 1
 
 
+def test_a_list_whose_maker_was_killed_in_its_first_write_is_made_anew(
+    home: Path, tmp_path: Path
+) -> None:
+    made = sqlite3.connect(tmp_path / "runs.db", isolation_level=None)
+    made.execute("PRAGMA cache_size = 1")
+    made.execute("BEGIN IMMEDIATE")
+    made.execute("CREATE TABLE runs (id)")
+    made.executemany("INSERT INTO runs VALUES (?)", [("x" * 3000,)] * 50)
+    home.mkdir(mode=0o700)
+    for file in tmp_path.glob("runs.db*"):  # as they stand without the commit
+        (home / file.name).write_bytes(file.read_bytes())
+    assert (home / "runs.db").stat().st_size > 0 and (home / "runs.db-journal").exists()
+    assert Store(home).all() == []
+
+
 def test_a_list_whose_making_was_cut_off_is_made_of_the_folders(store: Store) -> None:
     stored_run(store)
     (store.folder / "runs.db").write_bytes(b"")
