@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 DATABASE_FILE = "runs.db"
 LOCKED_AT_MOST_S = 10.0
+_ROLLED_BACK_AT_MOST_S = 1.0  # a first write is small; who reads waits for other locks
 # SQLite's own limit of a path is 512 bytes, which the journal's name shares.
 _LONGEST_PATH = 500
 # What takes a list from each version to the next; `PRAGMA user_version` is how many it has had. An
@@ -63,6 +64,7 @@ def is_made(folder: Path) -> bool:
     if not path.exists() or not path.stat().st_size:
         return False
     with suppress(sqlite3.Error), _connected(folder) as database:
+        database.execute(f"PRAGMA busy_timeout = {int(_ROLLED_BACK_AT_MOST_S * 1000)}")
         database.execute("SELECT 1 FROM sqlite_master").fetchone()
     return path.stat().st_size > 0
 
