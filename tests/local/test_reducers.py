@@ -193,6 +193,35 @@ apart = len(set(first))
 dist.destroy_process_group()
 """
 
+# Each gradient is scattered in one dimension of the mesh and added up in the other, between two.
+HYBRID = """
+import torch, torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("gloo")
+mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+replicas = mesh.get_group("replicate")
+
+def train(steps):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(50, 70), torch.nn.Tanh(), torch.nn.Linear(70, 3))
+    fully_shard(model, mesh=mesh)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    random = torch.Generator().manual_seed(dist.get_rank())
+    for _ in range(steps):
+        model(torch.randn(4, 50, generator=random)).square().mean().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return torch.cat([p.detach().full_tensor().flatten() for p in model.parameters()])
+
+reduced = train(20)
+exchange, replicas._exchange = replicas._exchange, None
+equal = torch.equal(reduced, train(20))
+replicas._exchange = exchange
+dist.destroy_process_group()
+"""
+
 
 def test_a_cell_trains_to_the_same_weights_with_reducers_as_with_gloo(nb: Kernel) -> None:
     options = "--workers 1 --reducers 2 --result equal --result same --result trained"
@@ -257,6 +286,14 @@ def test_groups_of_some_ranks_and_of_all_train_side_by_side_as_by_gloo(home: Pat
     assert run.results == {"seen": [[True] * 4] * 8, "apart": 4}
     sums = re.findall(r"reducer \d: (\d+) sums; ", run.logs().replace(",", ""))
     assert len(sums) == 4 and all(int(number) >= 60 for number in sums)
+
+
+def test_hybrid_sharding_adds_up_between_its_groups_by_the_reducers(home: Path) -> None:
+    run = api.submit(HYBRID, ranks_per_replica=4, reducers=2, result=("equal",), wait=True)
+    assert run.results == {"equal": True}
+    assert "reduction: 40 all-reduces (" in run.logs(0)  # gloo's 20 are counted too
+    sums = re.findall(r"reducer \d: (\d+) sums; ", run.logs())
+    assert len(sums) == 2 and all(int(number) >= 20 for number in sums)
 
 
 @pytest.mark.parametrize(
