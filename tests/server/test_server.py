@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -201,10 +203,27 @@ def test_a_page_of_another_home_is_sent_to_its_kernel(store: Store, client: http
     assert str(store.folder) in refused.json()["message"]
 
 
+def test_what_is_fetched_again_of_an_ended_run_is_listed(
+    store: Store, client: httpx.Client
+) -> None:
+    def listed() -> dict[str, Any]:
+        rows = client.get("distrain/runs").json()["runs"]
+        return next(row for row in rows if row["id"] == run.id)
+
+    run = stored_run(store, state=State.FAILED)
+    assert (listed()["best"], listed()["cause"]) == (None, "")
+    events = writer._EventFile(run.folder / "tensorboard")
+    events.write(writer.event(1.0, 1, {"loss": 0.5}))
+    replace(run.status, error="rank 1 failed first").write(run.folder)
+    assert listed()["best"] == {"tag": "loss", "kind": "min", "value": 0.5}
+    assert listed()["cause"] == "rank 1 failed first"
+
+
 def test_a_run_whose_files_are_gone_is_listed_and_can_be_deleted(
     store: Store, client: httpx.Client
 ) -> None:
     whole, gone, bare = stored_run(store), stored_run(store), stored_run(store)
+    assert client.get("distrain/runs").status_code == 200
     shutil.rmtree(gone.folder)
     (bare.folder / "status.json").unlink()
     told = {each["id"]: each for each in client.get("distrain/runs").json()["runs"]}

@@ -15,7 +15,7 @@ from distrain_nb.run.metrics.events import EventFolder
 from distrain_nb.run.pages.best_metric import BestMetric, final_metric_values, metric_values
 from distrain_nb.run.run import Run
 from distrain_nb.run.summary import UNREADABLE, MonitoredRun, RunSummary, summary_of, unreadable
-from distrain_nb.worker.files.folder import EVENTS_FOLDER
+from distrain_nb.worker.files.folder import EVENTS_FOLDER, STATUS_FILE
 from distrain_nb.worker.files.status import State
 
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
@@ -96,14 +96,15 @@ class RunRow:
 
 
 class Listing:
-    """Reads summaries again and again, each time only what is new; ended runs once.
+    """Reads summaries again and again, each time only what is new; those of runs that have ended
+    once, until their state is written anew, as it is when they are fetched again.
 
     A run that can't be read is one that says so, in `summary.error`. Threads may share one.
     """
 
     def __init__(self) -> None:
         self._events: dict[tuple[int, float], EventFolder] = {}
-        self._ended: dict[tuple[int, float], RunRow] = {}
+        self._ended: dict[tuple[float, ...], RunRow] = {}
         self._reading = Lock()
 
     def read(self, runs: Iterable[ListedRun]) -> tuple[RunRow, ...]:
@@ -113,7 +114,7 @@ class Listing:
 
     def _now(self, run: ListedRun) -> RunRow:
         try:
-            return self._ended.get(_key(run)) or self._summary(run)
+            return self._ended.get(_version(run)) or self._summary(run)
         except RunUnreadable as wrong:
             why = str(wrong)
         except Exception as wrong:  # one run is no reason to show none
@@ -122,11 +123,12 @@ class Listing:
         return RunRow(unreadable(run, why), run.line, run.experiment, {}, None, study=run.study)
 
     def _summary(self, run: ListedRun) -> RunRow:
+        version = _version(run)
         now = summary_of(run)
         if now.final:
             self._events.pop(_key(run), None)
             summary = _row_of(run, now, final_metric_values(run.folder))
-            self._ended[_key(run)] = summary
+            self._ended[version] = summary
             return summary
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
@@ -163,6 +165,15 @@ def number(text: str) -> float | str:
 def _key(run: ListedRun) -> tuple[int, float]:
     """Numbers begin anew where somebody removes all runs by hand."""
     return run.id, run.created
+
+
+def _version(run: ListedRun) -> tuple[float, ...]:
+    """What is another one once the run's state has changed, which is replaced as a file."""
+    try:
+        found = (run.folder / STATUS_FILE).stat()
+    except OSError:  # whoever reads it says what is wrong
+        return _key(run)
+    return *_key(run), found.st_ino, found.st_mtime_ns
 
 
 class RunList(list[Run]):
