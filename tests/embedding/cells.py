@@ -7,9 +7,9 @@ import shutil
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.jupyter import NOTEBOOK, OpenNotebook
+from tests.browser.jupyter import NOTEBOOK
 from tests.embedding.environments import ROOT
-from tests.embedding.spaces import Space, give
+from tests.embedding.spaces import Space, SpaceNotebook, give
 
 # What is told of each cell in the page's own model: it draws only those that are seen.
 CELLS = f"() => {NOTEBOOK}.content.widgets.map((cell) => cell.model.sharedModel.getSource())"
@@ -33,7 +33,7 @@ def train(name: str, options: str = "-n 2") -> str:
     return TRAIN.format(name=name, options=options)
 
 
-def see_running(notebook: OpenNotebook) -> Locator:
+def see_running(notebook: SpaceNotebook) -> Locator:
     """The view of the run in that page, with a log and a chart that move."""
     view = notebook.page.locator("section.distrain")
     expect(view.locator(".dn-badge")).to_contain_text("running")
@@ -43,7 +43,7 @@ def see_running(notebook: OpenNotebook) -> Locator:
     return view
 
 
-def end(notebook: OpenNotebook, name: str, view: Locator) -> None:
+def end(notebook: SpaceNotebook, name: str, view: Locator) -> None:
     """Let the run of that name end, and see it end."""
     (notebook.path.parent / name).touch()
     expect(view.locator(".dn-badge")).to_contain_text("succeeded")
@@ -56,7 +56,7 @@ def open_all(page: Page, space: Space) -> None:
     for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
         shutil.copy(file, space.folder)
         give(space.folder)
-        opened = OpenNotebook(page, space, file.name)
+        opened = SpaceNotebook(page, space, file.name)
         written = json.loads(file.read_text(encoding="utf-8"))["cells"]
         assert page.evaluate(CELLS) == ["".join(cell["source"]) for cell in written], file.name
         expect(page.locator(".jp-Dialog, .jp-toast-error")).to_have_count(0)

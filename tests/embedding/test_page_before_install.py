@@ -6,10 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import OpenNotebook
 from tests.embedding.cells import train
 from tests.embedding.conftest import FROM_PRIVATE, NEW_FOLDER, started_as
-from tests.embedding.spaces import space
+from tests.embedding.spaces import SpaceNotebook, space
 
 
 def test_the_next_cell_shows_its_run_and_one_after_a_reload_all_of_it(
@@ -19,7 +18,7 @@ def test_the_next_cell_shows_its_run_and_one_after_a_reload_all_of_it(
     install = (f"%pip install --quiet {wheel}", "%load_ext distrain_nb")
     with space(new_folder(), python) as place:
         written = place.write("fresh", *install, train("fresh"), train("after", "--no-wait"))
-        notebook = OpenNotebook(page, place, written)
+        notebook = SpaceNotebook(page, place, written)
         notebook.run_cells(3)
         view = page.locator("section.distrain")
         expect(page.locator(".jp-Cell").nth(1)).to_contain_text("reload this page")

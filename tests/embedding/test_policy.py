@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.jupyter import Lab
 from tests.embedding.cells import train
 from tests.embedding.conftest import NEW_FOLDER
-from tests.embedding.spaces import UNSERVED, space
+from tests.embedding.spaces import UNSERVED, SpaceNotebook, space
 
 # What JupyterLab itself needs is left: it checks settings by code that it makes, and styles inline.
 STRICT = "script-src 'self' 'unsafe-eval'; frame-src 'self'; object-src 'none'"
@@ -35,7 +35,7 @@ def with_blobs(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Lab]:
 
 
 def test_a_run_is_shown_where_no_widget_can_be(strict: Lab, page: Page) -> None:
-    notebook = OpenNotebook(page, strict, strict.write("strict", train("strict")))
+    notebook = SpaceNotebook(page, strict, strict.write("strict", train("strict")))
     notebook.run_cell(0)
     view = notebook.page.locator("section.distrain")
     expect(view).to_contain_text("running")
@@ -48,7 +48,7 @@ def test_a_run_is_shown_where_no_widget_can_be(strict: Lab, page: Page) -> None:
 
 
 def test_charts_are_drawings_where_no_frame_can_be(with_blobs: Lab, page: Page) -> None:
-    notebook = OpenNotebook(page, with_blobs, with_blobs.write("blobs", train("blobs")))
+    notebook = SpaceNotebook(page, with_blobs, with_blobs.write("blobs", train("blobs")))
     notebook.run_cell(0)
     view = notebook.page.locator("section.distrain")
     expect(view.locator(".dn-badge")).to_contain_text("running")
@@ -67,7 +67,7 @@ def test_the_server_shows_it_live_where_no_widget_can_be(
     private_python: str, page: Page, new_folder: NEW_FOLDER
 ) -> None:
     with space(new_folder(), private_python, policy=STRICT) as served:
-        notebook = OpenNotebook(page, served, served.write("served", train("served")))
+        notebook = SpaceNotebook(page, served, served.write("served", train("served")))
         notebook.run_cell(0)
         view = notebook.page.locator("section.distrain")
         expect(view.locator(".dn-badge")).to_contain_text("running")

@@ -13,12 +13,11 @@ import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import OpenNotebook
 from tests.embedding.cells import end, open_all, see_running, train
 from tests.embedding.conftest import NEW_FOLDER
-from tests.embedding.spaces import USER, Space, space
+from tests.embedding.spaces import USER, Space, SpaceNotebook, space
 
-OPEN = Callable[..., OpenNotebook]
+OPEN = Callable[..., SpaceNotebook]
 FAILING = "%%distrain -n 2 --name broken\nraise ValueError('boom')"
 
 
@@ -31,7 +30,7 @@ def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
 @pytest.fixture
 def opened(private: Space, page: Page) -> OPEN:
     """Open a new notebook with the given cells: `opened("name", "first cell", …)`."""
-    return lambda name, *cells: OpenNotebook(page, private, private.write(name, *cells))
+    return lambda name, *cells: SpaceNotebook(page, private, private.write(name, *cells))
 
 
 def test_the_first_cell_of_a_kernel_is_live_without_load_ext(opened: OPEN) -> None:

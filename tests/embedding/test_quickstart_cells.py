@@ -10,11 +10,10 @@ from pathlib import Path
 import nbformat
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import OpenNotebook
 from tests.embedding.cells import open_all
 from tests.embedding.conftest import NEW_FOLDER
 from tests.embedding.environments import DISTRIBUTION_2, ROOT, copy, environment, install
-from tests.embedding.spaces import space
+from tests.embedding.spaces import SpaceNotebook, space
 
 
 def test_they_train_and_show_it(wheel: Path, page: Page, new_folder: NEW_FOLDER) -> None:
@@ -23,7 +22,7 @@ def test_they_train_and_show_it(wheel: Path, page: Page, new_folder: NEW_FOLDER)
     quickstart = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
     cells = [each.source for each in quickstart.cells if each.cell_type == "code"]
     with space(new_folder(), python) as place:
-        notebook = OpenNotebook(page, place, place.write("quickstart", *cells[:4]))
+        notebook = SpaceNotebook(page, place, place.write("quickstart", *cells[:4]))
         notebook.run_cells(4)
         view = notebook.page.locator("section.distrain").first
         expect(view.locator(".dn-badge")).to_contain_text("running")

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.jupyter import Lab, OpenNotebook, new_page
+from tests.browser.jupyter import Lab, new_page
 from tests.embedding.cells import end, see_running, train
 from tests.embedding.conftest import FROM_SHARED, NEW_FOLDER, started_as
-from tests.embedding.spaces import SHARED, space
+from tests.embedding.spaces import SHARED, SpaceNotebook, space
 
 
 @pytest.fixture(scope="module")
@@ -23,9 +23,9 @@ def shared(wheel: Path, new_folder: NEW_FOLDER) -> Iterator[Lab]:
 
 def test_both_see_the_run_live_and_its_end(shared: Lab, page: Page, browser: Browser) -> None:
     file = shared.write("both", train("both"))
-    mine = OpenNotebook(page, shared, file)
+    mine = SpaceNotebook(page, shared, file)
     with new_page(browser) as other:
-        theirs = OpenNotebook(other, shared, file)
+        theirs = SpaceNotebook(other, shared, file)
         mine.run_cell(0)
         views = [(each, see_running(each)) for each in (mine, theirs)]
         for each, view in views:

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.jupyter import Lab, OpenNotebook
+from tests.browser.jupyter import Lab
 from tests.embedding.cells import train
 from tests.embedding.conftest import NEW_FOLDER, started_as
-from tests.embedding.spaces import UNSERVED, space
+from tests.embedding.spaces import UNSERVED, SpaceNotebook, space
 
 
-class Served(OpenNotebook):
+class Served(SpaceNotebook):
     """Of its kernels the page knows no more than that they are there, for a while."""
 
-    IDLE = OpenNotebook.CONNECTED
+    IDLE = SpaceNotebook.CONNECTED
 
 
 @pytest.fixture(scope="module")
