@@ -19,7 +19,11 @@ export function serverBase() {
   return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
 }
 
+/** The server could not be reached, or failed: it may answer a moment later. */
+export class Unanswered extends Error {}
+
 /**
+ * What the page's server answers. Raises Unanswered.
  * @param {string} path
  * @param {RequestInit} [options]
  */
@@ -31,7 +35,10 @@ export async function request(path, options = {}) {
   const headers = {};
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
-  return fetch(`${serverBase()}${path}`, { ...options, headers });
+  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers })
+    .catch((error) => { throw new Unanswered(messageOf(error)); });
+  if (answer.status >= 500) throw new Unanswered(`${answer.status} ${answer.statusText}`);
+  return answer;
 }
 
 /** @param {unknown} error */
@@ -93,8 +100,9 @@ export class Source {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
       if (answer.ok) this.learn(await answer.json());
-    } catch {
+    } catch (error) {
       this.served = false;
+      if (error instanceof Unanswered) this.lost();
     }
     return this.served;
   }
@@ -134,7 +142,7 @@ export class Source {
     return answer?.ok ?? false;
   }
 
-  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
+  /** The server is not there now, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);

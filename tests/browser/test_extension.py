@@ -95,6 +95,28 @@ def test_a_run_is_live_whatever_becomes_of_its_kernel(opened: OPEN) -> None:
     expect(running(page)).to_be_hidden()
 
 
+def test_a_run_is_live_once_a_server_answers_that_did_not_at_first(opened: OPEN) -> None:
+    notebook = opened("late", LOAD, TRAIN.format(name="late"))
+    page, view = notebook.page, view_of(notebook.page)
+    notebook.run_cells(2)
+    expect_live(view)
+    notebook.save()
+    notebook.shut_down_kernel()
+    page.route("**/distrain/**", lambda route: route.abort())
+    notebook.reload()
+    expect(page.locator(".jp-OutputArea-child").first).to_be_attached()
+    page.wait_for_timeout(1000)
+    page.unroute("**/distrain/**")
+    page.route("**/distrain/**", lambda route: route.fulfill(status=503))
+    page.wait_for_timeout(6000)
+    expect(running(page)).to_be_hidden()
+    page.unroute("**/distrain/**")
+    expect_live(view)
+    expect(running(page)).to_have_text("● 1 run running")
+    (notebook.path.parent / "late").touch()
+    expect(badge(page)).to_contain_text("succeeded")
+
+
 def test_runs_in_the_side_panel_and_a_word_when_one_ends(opened: OPEN) -> None:
     notebook = opened("panel", LOAD, TRAIN.format(name="ends"), TRAIN.format(name="stops"))
     page = notebook.page

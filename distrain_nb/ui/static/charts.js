@@ -64,6 +64,8 @@ function serverBase() {
   const { baseUrl } = pageConfig();
   return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
 }
+var Unanswered = class extends Error {
+};
 async function request(path, options = {}) {
   const config = pageConfig();
   if (!config) throw new Error("this page has no Jupyter server");
@@ -71,7 +73,11 @@ async function request(path, options = {}) {
   const headers = {};
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
-  return fetch(`${serverBase()}${path}`, { ...options, headers });
+  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers }).catch((error) => {
+    throw new Unanswered(messageOf(error));
+  });
+  if (answer.status >= 500) throw new Unanswered(`${answer.status} ${answer.statusText}`);
+  return answer;
 }
 function messageOf(error) {
   return error instanceof Error ? error.message : String(error);
@@ -119,8 +125,9 @@ var Source = class {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
       if (answer.ok) this.learn(await answer.json());
-    } catch {
+    } catch (error) {
       this.served = false;
+      if (error instanceof Unanswered) this.lost();
     }
     return this.served;
   }
@@ -157,7 +164,7 @@ var Source = class {
     if (!answer?.ok) this.lost();
     return answer?.ok ?? false;
   }
-  /** The server has gone away, or doesn't know the run any more: look again every now and then. */
+  /** The server is not there now, or doesn't know the run any more: look again every now and then. */
   lost() {
     this.served = false;
     clearTimeout(this.again);

@@ -11,12 +11,13 @@ import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyMod
  * What a MIME type names.
  * @typedef {{
  *   type: string,
- *   isServed: (reference: any) => Promise<boolean>,
+ *   isServed: (reference: any) => Promise<boolean | null>,
  *   modelOf: (reference: any) => Model<any>,
  *   open: Open,
  * }} Kind
  */
 
+const ASK_AGAIN_MS = 5000;
 const RANK = -20;  // of all types that an output has the lowest is shown; that of widgets is -10
 
 /**
@@ -76,10 +77,25 @@ function outputClass(registry, { Panel }, kind, shown) {
       if (this.live) return;
       const asked = ++this.asked;
       const reference = model.data[kind.type];
+      const isCurrent = () => !this.isDisposed && this.asked === asked;
       const served = await kind.isServed(reference);
-      if (this.isDisposed || this.asked !== asked) return;
+      if (!isCurrent()) return;
+      if (served === null) this.askAgain(reference, isCurrent);
       if (served) this.showLive(reference);
       else await this.showOther(model);
+    }
+
+    /**
+     * @param {{part?: string}} reference
+     * @param {() => boolean} isCurrent whether the output still shows that model
+     */
+    async askAgain(reference, isCurrent) {
+      let served = null;
+      while (served === null && isCurrent()) {
+        await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+        served = await kind.isServed(reference);
+      }
+      if (served && isCurrent()) this.showLive(reference);
     }
 
     /** @param {{part?: string}} reference */

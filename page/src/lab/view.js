@@ -2,7 +2,7 @@
 
 import { element } from "../dom.js";
 import { openRun } from "../run/view.js";
-import { request } from "../source.js";
+import { request, Unanswered } from "../source.js";
 import { openStudy } from "../study/view.js";
 import { ServedCharts } from "./charts.js";
 import { PageModel } from "./model.js";
@@ -32,7 +32,8 @@ export function studyModelOf({ study, home }) {
 }
 
 /**
- * Whether the page's server has this very run: in another place a number is that of another run.
+ * Whether the page's server has this very run: in another place a number is that of another run. Null
+ * where it doesn't say so now.
  * @param {RunReference} reference
  */
 export function isServed({ run, home, created }) { return began(`runs/${run}/summary`, home, created); }
@@ -49,8 +50,8 @@ async function began(path, home, created) {
   try {
     const answer = await request(`distrain/${path}?${new URLSearchParams({ home })}`);
     return answer.ok && (await answer.json()).begin === created;
-  } catch {
-    return false;
+  } catch (error) {
+    return error instanceof Unanswered ? null : false;
   }
 }
 
