@@ -198,7 +198,7 @@ def test_a_grid_whose_last_trial_is_stopped_early_and_a_warm_start_from_it(
         "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": name}],
         "WarmStartType": "IdenticalDataAndAlgorithm",
     }
-    warm = asked_for(image, "1", "2", "3", "9", Strategy="Bayesian")
+    warm = asked_for(image, "1", "2", "3", Strategy="Bayesian")  # all of which end
     warm["HyperParameterTuningJobConfig"]["ResourceLimits"]["MaxNumberOfTrainingJobs"] = 1
     told = ended(aws, tune(aws, {**warm, "WarmStartConfig": again}))
     assert told["TrainingJobStatusCounters"]["Completed"] == 1
