@@ -117,7 +117,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer_at_once(self, fault: Fault, size: int) -> None:
         while size > 0:
-            size -= len(self.rfile.read(min(size, _PIECE)))
+            piece = self.rfile.read(min(size, _PIECE))
+            if not piece:
+                raise _Cut
+            size -= len(piece)
         self.send_response(fault.status)
         for name, value in {**fault.headers, "Content-Length": "0"}.items():
             self.send_header(name, value)
