@@ -19,6 +19,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.sagemaker_ai.refusals import ACCOUNT, denial
+from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,7 +50,8 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
             "A rehearsal for SageMaker keeps S3 and the logs in moto's server: "
             "`pip install 'distrain-nb[rehearsal]'`."
         ) from None
-    port, log = _free_port(), folder / "aws.txt"
+    held, log = HeldPort(), folder / "aws.txt"
+    port = held.number
     command = [sys.executable, "-m", __name__, str(port), faults.permission, str(faults.busy)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with log.open("wb") as out:
@@ -64,12 +66,6 @@ def aws(folder: Path, faults: Faults) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         processes.stop(process, 0.0)
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def _listens(port: int) -> bool:
