@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker.machine.system import until_one_ends
+from distrain_nb.worker.machine import system
+from distrain_nb.worker.machine.system import HeldPort, until_one_ends
 
 DESCRIPTORS = Path("/proc/self/fd")
 LONGER_THAN_A_TEST_MAY_S = 10_000
@@ -39,3 +41,46 @@ def test_nobody_waits_for_ever_and_no_descriptor_is_left(
     assert len([*DESCRIPTORS.iterdir()]) == open_before
     monkeypatch.delattr(os, "pidfd_open")  # as on macOS
     until_one_ends([sleeper.pid], 0.01)
+
+
+def test_a_held_port_is_none_that_the_system_gave_to_someone_before() -> None:
+    highest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[1])
+    assert HeldPort().number > highest
+
+
+def test_no_port_is_held_twice_though_many_are() -> None:
+    held = [HeldPort() for _ in range(500)]
+    assert len({port.number for port in held}) == len(held)
+
+
+@pytest.mark.parametrize(
+    "ranges", ("1024\t65535", "", "none"), ids=("all are chosen from", "empty", "no numbers")
+)
+def test_a_port_is_held_where_no_number_is_set_apart(
+    ranges: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = tmp_path / "ip_local_port_range"
+    chosen.write_text(ranges)
+    monkeypatch.setattr(system, "_CHOSEN_PORTS", chosen)
+    held = [HeldPort() for _ in range(50)]
+    assert len({port.number for port in held}) == len(held)
+
+
+@pytest.mark.parametrize(
+    ("family", "host"),
+    (
+        (socket.AF_INET, "127.0.0.1"),
+        (socket.AF_INET, "0.0.0.0"),
+        (socket.AF_INET6, "::"),
+    ),
+)
+def test_a_server_can_listen_on_a_held_port_once(family: socket.AddressFamily, host: str) -> None:
+    held = HeldPort()
+    with socket.socket(family) as server, socket.socket(family) as second:
+        for each in (server, second):
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        server.bind((host, held.number))
+        server.listen()
+        socket.create_connection(("127.0.0.1", held.number), timeout=10).close()
+        with pytest.raises(OSError, match="in use"):
+            second.bind((host, held.number))

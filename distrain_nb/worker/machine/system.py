@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
+import random
 import select
 import signal
 import socket
@@ -17,6 +19,9 @@ _PR_SET_NAME = 15
 _PR_SET_CHILD_SUBREAPER = 36
 _HALF_THE_WEIGHT = 3  # as a nice value: 526 to 1,024
 _THIRD_OF_WEIGHT = 5  # 335
+_PORTS = 1 << 16
+_PORTS_TRIED = 100
+_CHOSEN_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")  # ip(7): the first and the last
 
 
 def die_with_parent(parent: Optional[int] = None) -> None:
@@ -145,14 +150,36 @@ def out_of_memory_kills() -> int:
 class HeldPort:
     """A free port of loopback, bound but not listened on, so that no one else is given it.
 
-    A server that sets SO_REUSEADDR, as those of PyTorch and gRPC do, can listen on it meanwhile.
+    A server that sets SO_REUSEADDR, as those of PyTorch and gRPC do, can listen on it meanwhile. So
+    could one that was given this number before, let go of it and comes back: where there are
+    numbers that the system gives to nobody, it is one of those.
     """
 
     def __init__(self) -> None:
         self._socket = socket.socket()
+        self._bind()
+        # Not before: two that share their numbers could then hold the same one.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind(("127.0.0.1", 0))
         self.number: int = self._socket.getsockname()[1]
+
+    def _bind(self) -> None:
+        for number in (*_given_to_nobody(_PORTS_TRIED), 0):
+            try:
+                self._socket.bind(("127.0.0.1", number))
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or not number:
+                    raise
+
+
+def _given_to_nobody(amount: int) -> List[int]:
+    """As many ports, any of those above the ones that the system chooses from by itself."""
+    try:
+        highest = int(_CHOSEN_PORTS.read_text().split()[1])
+    except (OSError, ValueError, IndexError):  # not on Linux
+        return []
+    above = range(highest + 1, _PORTS)
+    return random.SystemRandom().sample(above, min(amount, len(above)))
 
 
 def listen(address: str) -> socket.socket:
