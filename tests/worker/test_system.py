@@ -84,3 +84,10 @@ def test_a_server_can_listen_on_a_held_port_once(family: socket.AddressFamily, h
         socket.create_connection(("127.0.0.1", held.number), timeout=10).close()
         with pytest.raises(OSError, match="in use"):
             second.bind((host, held.number))
+
+
+def test_an_address_that_cannot_be_had_is_named() -> None:
+    with system.listen("127.0.0.1:0") as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(OSError, match=f"in use: '{address}'"):
+            system.listen(address)

@@ -186,13 +186,20 @@ def listen(address: str) -> socket.socket:
     """A listener at `host:port`, on that address alone: hosts of a rehearsal may share a machine.
 
     Who connects need not be accepted to see that the listener is still there.
+
+    Raises:
+        OSError: it can't be had, with the address in place of a file's name.
     """
     host, _, port = address.rpartition(":")
     family, _, _, _, where = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)[0]
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(where)
-    listener.listen(socket.SOMAXCONN)
+    try:
+        listener.bind(where)
+        listener.listen(socket.SOMAXCONN)
+    except OSError as error:
+        listener.close()
+        raise OSError(error.errno, error.strerror, address) from None
     return listener
 
 
