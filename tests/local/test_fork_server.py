@@ -165,6 +165,41 @@ child.wait()
     assert run.state is State.FAILED
 
 
+def test_what_a_killed_run_had_put_into_sessions_of_their_own_ends_and_other_runs_go_on(
+    server: psutil.Process,
+) -> None:
+    code = """
+import subprocess, sys
+inner = "import subprocess; print(subprocess.Popen(['sleep', '600'], start_new_session=True).pid)"
+outer = subprocess.Popen(["sh", "-c", "sleep 600 & echo $!; wait"], start_new_session=True)
+left = subprocess.run([sys.executable, "-c", inner])
+print(outer.pid, flush=True)
+outer.wait()
+"""
+    runs = [api.submit(code) for _ in range(2)]
+    assert eventually(lambda: all(len(lines(run)) == 3 for run in runs))
+    killed, other = ([psutil.Process(int(pid)) for pid in lines(run)] for run in runs)
+    owner = runs[0].status.supervisor
+    assert owner is not None
+    os.kill(owner.pid, signal.SIGKILL)
+    assert eventually(lambda: runs[0].state is State.FAILED)
+    assert eventually(lambda: not any(process.is_running() for process in killed))
+    assert eventually(lambda: [*server.children()] == [psutil.Process(supervisor_of(runs[1]))])
+    assert runs[1].state is State.RUNNING and all(process.is_running() for process in other)
+    runs[1].cancel()
+    assert eventually(lambda: not any(process.is_running() for process in other))
+
+
+def supervisor_of(run: Run) -> int:
+    owner = run.status.supervisor
+    assert owner is not None
+    return owner.pid
+
+
+def lines(run: Run) -> list[str]:
+    return [line.text for line in run.lines()]
+
+
 def test_a_long_folder_for_temporary_files_and_none_of_the_system(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,7 +12,7 @@ import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Container, Dict, Iterable, Iterator, List, Optional, Tuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
@@ -68,24 +68,17 @@ def flush_c_streams() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
-def descendants(pid: int) -> List[int]:
-    """Every living process below `pid`."""
+def descendants(pid: int, without: Container[int] = ()) -> List[int]:
+    """Every living process below `pid`, except children `without` and what is below those."""
     children: Dict[int, List[int]] = {}
     for child, fields in processes():
         children.setdefault(int(fields[1]), []).append(child)
     found: List[int] = []
-    below = children.get(pid, [])
+    below = [child for child in children.get(pid, []) if child not in without]
     while below:
         found += below
         below = [grandchild for child in below for grandchild in children.get(child, [])]
     return found
-
-
-def kill_session(leader: int) -> None:
-    """Kill what is left of a session whose leader has ended."""
-    for pid, fields in processes():
-        if fields[3] == str(leader):
-            kill(pid)
 
 
 def kill(pid: int) -> None:

@@ -46,15 +46,17 @@ class ForkServer:
         self._kernels: List[Owner] = []
         self._has_had_a_run = False
         self._runs: Dict[int, Path] = {}
+        self._has_strays = False
         self._listener = listen(address)
         self._place = os.stat(str(address)).st_ino
 
     def serve(self, first: Asked) -> None:
-        """Serve until nothing has run and nobody has asked for a while.
+        """Serve until nothing has run and nobody has asked for a while. Adopts what is orphaned.
 
         Raises OSError when a run has ended and that can't be written down: readers take a run
         whose server has ended for failed.
         """
+        system.adopt_orphans()
         self._answer(first)
         idle_since = time.monotonic()
         while time.monotonic() - idle_since < self._idle and self._in_place() and self._wanted():
@@ -101,8 +103,27 @@ class ForkServer:
             ended, wait_status = os.waitpid(pid, os.WNOHANG)
             if ended:
                 del self._runs[pid]
-                _see_to_its_end(folder, pid, wait_status)
+                self._has_strays = True
+                _see_to_its_end(folder, wait_status)
+        if self._has_strays:
+            self._has_strays = self._end_strays()
         return bool(self._runs)
+
+    def _end_strays(self) -> bool:
+        """Kill what runs that have ended left behind, which this process has adopted: whether there
+        may be more. It is little, unless a supervisor was killed."""
+        try:
+            below = system.descendants(os.getpid(), without=self._runs)
+            strays = [pid for pid in below if _has_left(pid)]
+        except OSError:
+            return True
+        for pid in strays:
+            system.kill(pid)
+            try:
+                os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # its parent is another of them
+                pass
+        return bool(strays)
 
     def _take(self, request: Request) -> None:
         if not request.is_awaited:  # who submitted it has ended, and it has failed
@@ -174,6 +195,12 @@ class ForkServer:
         return pid
 
 
+def _has_left(pid: int) -> bool:
+    """Whether it is in another session, as all runs are; what imports start is in this one."""
+    stat = system.process_stat(pid)
+    return bool(stat) and stat[3] != str(os.getsid(0))
+
+
 def _say_importing(folder: Path, what: str) -> None:
     Status.read(folder).enter(State.STARTING, f"importing {what}").write(folder)
 
@@ -215,14 +242,13 @@ def _redirect_to(path: Path) -> None:
     os.close(log)
 
 
-def _see_to_its_end(folder: Path, pid: int, wait_status: int) -> None:
+def _see_to_its_end(folder: Path, wait_status: int) -> None:
     """A supervisor has ended: if it could not say how the run did, say that."""
     try:
         if Status.read(folder).state.final:
             return
     except Exception:  # deleted, or broken: then there is nothing to say, or more
         pass
-    system.kill_session(pid)
     _give_up(folder, f"failed: {failure.describe_exit(exit_status(wait_status))}")
 
 
