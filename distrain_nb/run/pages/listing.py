@@ -21,6 +21,8 @@ from distrain_nb.worker.files.status import State
 # The columns of a frame, as google-cloud-aiplatform's `get_experiment_df` calls them.
 PREFIXES = PARAM, BEST, LAST = "param.", "metric.", "time_series_metric."
 
+_Version = tuple[int, int] | None
+
 _SAID = re.compile(r"--(?:on|ranks-per-replica) \S+ ?")
 
 if TYPE_CHECKING:
@@ -104,7 +106,7 @@ class Listing:
 
     def __init__(self) -> None:
         self._events: dict[tuple[int, float], EventFolder] = {}
-        self._ended: dict[tuple[float, ...], RunRow] = {}
+        self._ended: dict[tuple[int, float], tuple[_Version, RunRow]] = {}
         self._reading = Lock()
 
     def read(self, runs: Iterable[ListedRun]) -> tuple[RunRow, ...]:
@@ -114,7 +116,8 @@ class Listing:
 
     def _now(self, run: ListedRun) -> RunRow:
         try:
-            return self._ended.get(_version(run)) or self._summary(run)
+            version, row = self._ended.get(_key(run), (None, None))
+            return row if row and version == _version(run) else self._summary(run)
         except RunUnreadable as wrong:
             why = str(wrong)
         except Exception as wrong:  # one run is no reason to show none
@@ -128,7 +131,7 @@ class Listing:
         if now.final:
             self._events.pop(_key(run), None)
             summary = _row_of(run, now, final_metric_values(run.folder))
-            self._ended[version] = summary
+            self._ended[_key(run)] = version, summary
             return summary
         events = self._events.setdefault(_key(run), EventFolder(run.folder / EVENTS_FOLDER))
         events.read()
@@ -167,13 +170,13 @@ def _key(run: ListedRun) -> tuple[int, float]:
     return run.id, run.created
 
 
-def _version(run: ListedRun) -> tuple[float, ...]:
+def _version(run: ListedRun) -> _Version:
     """What is another one once the run's state has changed, which is replaced as a file."""
     try:
         found = (run.folder / STATUS_FILE).stat()
     except OSError:  # whoever reads it says what is wrong
-        return _key(run)
-    return *_key(run), found.st_ino, found.st_mtime_ns
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 class RunList(list[Run]):
