@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "page"
 NODE = {
     "check": ("node_modules/typescript/bin/tsc",),
-    "test": ("--test", "tests/*.test.js"),
+    "test": ("--test", "--test-timeout=60000", "tests/*.test.js"),
     "build": ("build.js",),
 }
 

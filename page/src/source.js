@@ -7,6 +7,7 @@
 
 const PROBE_AGAIN_MS = 5000;
 const KERNEL_IS_BUSY_AFTER_MS = 1000;
+const ANSWERS_WITHIN_MS = 60_000;
 
 function pageConfig() {
   const config = document.getElementById("jupyter-config-data");
@@ -19,25 +20,25 @@ export function serverBase() {
   return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
 }
 
-/** The server could not be reached, or failed: it may answer a moment later. */
-export class Unanswered extends Error {}
+/** The page has no Jupyter server, and won't have one: any other failure may be over a moment later. */
+export class NoServer extends Error {}
 
 /**
- * What the page's server answers. Raises Unanswered.
+ * What the page's server answers, whole within a minute. Raises NoServer.
  * @param {string} path
  * @param {RequestInit} [options]
  */
 export async function request(path, options = {}) {
   const config = pageConfig();
-  if (!config) throw new Error("this page has no Jupyter server");
+  if (!config) throw new NoServer("this page has no Jupyter server");
   const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
   /** @type {Record<string, string>} */
   const headers = {};
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers })
-    .catch((error) => { throw new Unanswered(messageOf(error)); });
-  if (answer.status >= 500) throw new Unanswered(`${answer.status} ${answer.statusText}`);
+  const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
 
@@ -102,7 +103,7 @@ export class Source {
       if (answer.ok) this.learn(await answer.json());
     } catch (error) {
       this.served = false;
-      if (error instanceof Unanswered) this.lost();
+      if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
   }

@@ -8,6 +8,8 @@ import { counted } from "../src/lab/panel.js";
 import { Watch } from "../src/lab/watch.js";
 import { Source } from "../src/source.js";
 
+globalThis.document = /** @type {any} */ ({ getElementById: () => null });  // of no Jupyter server
+
 /**
  * @param {number} id
  * @param {boolean} final

@@ -106,6 +106,28 @@ test("a server that comes back answers again, however long that takes", async (t
   source.close();
 });
 
+for (const [silent, begin] of /** @type {const} */ ([
+  ["says nothing", () => {}],
+  ["stops in the middle", (/** @type {import("node:http").ServerResponse} */ reply) => reply.writeHead(200).write("{")],
+  ["answers with somebody else's page", (/** @type {import("node:http").ServerResponse} */ reply) => reply.end("<html>")],
+])) {
+  test(`a server that ${silent} is given up after a while, and asked again`, async (t) => {
+    const within = AbortSignal.timeout;
+    t.mock.method(AbortSignal, "timeout", (/** @type {number} */ ms) => within.call(AbortSignal, ms / 600));
+    const [answer] = server.listeners("request");
+    server.removeAllListeners("request").on("request", (_, reply) => { begin(reply); });
+    const source = await opened(new Kernel());
+    assert.equal(source.served, false);
+    assert.equal(await source.ask("log"), "kernel");
+    server.removeAllListeners("request").on("request", /** @type {any} */ (answer));
+    response = { status: 200, body: { state: "failed", now: 9 } };
+    assert.notEqual(source.again, undefined);
+    await source.probeAgain();
+    assert.equal(source.summary.state, "failed");
+    source.close();
+  });
+}
+
 test("either's refusal has words for the reader", async () => {
   response = { status: 200, body: {} };
   const kernel = new Kernel();

@@ -72,6 +72,7 @@ function saveAs(name, parts, type) {
 // src/source.js
 var PROBE_AGAIN_MS = 5e3;
 var KERNEL_IS_BUSY_AFTER_MS = 1e3;
+var ANSWERS_WITHIN_MS = 6e4;
 function pageConfig() {
   const config = document.getElementById("jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
@@ -80,19 +81,18 @@ function serverBase() {
   const { baseUrl } = pageConfig();
   return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
 }
-var Unanswered = class extends Error {
+var NoServer = class extends Error {
 };
 async function request(path, options = {}) {
   const config = pageConfig();
-  if (!config) throw new Error("this page has no Jupyter server");
+  if (!config) throw new NoServer("this page has no Jupyter server");
   const cookie = document.cookie.match(/(?:^|; )_xsrf=([^;]*)/);
   const headers = {};
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers }).catch((error) => {
-    throw new Unanswered(messageOf(error));
-  });
-  if (answer.status >= 500) throw new Unanswered(`${answer.status} ${answer.statusText}`);
+  const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
 function messageOf(error) {
@@ -143,7 +143,7 @@ var Source = class {
       if (answer.ok) this.learn(await answer.json());
     } catch (error) {
       this.served = false;
-      if (error instanceof Unanswered) this.lost();
+      if (!(error instanceof NoServer)) this.lost();
     }
     return this.served;
   }

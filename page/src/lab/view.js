@@ -2,7 +2,7 @@
 
 import { element } from "../dom.js";
 import { openRun } from "../run/view.js";
-import { request, Unanswered } from "../source.js";
+import { NoServer, request } from "../source.js";
 import { openStudy } from "../study/view.js";
 import { ServedCharts } from "./charts.js";
 import { PageModel } from "./model.js";
@@ -51,7 +51,7 @@ async function began(path, home, created) {
     const answer = await request(`distrain/${path}?${new URLSearchParams({ home })}`);
     return answer.ok && (await answer.json()).begin === created;
   } catch (error) {
-    return error instanceof Unanswered ? null : false;
+    return error instanceof NoServer ? false : null;
   }
 }
 
