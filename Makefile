@@ -11,7 +11,7 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check quick test lint types style page pictures services clean
+.PHONY: demo check quick test lint types style page pictures room services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -24,7 +24,7 @@ quick: $(INSTALLED)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope --no-loadscope-reorder
 
 # Three processes, though two cores are enough: tests wait for services, browsers and each other.
-test: $(INSTALLED) services lint
+test: room $(INSTALLED) services lint
 	$(BIN)/python scripts/horovod_wheel.py
 	$(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --durations 20
 
@@ -46,6 +46,9 @@ page: $(INSTALLED)
 # Of every state, at two widths in both themes: out/pictures/index.html shows all.
 pictures: $(INSTALLED) services
 	$(BIN)/python -m scripts.pictures
+
+room:
+	sh scripts/room.sh
 
 services:
 	sh scripts/services.sh
