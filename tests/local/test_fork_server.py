@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -177,8 +178,8 @@ print(outer.pid, flush=True)
 outer.wait()
 """
     runs = [api.submit(code) for _ in range(2)]
-    assert eventually(lambda: all(len(lines(run)) == 3 for run in runs))
-    killed, other = ([psutil.Process(int(pid)) for pid in lines(run)] for run in runs)
+    assert eventually(lambda: all(len(numbers(run)) == 3 for run in runs))
+    killed, other = ([psutil.Process(int(pid)) for pid in numbers(run)] for run in runs)
     owner = runs[0].status.supervisor
     assert owner is not None
     os.kill(owner.pid, signal.SIGKILL)
@@ -190,14 +191,25 @@ outer.wait()
     assert eventually(lambda: not any(process.is_running() for process in other))
 
 
+def test_a_run_whose_folder_is_deleted_ends(server: psutil.Process) -> None:
+    run = api.submit(SLEEP)
+    assert eventually(run.logs)
+    supervisor = psutil.Process(supervisor_of(run))
+    below = [supervisor, *supervisor.children(recursive=True)]
+    shutil.rmtree(run.folder)
+    assert eventually(lambda: not any(process.is_running() for process in below))
+    assert api.submit("pass", wait=True).state is State.SUCCEEDED
+    assert server.is_running()
+
+
 def supervisor_of(run: Run) -> int:
     owner = run.status.supervisor
     assert owner is not None
     return owner.pid
 
 
-def lines(run: Run) -> list[str]:
-    return [line.text for line in run.lines()]
+def numbers(run: Run) -> list[str]:
+    return [word for word in run.logs().split() if word.isdigit()]
 
 
 def test_a_long_folder_for_temporary_files_and_none_of_the_system(
