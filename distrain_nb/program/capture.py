@@ -89,7 +89,8 @@ def capture(
     futures = sorted(past.futures | set(futures_in(code.tree.body)))
     body = Body(cell.label, code.text, first_line, _awaits(code.tree))
     main, segments = assemble(futures, imports, items, body)
-    unknown = unknown_modules(local.unknown, imported, cell.label, for_image=for_image)
+    roots = sorted({*local.unknown, *gathering.world.gone})
+    unknown = unknown_modules(roots, imported, cell.label, for_image=for_image)
     found = (*code.findings, *gathering.findings, *value_findings, *file_findings, *unknown)
     return Program(
         label=cell.label,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.notebook.local_modules import included
+from distrain_nb.program.notebook.local_modules import gone_file, included
 from distrain_nb.repairs import add_option, write_in_option
 from distrain_nb.worker.rank.program import MAIN, OF_PROGRAM
 
@@ -60,16 +60,22 @@ def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:
 def unknown_modules(
     roots: Iterable[str], imports: Iterable[ImportedModule], label: str, *, for_image: bool
 ) -> list[Finding]:
-    """That modules are not installed here, at the lines that import them."""
+    """That modules are not installed here, or not any more, at the lines that import them."""
     lines = {i.root: i.line for i in reversed(list(imports))}
-    way = "unless the image has it, name its package with --require" if for_image else ""
-    return [
-        Finding(
-            "capture.unknown-module",
-            Severity.WARNING,
-            f"{label}, line {lines[root]}" if lines.get(root) else label,
-            f"`{root}` is not installed here: {way or '%pip install its package'}",
-            (add_option(f"--require {root}"),) if for_image else (),
-        )
-        for root in roots
-    ]
+    findings = []
+    for root in roots:
+        where = f"{label}, line {lines[root]}" if lines.get(root) else label
+        message, fixes = _what_is_missing(root, for_image=for_image)
+        findings.append(Finding("capture.unknown-module", Severity.WARNING, where, message, fixes))
+    return findings
+
+
+def _what_is_missing(module: str, *, for_image: bool) -> tuple[str, tuple[Fix[str], ...]]:
+    file = gone_file(module)
+    if file:
+        way = "put it back, or restart and import it from where it is now"
+        return f"`{module}` was loaded from {file}, which is gone: {way}", ()
+    if for_image:
+        way = "unless the image has it, name its package with --require"
+        return f"`{module}` is not installed here: {way}", (add_option(f"--require {module}"),)
+    return f"`{module}` is not installed here: %pip install its package", ()

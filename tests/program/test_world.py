@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +221,38 @@ def _program(kernel: Kernel, case: Case, monkeypatch: pytest.MonkeyPatch) -> Any
 def _bring_module(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     (kernel.folder / "world_module.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(kernel.folder))
+    monkeypatch.delitem(sys.modules, "world_module", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("cells", "cell"),
+    [
+        (("import world_module as m\nshare = 12 // m.WORLD",), "print(share)"),
+        (("from world_module import Share", "mine = Share([1])"), "print(mine)"),
+        (("import world_module",), "import world_module\nprint(world_module.WORLD)"),
+    ],
+)
+def test_a_module_whose_file_is_gone_is_told_of(
+    kernel: Kernel, cells: tuple[str, ...], cell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _bring_module(kernel, monkeypatch)
+    for each in cells:
+        kernel.run(each)
+    (kernel.folder / "world_module.py").unlink()
+    told = [f.message for f in kernel.capture(cell).findings if f.code == "capture.unknown-module"]
+    where = f"`world_module` was loaded from {kernel.folder}/world_module.py, which is gone: put"
+    assert [message.startswith(where) for message in told] == [True]
+
+
+def test_a_module_in_another_encoding_is_read(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "# coding: latin-1\n# gr\xfc\xdfe\nimport os\nW = int(os.environ.get('WORLD_SIZE', 1))\n"
+    (kernel.folder / "latin_module.py").write_text(text, encoding="latin-1")
+    monkeypatch.syspath_prepend(str(kernel.folder))
+    kernel.run("import latin_module as m\nshare = 12 // m.W")
+    program = kernel.capture("print(share)")
+    assert "12 // m.W" in program.main
 
 
 @dataclass(frozen=True)

@@ -108,16 +108,18 @@ def as_its_author_does(program: Program, folder: Path) -> list[Any]:
     script = folder / program.path.name
     script.write_text(program.text, encoding="utf-8")
     word, *rest = shlex.split(program.command)
+    # What ranks print at once is mixed within lines otherwise.
+    buffered = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     if word == "TF_CONFIG":
         return results(_with_tf_config(script, int(rest[0])))
     if word == "python":
-        return results(_printed([sys.executable, script.name], folder))
+        return results(_printed([sys.executable, script.name], folder, buffered))
     logs = folder / "logs"  # on the way to a terminal, what ranks print at once is mixed
     to_files = {
         "torchrun": ["--redirects=1", f"--log-dir={logs}"],
         "mpirun": ["--output-filename", str(logs), sys.executable],
     }[word]
-    _printed([*COMMANDS[word], *rest, *to_files, script.name], folder)
+    _printed([*COMMANDS[word], *rest, *to_files, script.name], folder, buffered)
     return results("".join(path.read_text() for path in logs.rglob("stdout*")))
 
 
@@ -131,15 +133,15 @@ def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
     text = "\n\n".join([*before, f"def job():\n{body}"]) + SUBMIT.format(options=options)
     script = folder / f"submit_{program.path.name}"
     script.write_text(text, encoding="utf-8")
-    printed = _printed([sys.executable, str(script)], folder)
+    printed = _printed([sys.executable, str(script)], folder, dict(os.environ))
     return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
 
 
-def _printed(command: list[str], folder: Path) -> str:
+def _printed(command: list[str], folder: Path, environment: dict[str, str]) -> str:
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, **VARIABLES},
+        env={**environment, **VARIABLES},
         capture_output=True,
         text=True,
         timeout=WITHIN_S,

@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.abc import FileLoader
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -58,7 +59,7 @@ def _beside(root: str, folder: Path) -> ModuleSpec | None:
 
 
 def _spec(root: str, folder: Path) -> ModuleSpec | None:
-    loaded = getattr(sys.modules.get(root), "__spec__", None)
+    loaded = None if gone_file(root) else getattr(sys.modules.get(root), "__spec__", None)
     if isinstance(loaded, ModuleSpec) and (loaded.origin or loaded.submodule_search_locations):
         return loaded
     try:
@@ -66,6 +67,15 @@ def _spec(root: str, folder: Path) -> ModuleSpec | None:
     except (ImportError, ValueError):
         return None
     return found or _by_other_finders(root)
+
+
+def gone_file(module: str) -> Path | None:
+    """The file from which the module of that name was loaded, if it is there no more."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    if not spec or not spec.has_location or not isinstance(spec.loader, FileLoader):
+        return None
+    file = Path(str(spec.origin)).absolute()
+    return None if file.exists() else file
 
 
 def _by_other_finders(root: str) -> ModuleSpec | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass, field
+from importlib.util import decode_source
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.cells import Cell
 from distrain_nb.program.notebook.history import ExecutionHistory, history
-from distrain_nb.program.notebook.local_modules import is_installed
+from distrain_nb.program.notebook.local_modules import gone_file, is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,9 +51,11 @@ def _member(node: ast.AST | None, name: str) -> ast.AST | None:
 
 @dataclass
 class OwnModules:
-    """The user's own modules by their names; installed packages are none."""
+    """The user's own modules by their names; installed packages are none. `gone` are those that
+    were asked for and whose files are there no more."""
 
     notebook: OwnModule
+    gone: set[str] = field(default_factory=set)
     _known: dict[str, OwnModule | None] = field(default_factory=dict)
 
     def of(self, name: str | None) -> OwnModule | None:
@@ -63,6 +66,8 @@ class OwnModules:
             return None
         if name not in self._known:
             self._known[name] = _read(sys.modules.get(name))
+            if gone_file(name):
+                self.gone.add(name)
         return self._known[name]
 
 
@@ -77,7 +82,7 @@ def _read(module: ModuleType | None) -> OwnModule | None:
     if is_installed(path):
         return None
     try:
-        source = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        source = decode_source(path.read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError):
         return None
     return OwnModule(vars(module), history([Cell(str(path), source)]))

@@ -44,6 +44,11 @@ class World:
         self._modules = OwnModules(self._notebook)
         self._reads = WorldReads(self._modules)
 
+    @property
+    def gone(self) -> set[str]:
+        """Modules whose reading of the world can't be seen: their files are there no more."""
+        return {module.partition(".")[0] for module in self._modules.gone}
+
     def learned(self, name: str) -> Reading | None:
         """What a name of the notebook has learned, itself or through what it was made from."""
         if name not in self._readings:
