@@ -103,6 +103,26 @@ def close_to_others(folder: Path) -> None:
         raise NotPrivate(f"{folder} is open to others, and its file system keeps it so")
 
 
+class DeletableFolder:
+    """A folder that somebody may delete, though others go on writing there and make one anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._descriptor = os.open(str(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._has_links = os.fstat(self._descriptor).st_nlink > 0  # not every file system counts
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it is where it was, as far as can be told."""
+        try:
+            os.stat(str(self._folder))
+            return not self._has_links or os.fstat(self._descriptor).st_nlink > 0
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+
+
 def reserve(folder: Path, files: int, size: int) -> None:
     """Files of `size` bytes each that only take up room, as many as there is room for.
 

@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, List, Optional, Set, Tuple
 
 from distrain_nb.worker.files import disk, failure
 from distrain_nb.worker.files.failure import Failure, Memory
-from distrain_nb.worker.files.folder import CANCEL_FILE, LAUNCH_FILE
+from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.files.log import LogLost
 from distrain_nb.worker.files.status import Owner, Process, State, Status
@@ -71,7 +71,7 @@ class Supervisor:
         self._cancel = False
         self._gives_way = False
         self._look_at = 0.0
-        self._there_at = time.monotonic()
+        self._place, self._there_at = disk.DeletableFolder(folder), time.monotonic()
         self._ports: List[system.HeldPort] = []
         self._sampler: Optional[Sampler] = None
         self._charts: Optional[StrayCharts] = None
@@ -246,7 +246,7 @@ class Supervisor:
             self._decide(State.CANCELLED, "")
         if self._launch.kernel and not self._launch.kernel.alive:
             self._decide(State.CANCELLED, "the kernel that waited for it has ended")
-        if self._is_deleted(now):
+        if self._echo is None and self._is_deleted(now):  # who hears its log has other means
             self._decide(State.CANCELLED, "its folder has been deleted")
         if self._launch.timeout and now >= self._deadline:
             self._decide(State.FAILED, f"it ran longer than --timeout {self._launch.timeout:g}")
@@ -262,15 +262,10 @@ class Supervisor:
 
     def _is_deleted(self, now: float) -> bool:
         """Whether somebody has deleted the folder, and not just now: nobody can see or stop the run
-        then. What still writes may have made a folder anew."""
-        try:
-            os.stat(str(self._folder / LAUNCH_FILE))
-        except FileNotFoundError:
-            return now - self._there_at > DELETED_AFTER_S
-        except OSError:
-            pass
-        self._there_at = now
-        return False
+        then."""
+        if self._place.is_there:
+            self._there_at = now
+        return now - self._there_at > DELETED_AFTER_S
 
     def _give_way(self) -> None:
         """To a page that shows the run, for as long as it does, and to nobody else."""
