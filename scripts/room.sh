@@ -3,13 +3,24 @@
 # of them. Without it dozens of tests fail, each for a reason of its own.
 set -eu
 
-needed_gb=15
 folder="${TMPDIR:-/tmp}"
+written_gb=13    # to the folder for temporary files
+installed_gb=11  # in the checkout, once: packages, and what is kept of images and distributions
+[ ! -d .cache/images ] || installed_gb=0
 
-free_kb=$(df -Pk "$folder" | awk 'NR == 2 { print $4 }')
-free_gb=$((free_kb / 1000000))
-if [ "$free_gb" -lt "$needed_gb" ]; then
-    echo "the tests need $needed_gb GB in $folder, where $free_gb GB are free" >&2
-    echo "what earlier runs left there may go: $folder/pytest-of-$(id -un)" >&2
+filesystem_of() { df -Pk "$1" | awk 'NR == 2 { print $6 }'; }
+free_gb() { df -Pk "$1" | awk 'NR == 2 { print int($4 / 1000000) }'; }
+
+need() {
+    [ "$(free_gb "$2")" -lt "$1" ] || return 0
+    echo "the tests need $1 GB in $2, where $(free_gb "$2") GB are free" >&2
+    echo "what earlier runs left may go: $folder/pytest-of-$(id -un)" >&2
     exit 1
+}
+
+if [ "$(filesystem_of "$folder")" = "$(filesystem_of .)" ]; then
+    need $((written_gb + installed_gb)) "$folder"
+else
+    need "$written_gb" "$folder"
+    need "$installed_gb" "$PWD"
 fi

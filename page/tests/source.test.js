@@ -122,6 +122,7 @@ for (const [silent, begin] of /** @type {const} */ ([
     server.removeAllListeners("request").on("request", /** @type {any} */ (answer));
     response = { status: 200, body: { state: "failed", now: 9 } };
     assert.notEqual(source.again, undefined);
+    t.mock.restoreAll();
     await source.probeAgain();
     assert.equal(source.summary.state, "failed");
     source.close();

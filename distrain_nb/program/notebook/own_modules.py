@@ -66,7 +66,8 @@ class OwnModules:
             return None
         if name not in self._known:
             self._known[name] = _read(sys.modules.get(name))
-            if gone_file(name):
+            gone = gone_file(name)
+            if gone and not is_installed(gone):
                 self.gone.add(name)
         return self._known[name]
 
