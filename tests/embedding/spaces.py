@@ -31,12 +31,19 @@ READ_ALL = "-all,+dac_read_search"
 SHARED = ("--collaborative",)
 # As before the server's next start: nobody but the kernel tells of runs.
 UNSERVED = ("--ServerApp.jpserver_extensions={'distrain_nb.server': False}",)
-# The kernel of distribution 4, ipykernel 7.3, overlooks a request now and then until it gets
-# another (ipython/ipykernel#1554): the cell would wait for whatever the reader does next.
-ASK_AGAIN = f"""() => setTimeout(() => {{
-    const kernel = {NOTEBOOK}?.context.sessionContext.session?.kernel;
-    if (kernel && kernel.status !== "busy") kernel.requestKernelInfo();
-}}, 10_000)"""
+# The kernel of distribution 4, ipykernel 7.3, overlooks a request now and then, and all that come
+# after it over the same connection (ipython/ipykernel#1554): it looks again when there is another.
+RECONNECT = f"""(number) => {{
+    const again = setInterval(() => {{
+        const notebook = {NOTEBOOK};
+        const prompt = notebook?.content.widgets[number]?.node.querySelector(".jp-InputPrompt");
+        if (!prompt?.textContent.includes("*")) return clearInterval(again);
+        const kernel = notebook.context.sessionContext.session?.kernel;
+        if (!kernel || kernel.status === "busy") return;
+        const other = kernel.clone();
+        setTimeout(() => other.dispose(), 5_000);
+    }}, 10_000);
+}}"""
 
 
 def as_user(words: list[str]) -> list[str]:
@@ -66,7 +73,7 @@ class SpaceNotebook(OpenNotebook):
 
     def run_cell(self, number: int) -> None:
         super().run_cell(number)
-        self.page.evaluate(ASK_AGAIN)
+        self.page.evaluate(RECONNECT, number)
 
 
 def give(folder: Path, *, folders_only: bool = False) -> None:
