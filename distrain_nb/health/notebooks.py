@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import httpx
 
 from distrain_nb.backends.checks import Check, Health, installed
+from distrain_nb.layout.releases import older
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,12 +26,22 @@ def jupyter() -> Iterator[Check]:
     """The packages that the kernel needs to draw, and every server that runs."""
     drawn = ", ".join(f"{name} {installed(name)}" for name in ("ipywidgets", "anywidget"))
     yield Check("widgets", Health.GOOD, drawn)
+    yield from _deaf_kernel()
     yield from _server_documents()
     servers = list(_servers())
     if not servers:
         yield Check("servers", Health.GOOD, "none of this user runs where this kernel can see it")
     for server in servers:
         yield _extension(server)
+
+
+def _deaf_kernel() -> Iterator[Check]:
+    """Releases that overlook requests; see https://github.com/ipython/ipykernel/issues/1554."""
+    number = installed("ipykernel")
+    if older(number, "7.4") and not older(number, "7.0"):
+        found = f"{number}: overlooks a request now and then, and cells stay at [*]"
+        remedy = "Kernel, Reconnect to Kernel has them run; ipykernel 7.4 overlooks none"
+        yield Check("ipykernel", Health.MISSING, found, remedy)
 
 
 def _server_documents() -> Iterator[Check]:
