@@ -25,8 +25,8 @@ from distrain_nb.layout.formats.sagemaker import distributions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A value of each kind that a key may take, none of them a placeholder.
-VALUES: tuple[Any, ...] = ("other", 7, {"key": "other"}, ["other"], True)
+# A value of each kind that a key may take. What only looks like a placeholder is none.
+VALUES: tuple[Any, ...] = ("other", "OTHER", "$OTHER", 7, {"key": "other"}, ["other"], True)
 
 
 def is_told(key: str, text: str, before: str) -> bool:
@@ -104,6 +104,11 @@ def test_every_key_of_a_training_job_is_read_or_named() -> None:
             assert is_told(str(path[-1]), text, json.dumps(REQUEST)), (path, value)
 
 
+def test_what_is_the_programs_own_is_named_whatever_word_it_is() -> None:
+    text = json.dumps({**REQUEST, "HyperParameters": {"optimizer": "SGD", "name": "JOB_NAME"}})
+    assert read_any(text).left_out == ("HyperParameters.optimizer", "HyperParameters.name")
+
+
 def test_every_key_of_a_custom_job_is_read_or_named() -> None:
     for path in keys_of_jobs():
         for value in VALUES:
@@ -146,16 +151,18 @@ TRAINER = (
     *("local_container_root", "model_package_config"),
 )
 VALUES_IN_PYTHON = (
-    *("'other'", "7", "{'key': 'other'}", "['other']", "True", "made()", "args.other", "f'{x}'"),
+    *("'other'", "'OTHER'", "OTHER", "7", "{'key': 'other'}", "['other']", "True", "made()"),
     *("Made(key='other')", "Made(1)", "{'key': args.other}", "[args.other]", "{**more}"),
+    *("args.other", "f'{x}'", "{'key': 'OTHER'}"),
 )
 
 
 @pytest.mark.parametrize("key", ESTIMATOR)
 def test_every_argument_of_an_estimator_is_read_or_named(key: str) -> None:
-    before = "PyTorch(instance_type='ml.m5.xlarge', instance_count=2{})"
-    for value in VALUES_IN_PYTHON:
-        assert is_told(key, before.format(f", {key}={value}"), before.format("")), value
+    for script in ("", ", entry_point='train.py'" * (key != "entry_point")):
+        before = f"PyTorch(instance_type='ml.m5.xlarge', instance_count=2{script}{{}})"
+        for value in VALUES_IN_PYTHON:
+            assert is_told(key, before.format(f", {key}={value}"), before.format("")), value
 
 
 @pytest.mark.parametrize("key", TRAINER)
@@ -255,12 +262,18 @@ SUBMIT = "gcloud ai-platform jobs submit training $JOB_NAME --master-machine-typ
         ("--module-name trainer.task", "--module-name"),
         ("--job-dir=gs://b/job", "--job-dir"),
         ("--display-name=mine", "--display-name"),
+        ("--display-name=BERT", "--display-name"),
+        ("--region=$NEAREST", "--region"),
+        ("--network $NETWORK", "--network"),
         ("--stream-logs --region us-central1", "--stream-logs"),
         ("--config job.yaml", "--config job.yaml"),
         ("--master-tpu-tf-version 2.8", "--master-tpu-tf-version"),
         ("-- --epochs=3 data", "--epochs=3"),
         ("-- --epochs=3 data", "data"),
+        ("-- --loss MSE JOB_NAME", "MSE"),
+        ("-- --loss MSE JOB_NAME", "JOB_NAME"),
         ("my_job", "my_job"),
+        ("MY_JOB", "MY_JOB"),
     ],
 )
 def test_every_flag_and_word_of_a_command_is_read_or_named(
@@ -268,7 +281,7 @@ def test_every_flag_and_word_of_a_command_is_read_or_named(
 ) -> None:
     found = read_any(f"{command} {more}")
     assert named in found.left_out
-    if "--region" in more:
+    if "us-central1" in more:
         assert found.layout.region == "us-central1"
 
 

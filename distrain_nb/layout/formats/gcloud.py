@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.ai_platform import training_input
 from distrain_nb.layout.formats.vertex import custom_job_spec, image_of, machine_spec
 from distrain_nb.layout.pool import Pool, Role
@@ -18,7 +19,10 @@ VERTEX = "gcloud ai custom-jobs create"
 AI_PLATFORM = "gcloud ai-platform jobs submit training"
 
 _FILE = "config.yaml"
-_PACKAGE = ("--package-path $APP_PACKAGE_PATH", "--module-name $MAIN_APP_MODULE")
+_PACKAGE = (
+    f"--package-path {placeholders.PACKAGE_PATH}",
+    f"--module-name {placeholders.MODULE_NAME}",
+)
 ROLE_FLAGS = {
     Role.PRIMARY: "master",
     Role.WORKERS: "worker",
@@ -26,9 +30,9 @@ ROLE_FLAGS = {
 }
 
 
-def custom_job_command(layout: Layout, name: str = "JOB_NAME") -> str:
+def custom_job_command(layout: Layout, name: str = placeholders.JOB_NAME) -> str:
     """`gcloud ai custom-jobs create`: with flags, or with a file for what flags can't say."""
-    head = [f"--region={layout.region or 'LOCATION'}", f"--display-name={name}"]
+    head = [f"--region={layout.region or placeholders.LOCATION}", f"--display-name={name}"]
     if _needs_file(layout):
         return _with_file(VERTEX, [*head, f"--config={_FILE}"], custom_job_spec(layout), "  ")
     specs = {role.position: _flag(layout, role, pool) for role, pool in layout.pools()}
@@ -55,15 +59,17 @@ def _flag(layout: Layout, role: Role, pool: Pool) -> str:
     return ",".join(f"{key}={value}" for key, value in pairs.items() if value is not None)
 
 
-def training_command(layout: Layout, name: str = "$JOB_NAME", args: Sequence[str] = ()) -> str:
+def training_command(
+    layout: Layout, name: str = placeholders.ITS_NAME, args: Sequence[str] = ()
+) -> str:
     """`gcloud ai-platform jobs submit training`: with flags, or with a file for the rest.
 
     `args` are the program's own, a line each.
     """
     head = [
         *(() if _has_images(layout) else _PACKAGE),
-        "--job-dir $JOB_DIR",
-        f"--region {layout.region or '$REGION'}",
+        f"--job-dir {placeholders.JOB_DIR}",
+        f"--region {layout.region or placeholders.ITS_REGION}",
     ]
     tail = ["--", *args] if args else []
     start = f"{AI_PLATFORM} {name}"

@@ -12,7 +12,8 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.gcloud import AI_PLATFORM, ROLE_FLAGS, VERTEX
-from distrain_nb.layout.formats.pieces import Imported, chosen, unchosen, whole
+from distrain_nb.layout.formats.pieces import Imported, unchosen, whole
+from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.vertex import from_specs, shared_image
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.sizing import reduction_image
@@ -106,22 +107,24 @@ def _left(name: str, value: str, *, has_file: bool) -> list[str]:
     """What is lost with a flag, or a word, that a layout has no place for."""
     if name == "config":
         return [] if has_file else [f"--config {value}"]
-    if value and unchosen(value):
+    if name == "--":
+        return [value]
+    if value in WORDS:
         return []
-    return [f"--{name}" if name and name != "--" else value]
+    return [f"--{name}" if name else value]
 
 
 def _from_custom_job(words: Sequence[str], config: object) -> Imported:
     region, specs, left, arguments = None, [], [], []
     for name, value in _flags(words, "create"):
-        if name == "region":
-            region = chosen(value)
-        elif name == "worker-pool-spec":
-            specs.append(_spec(value))
-        elif name == "args":
+        if name == "args":
             arguments += value.split(",")
-        else:
+        elif unchosen(value) or name not in ("region", "worker-pool-spec"):
             left += _left(name, value, has_file=config is not None)
+        elif name == "region":
+            region = value
+        else:
+            specs.append(_spec(value))
     spec = dict(config) if isinstance(config, dict) else {}
     if specs and "workerPoolSpecs" in spec:
         left.append("workerPoolSpecs of the file, in whose place are the flags")
@@ -179,15 +182,17 @@ def _from_training(words: Sequence[str], config: object) -> Imported:
     script = _module(dict(flags))
     for name, value in flags:
         role, field = _target(name)
-        if role and field in _FIELDS:
+        if script and name in _OF_SCRIPTS:
+            script += (value,) if name == "--" else ()
+        elif unchosen(value):
+            left += _left(name, value, has_file=config is not None)
+        elif role and field in _FIELDS:
             layout = _with_flag(layout, role, field, value)
         elif name == "region":
-            layout = replace(layout, region=chosen(value))
+            layout = replace(layout, region=value)
         elif name == "scale-tier":
             tier = value.upper().replace("-", "_")
             layout = replace(layout, tier=None if tier == "CUSTOM" else tier)
-        elif script and name in _OF_SCRIPTS:
-            script += (value,) if name == "--" else ()
         else:
             left += _left(name, value, has_file=config is not None)
     return Imported(AI_PLATFORM, shared_image(layout), tuple(left), script)
@@ -212,9 +217,9 @@ def _with_flag(layout: Layout, role: Role, field: str, value: str) -> Layout:
     if field == "count":
         pool = replace(pool, replicas=whole(value, f"--{ROLE_FLAGS[role]}-count"))
     elif field == "machine-type":
-        pool = replace(pool, machine=chosen(value))
+        pool = replace(pool, machine=value)
     elif field == "image-uri":
-        pool = replace(pool, image=chosen(value))
+        pool = replace(pool, image=value)
     elif field == "accelerator":
         parts = dict(part.partition("=")[::2] for part in value.split(","))
         pool = replace(

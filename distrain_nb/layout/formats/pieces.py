@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
+from distrain_nb.layout.formats.placeholders import WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
-_PLACEHOLDER = re.compile(r"\$\{?\w+\}?|[A-Z][A-Z0-9_]*")
+_VARIABLE = re.compile(r"\$\{?\w+\}?")
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,17 @@ class Given:
         return cls(dict(value), path)
 
     def text(self, key: str) -> str | None:
-        """A text, or None if it is not there or only a placeholder."""
-        value = self.values.pop(key, None)
-        return None if value in (None, "") else chosen(str(value))
+        """A text, or None if it is not there or a placeholder.
+
+        A variable of the shell gives None as well, and is left to be named.
+        """
+        if is_variable(self.values.get(key)):
+            return None
+        value = self.word(key)
+        return None if value in WORDS else value
 
     def word(self, key: str) -> str | None:
-        """A text that is written like a placeholder without being one, such as SPOT."""
+        """A text that is no placeholder, whatever it is."""
         value = self.values.pop(key, None)
         return None if value in (None, "") else str(value)
 
@@ -71,9 +77,9 @@ class Given:
 
     def rest(self, *parts: Given) -> tuple[str, ...]:
         """The same as `done` without what says nothing: placeholders and empty values."""
-        said = {key: value for key, value in self.values.items() if not _is_empty(value)}
+        said = [key for key, value in self.values.items() if not _is_empty(value)]
         below = [path for part in parts for path in part.rest()]
-        return (*(self.at(key) for key in said), *below)
+        return (*map(self.at, said), *below)
 
     def done(self, *parts: Given) -> tuple[str, ...]:
         """The paths that nobody took here and in the parts below."""
@@ -92,18 +98,18 @@ def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
+def is_variable(value: object) -> bool:
+    """Whether it is a variable of the shell that only running the text would tell, as $STAGE."""
+    return isinstance(value, str) and value not in WORDS and bool(_VARIABLE.fullmatch(value))
+
+
 def unchosen(text: str) -> bool:
-    """Whether a text stands for something to be filled in, as LOCATION or $JOB_NAME."""
-    return _PLACEHOLDER.fullmatch(text) is not None
+    """Whether a text tells nothing: a placeholder, as LOCATION or $JOB_NAME, or a variable."""
+    return text in WORDS or is_variable(text)
 
 
 def _is_empty(value: object) -> bool:
-    return value in (None, "", {}, []) or (isinstance(value, str) and unchosen(value))
-
-
-def chosen(text: str) -> str | None:
-    """The text, or None if it stands for something to be filled in, as LOCATION or $JOB_NAME."""
-    return None if unchosen(text) else text
+    return value in (None, "", {}, []) or (isinstance(value, str) and value in WORDS)
 
 
 def whole(value: object, path: str) -> int:

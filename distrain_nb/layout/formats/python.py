@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
+from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.layout import Layout
 
@@ -145,10 +146,9 @@ def _known_values(values: Mapping[str, object], path: str) -> tuple[dict[str, ob
 
 
 def _value(node: ast.expr, names: dict[str, object]) -> object:
-    """A literal's value, with names looked up; a name in capitals that stands for nothing is to be
-    filled in."""
+    """A literal's value, with names looked up; a placeholder may stand without quotes."""
     if isinstance(node, ast.Name):
-        return names.get(node.id, node.id if unchosen(node.id) else _Unread())
+        return names.get(node.id, node.id if node.id in WORDS else _Unread())
     if isinstance(node, ast.Dict):
         return {
             key.value if isinstance(key, ast.Constant) else f"**{ast.unparse(value)}": (
@@ -203,9 +203,11 @@ def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
     if "://" in folder or unchosen(folder) or (name := given.text(entry)) is None:
         return ()
     given.values.pop("source_dir", None)
-    values = hyper.values.pop("hyperparameters", None) or {}
-    arguments = as_arguments(values) if isinstance(values, dict) else ()
-    return PurePosixPath(folder, name).as_posix(), *arguments
+    values = hyper.values.get("hyperparameters")
+    if not isinstance(values, dict):
+        return (PurePosixPath(folder, name).as_posix(),)
+    del hyper.values["hyperparameters"]
+    return PurePosixPath(folder, name).as_posix(), *as_arguments(values)
 
 
 def _machines(given: Given) -> Given:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.formats import hyperparameters
+from distrain_nb.layout.formats import hyperparameters, placeholders
 from distrain_nb.layout.formats.pieces import Given, Imported, present
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool
@@ -23,9 +23,7 @@ CLASSES = {
     "mxnet": "MXNet",
     "huggingface": "HuggingFace",
 }
-# What a reader has to fill in, by the argument or the key that the service wants.
 _INPUT_MODE = "File"
-_ROLE, _IMAGE = "ROLE_ARN", "TRAINING_IMAGE"
 _SMP = "smdistributed.modelparallel"
 
 
@@ -65,10 +63,10 @@ def estimator_arguments(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     image, has_class = pool.image or layout.image, layout.framework_name in CLASSES
     return present(
-        entry_point="ENTRY_POINT" if has_class else None,
-        role=_ROLE,
-        image_uri=image or (None if has_class else _IMAGE),
-        py_version="PY_VERSION" if has_class and not image else None,
+        entry_point=placeholders.ENTRY_POINT if has_class else None,
+        role=placeholders.ROLE,
+        image_uri=image or (None if has_class else placeholders.TRAINING_IMAGE),
+        py_version=placeholders.PY_VERSION if has_class and not image else None,
         framework_version=layout.framework_version if _versioned(layout) else None,
         instance_count=None if apart else pool.replicas,
         instance_type=None if apart else pool.machine,
@@ -123,14 +121,14 @@ def training_job(layout: Layout) -> dict[str, Json]:
     pool, apart = hosts(layout), groups(layout)
     encoded = hyperparameters.hyperparameters({} if apart else distributions(layout), pool.machine)
     return present(
-        TrainingJobName="TRAINING_JOB_NAME",
+        TrainingJobName=placeholders.TRAINING_JOB_NAME,
         HyperParameters={name: json.dumps(value) for name, value in encoded.items()},
         AlgorithmSpecification={
-            "TrainingImage": pool.image or layout.image or _IMAGE,
+            "TrainingImage": pool.image or layout.image or placeholders.TRAINING_IMAGE,
             "TrainingInputMode": _INPUT_MODE,
         },
-        RoleArn=_ROLE,
-        OutputDataConfig={"S3OutputPath": "S3_OUTPUT_PATH"},
+        RoleArn=placeholders.ROLE,
+        OutputDataConfig={"S3OutputPath": placeholders.OUTPUT_PATH},
         ResourceConfig=resources(layout),
         StoppingCondition=times(layout),
         EnableManagedSpotTraining=layout.spot or None,
@@ -177,8 +175,9 @@ def from_training_job(value: object) -> Imported:
         checkpoint=checkpoint.text("S3Uri"),
     )
     layout = hyperparameters.read(layout, more)
-    left = given.rest(machines, stop, checkpoint, more, algorithm, output)
-    return Imported("SageMaker training job", layout, left)
+    left = given.rest(machines, stop, checkpoint, algorithm, output)
+    # The program's own are no placeholders, whatever they look like.
+    return Imported("SageMaker training job", layout, (*left, *more.done()))
 
 
 def pools_of(machines: Given) -> tuple[Pool | None, Pool]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import Given, Imported, present, seconds_of
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
@@ -15,7 +16,7 @@ from distrain_nb.layout.sizing import reduction_image
 if TYPE_CHECKING:
     from distrain_nb.types import Json
 
-IMAGE = "CUSTOM_CONTAINER_IMAGE_URI"
+IMAGE = placeholders.CONTAINER_IMAGE
 
 _POSITIONS = 4
 _REDUCTION = "reductionserver"
