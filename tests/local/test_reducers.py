@@ -18,6 +18,7 @@ from tests.conftest import eventually
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from distrain_nb.run import Run
     from tests.kernels import Kernel
 
 # Two ranks, whose sums have one order. With no exchange, a group's backend does it all.
@@ -65,7 +66,7 @@ def small():
         yield torch.nn.Linear(a, b)
         yield torch.nn.Tanh()
 
-ways = [dict(steps=200), dict(steps=10, unused=True), dict(steps=12, accumulate=3)]
+ways = [dict(steps=200), dict(steps=200, unused=True), dict(steps=800, accumulate=4)]
 reduced = [train(**way) for way in ways]
 exchange, dist.group.WORLD._exchange = dist.group.WORLD._exchange, None
 by_gloo = [train(**way) for way in ways]
@@ -82,6 +83,7 @@ trained = not torch.equal(reduced[0], reduced[2])
 BY_HAND = """
 import datetime
 import torch, torch.distributed as dist
+from torch.distributed._functional_collectives import reduce_scatter_single
 dist.init_process_group("gloo")
 rank, seen = dist.get_rank(), {}
 
@@ -107,6 +109,13 @@ seen["late"] = works[0].wait(datetime.timedelta(seconds=5))
 pairs = [dist.new_group([0, 1]), dist.new_group([1, 2])]
 mine = [pair for pair in pairs if dist.get_rank(pair) >= 0]
 seen["pairs"] = [total(torch.tensor([10.0 ** rank]), group=pair) for pair in mine]
+ones, part = torch.ones(3), torch.empty(1)
+dist.reduce(ones.clone(), 0)
+dist.reduce_scatter_tensor(part, ones)
+dist.reduce_scatter(part, list(ones.split(1)))
+reduce_scatter_single(ones, "sum", 0, dist.group.WORLD).tolist()
+seen["scattered"] = part.tolist()
+dist.all_reduce_coalesced([ones.clone(), part])
 for turn in range(2):
     group = dist.new_group([0, 1, 2])
     seen["again"] = total(torch.tensor([1.0]), group=group)
@@ -173,11 +182,11 @@ def train(steps):
         optimizer.zero_grad()
     return [torch.cat([p.detach().flatten() for p in m.parameters()]) for m in models]
 
-reduced = train(60)
+reduced = train(200)
 exchanges = {group: group._exchange for group in (pair, dist.group.WORLD)}
 for group in exchanges:
     group._exchange = None
-by_gloo = train(60)
+by_gloo = train(200)
 for group, exchange in exchanges.items():
     group._exchange = exchange
 equal = [torch.equal(reduced[0], by_gloo[0]), torch.allclose(reduced[1], by_gloo[1], 1e-9, 1e-12)]
@@ -234,8 +243,8 @@ def test_a_cell_trains_to_the_same_weights_with_reducers_as_with_gloo(nb: Kernel
         "reducer 0": "succeeded", "reducer 1": "succeeded",
     }  # fmt: skip
     assert not run.status.note
-    assert "reduction: " in run.logs(0) and " by 2 reducers; 20 (" in run.logs(0)
-    assert run.logs().count(" sums; ") == 2
+    assert "all-reduces (" in run.logs(0) and "without reducers" in run.logs(0)
+    assert len(sums := sums_of_reducers(run)) == 2 and min(sums) >= 600
 
 
 def test_whatever_is_reduced_by_hand(home: Path) -> None:
@@ -249,13 +258,22 @@ def test_whatever_is_reduced_by_hand(home: Path) -> None:
             "transposed": [[0.0, 18.0], [6.0, 24.0], [12.0, 30.0]],
             "there": [[0.0, 6.0, 12.0], [18.0, 24.0, 30.0]],
             "async": [3.0] * 6, "done": [True] * 3, "late": True,
-            "again": [3.0], "weight": [3.0, 3.0],
+            "again": [3.0], "scattered": [3.0], "weight": [3.0, 3.0],
         }  # fmt: skip
     said = next(line for line in run.logs(0).splitlines() if "reduction: " in line)
-    assert said.endswith("as usual: 1 MAX, 1 empty, 1 of int32")
+    assert said.endswith(
+        "as usual: 1 MAX, 1 by reduce, 3 by reduce-scatter, 1 empty, 1 of int32, "
+        "1 of several tensors"
+    )
+    assert len(sums := sums_of_reducers(run)) == 3 and min(sums) >= 10
 
 
 DTYPES = ("float32", "float64", "float16", "bfloat16", "int32", "complex64")
+
+
+def sums_of_reducers(run: Run) -> list[int]:
+    """How many sums each says that it has made."""
+    return [int(n) for n in re.findall(r"reducer \d: (\d+) sums; ", run.logs().replace(",", ""))]
 
 
 def test_reducers_sum_for_workers_that_may_finish(home: Path) -> None:
@@ -281,19 +299,33 @@ def test_reducers_that_get_no_time_to_end_still_say_what_they_have_done(home: Pa
     assert run.logs().count(" sums; ") == 1
 
 
+@pytest.mark.parametrize("backend", ["nccl", "cpu:gloo,cuda:nccl"])
+def test_where_there_are_no_gpus_gloo_takes_the_place_of_nccl(home: Path, backend: str) -> None:
+    code = f"""
+import torch, torch.distributed as dist
+dist.init_process_group("{backend}")
+total = torch.ones(1)
+dist.all_reduce(total)
+total = total.item()
+"""
+    run = api.submit(code, workers=1, reducers=1, result=("total",), wait=True)
+    assert run.results == {"total": 2.0}
+    assert "no GPUs here, so gloo takes the place of nccl" in run.logs(0)
+    assert sums_of_reducers(run) == [1]
+
+
 def test_groups_of_some_ranks_and_of_all_train_side_by_side_as_by_gloo(home: Path) -> None:
     run = api.submit(GROUPS, ranks_per_replica=8, reducers=4, result=("seen", "apart"), wait=True)
     assert run.results == {"seen": [[True] * 4] * 8, "apart": 4}
-    sums = re.findall(r"reducer \d: (\d+) sums; ", run.logs().replace(",", ""))
-    assert len(sums) == 4 and all(int(number) >= 60 for number in sums)
+    assert len(sums := sums_of_reducers(run)) == 4 and min(sums) >= 200
 
 
 def test_hybrid_sharding_adds_up_between_its_groups_by_the_reducers(home: Path) -> None:
     run = api.submit(HYBRID, ranks_per_replica=4, reducers=2, result=("equal",), wait=True)
     assert run.results == {"equal": True}
-    assert "reduction: 40 all-reduces (" in run.logs(0)  # gloo's 20 are counted too
-    sums = re.findall(r"reducer \d: (\d+) sums; ", run.logs())
-    assert len(sums) == 2 and all(int(number) >= 20 for number in sums)
+    assert "reduction: 20 all-reduces (" in run.logs(0)
+    assert "40 by reduce-scatter, 20 without reducers" in run.logs(0)
+    assert len(sums := sums_of_reducers(run)) == 2 and min(sums) >= 20
 
 
 @pytest.mark.parametrize(

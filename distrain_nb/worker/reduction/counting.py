@@ -1,4 +1,4 @@
-"""How many of a rank's all-reduces the reducers have done, and how many were done as usual."""
+"""How many of a rank's sums the reducers have made, and how many were made as usual."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import threading
 from typing import Dict, Tuple
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
-_Amount = Tuple[int, int]  # all-reduces, and their bytes
+_Amount = Tuple[int, int]  # how many, and their bytes
 
 
-class AllReduceCount:
-    """Of all groups: `others` has the reasons for which the reducers did not do it."""
+class SumCount:
+    """Of all groups: `others` has what the reducers did not do, or why."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -28,7 +28,7 @@ class AllReduceCount:
                 self.by_reducers = number + 1, count + size
 
     def words(self, reducers: int) -> str:
-        """Such as `400 all-reduces (1.23 GB) by 2 reducers; 1 (48 B) as usual: 1 of int32`."""
+        """As `400 all-reduces (1.2 GB) by 2 reducers; 1 reduction (48 B) as usual: 1 of int32`."""
         number, count = self.by_reducers
         pool = f"{reducers} reducer" + "s" * (reducers != 1)
         line = f"{number:,} all-reduce{'s' * (number != 1)} ({amount(count)}) by {pool}"
@@ -37,7 +37,8 @@ class AllReduceCount:
         amounts = self.others.values()
         number, count = sum(n for n, _ in amounts), sum(b for _, b in amounts)
         each = ", ".join(f"{n:,} {why}" for why, (n, _) in sorted(self.others.items()))
-        return f"{line}; {number:,} ({amount(count)}) as usual: {each}"
+        reductions = f"{number:,} reduction" + "s" * (number != 1)
+        return f"{line}; {reductions} ({amount(count)}) as usual: {each}"
 
 
 def amount(count: float) -> str:

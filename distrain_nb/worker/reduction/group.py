@@ -12,7 +12,7 @@ import secrets
 import sys
 from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
 
-from distrain_nb.worker.reduction.counting import AllReduceCount
+from distrain_nb.worker.reduction.counting import SumCount
 from distrain_nb.worker.reduction.exchange import Exchange
 from distrain_nb.worker.reduction.memory import bytes_of
 from distrain_nb.worker.reduction.protocol import DTYPES, Greeting
@@ -20,24 +20,38 @@ from distrain_nb.worker.reduction.work import AllOfWork, ReducedWork
 
 _OPERATIONS = ("SUM", "AVG", "MAX", "MIN", "PRODUCT", "BAND", "BOR", "BXOR")
 # What PyTorch calls by way of a Python class does its own work in it under the interpreter's lock,
-# for which gloo's threads may be waiting; a backend lets go of the lock.
-_UNDER_THE_LOCK = (
-    "allgather",
-    "allreduce_coalesced",
-    "alltoall_base",
-    "barrier",
-    "broadcast",
-    "reduce_scatter",
-    "send",
-    "recv",
-)
+# for which gloo's threads may be waiting; a backend lets go of the lock. Groups and backends have
+# different names for some, and those of groups change.
+_BY_BACKEND = {
+    "all_to_all_single": "alltoall_base",
+    "allgather": "allgather",
+    "allreduce_coalesced": "allreduce_coalesced",
+    "alltoall_base": "alltoall_base",
+    "barrier": "barrier",
+    "broadcast": "broadcast",
+    "recv": "recv",
+    "reduce": "reduce",
+    "reduce_scatter": "reduce_scatter",
+    "reduce_scatter_single": "_reduce_scatter_base",
+    "_reduce_scatter_base": "_reduce_scatter_base",
+    "send": "send",
+}
 # What backends have in C++ alone, and what does the same to one tensor.
 _ONE_BY_ONE = {
+    "all_gather_single_coalesced": "_allgather_base",
     "allgather_into_tensor_coalesced": "_allgather_base",
+    "reduce_scatter_single_coalesced": "_reduce_scatter_base",
     "reduce_scatter_tensor_coalesced": "_reduce_scatter_base",
 }
+# Backends' names of what adds up without the reducers, as the report has them.
+_REDUCTIONS = {
+    "_reduce_scatter_base": "by reduce-scatter",
+    "allreduce_coalesced": "of several tensors",
+    "reduce": "by reduce",
+    "reduce_scatter": "by reduce-scatter",
+}
 
-counted = AllReduceCount()
+counted = SumCount()
 # How many groups of a name and members there have been.
 _numbers: Dict[Tuple[str, Tuple[int, ...]], Iterator[int]] = {}
 
@@ -94,8 +108,8 @@ class ReducedGroup:
         why_not = _why_not(tensors, operation)
         if not why_not and backend.name() != "gloo":
             why_not = f"by {backend.name()}"
-        counted.add(sum(t.numel() * t.element_size() for t in tensors), why_not)
         if why_not or self._exchange is None:
+            counted.add(_bytes(tensors), why_not or "without reducers")
             return backend.allreduce(tensors, options)
         tensor = tensors[0].detach()
         flat = tensor if tensor.is_contiguous() else tensor.contiguous()
@@ -104,6 +118,7 @@ class ReducedGroup:
         timeout = backend.options._timeout.total_seconds()
         mean = operation == "AVG"
         self._exchange.reduce(bytes_of(flat), _dtype(flat), mean, timeout, work.done)
+        counted.add(_bytes(tensors))
         return work
 
     def _options(self, operation: Any) -> Any:
@@ -126,26 +141,29 @@ def group_class(c10d: Any) -> Any:
     all_of = type("AllOfWork", (AllOfWork, c10d.Work), {})
     known = {"torch": torch, "c10d": c10d, "work": work, "all_of": all_of}
     backend = importlib.import_module("torch._C._distributed_c10d").Backend
-    for name in _UNDER_THE_LOCK:
-        if hasattr(backend, name) and hasattr(c10d.ProcessGroup, name):
-            known[name] = _by_backend(torch, name)
-    for name, of_one in _ONE_BY_ONE.items():
-        if hasattr(backend, of_one) and hasattr(c10d.ProcessGroup, name):
-            known[name] = _one_by_one(of_one)
+    for ways, made in ((_BY_BACKEND, _by_backend), (_ONE_BY_ONE, _one_by_one)):
+        for name, of_backend in ways.items():
+            if hasattr(backend, of_backend) and hasattr(c10d.ProcessGroup, name):
+                known[name] = made(torch, of_backend)
     return type("ReducedGroup", (ReducedGroup, c10d.ProcessGroup), known)
 
 
 def _by_backend(torch: Any, name: str) -> Callable[..., Any]:
     def call(group: Any, *given: Any, **named: Any) -> Any:
-        devices = _devices(torch, [*given, *named.values()])
-        device = next(devices, torch.device("cpu"))
+        values = [*given, *named.values()]
+        if name in _REDUCTIONS:
+            # Of a reduce-scatter's two tensors the larger is what is added up.
+            counted.add(max(map(_bytes, values), default=0), _REDUCTIONS[name])
+        device = next(_devices(torch, values), torch.device("cpu"))
         return getattr(group._get_backend(device), name)(*given, **named)
 
     return call
 
 
-def _one_by_one(name: str) -> Callable[..., Any]:
+def _one_by_one(_: Any, name: str) -> Callable[..., Any]:
     def call(group: Any, outputs: Any, inputs: Any, *options: Any, **named: Any) -> Any:
+        if name in _REDUCTIONS:
+            counted.add(_bytes(inputs), _REDUCTIONS[name])
         backend = group._get_backend(inputs[0].device)
         return group.all_of(
             [
@@ -166,6 +184,13 @@ def _devices(torch: Any, values: Any) -> Iterator[Any]:
             yield from _devices(torch, value)
         elif isinstance(getattr(value, "device", None), torch.device):
             yield value.device
+
+
+def _bytes(value: Any) -> int:
+    """Of a tensor, or of those in lists."""
+    if isinstance(value, (list, tuple)):
+        return sum(map(_bytes, value))
+    return value.numel() * value.element_size() if hasattr(value, "element_size") else 0
 
 
 def _dtype(tensor: Any) -> str:

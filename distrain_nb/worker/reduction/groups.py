@@ -42,7 +42,7 @@ def install(c10d: Any = None) -> None:
     def make_reduced(
         size: int, rank: int, ranks: Sequence[int], backend: Any, *rest: Any, **named: Any
     ) -> Any:
-        if str(backend).lower() == "nccl" and not sys.modules["torch"].cuda.is_available():
+        if "nccl" in str(backend).lower() and not sys.modules["torch"].cuda.is_available():
             _say("there are no GPUs here, so gloo takes the place of nccl")
             backend = c10d.Backend("gloo")
             named = {name: named[name] for name in named if name not in _OF_NCCL}
