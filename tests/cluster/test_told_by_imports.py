@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from distrain_nb.api import check, prepare
 from distrain_nb.errors import OptionError
@@ -12,6 +14,7 @@ from distrain_nb.layout import Layout
 from distrain_nb.layout.rules import check as check_layout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 REDUCED = {
@@ -58,13 +61,66 @@ def test_spot_machines_on_sagemaker_always_have_a_place_for_checkpoints() -> Non
     assert check_layout(layout) == ()
 
 
-@pytest.mark.usefixtures("home")
-def test_a_dry_run_names_the_settings_that_nobody_has_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def request_in(printed: str) -> Any:
+    """The request of a dry run: all of it but comments, or what its here-document has."""
+    body = printed.partition("<<END\n")[2].rpartition("\nEND")[0]
+    return yaml.safe_load(re.sub(r"\\([\\`$])", r"\1", body) or printed)
+
+
+def empty(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of empty texts, of those in JSON too, which hyperparameters are."""
+    if isinstance(value, dict):
+        yield from (each for key, inner in value.items() for each in empty(inner, f"{path}.{key}"))
+    elif isinstance(value, list):
+        yield from (each for inner in value for each in empty(inner, path))
+    elif value in ("", '""'):
+        yield path
+
+
+@pytest.fixture
+def nothing_set(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLOUDSDK_CONFIG", str(tmp_path))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+
+
+@pytest.mark.usefixtures("nothing_set")
+def test_a_dry_run_names_the_settings_that_nobody_has_made() -> None:
     vertex = str(prepare("import json", on="vertex", primary="n1-standard-4").plan)
     assert "LOCATION-docker.pkg.dev/PROJECT/distrain/run:" in vertex
     sagemaker = str(prepare("import json", on="sagemaker", workers="ml.m5.large").plan)
-    assert '"TrainingImage": ":' not in sagemaker
+    assert '"TrainingImage": "REPOSITORY:${RUN}"' in sagemaker
+
+
+SCRIPT: dict[str, Any] = {"on": "sagemaker", "python_package": True}
+
+
+@pytest.mark.parametrize(
+    ("code", "options"),
+    [
+        ("import json", {"on": "vertex", "primary": "n1-standard-4"}),
+        ("import torch", {"on": "vertex", "primary": "n1-standard-4", "python_package": True}),
+        ("import torch", {**REDUCED, "region": None, "pipeline": True}),
+        ("import json", {"on": "sagemaker", "workers": "ml.m5.large"}),
+        ("import torch", {**SCRIPT, "workers": "2*ml.p3.2xlarge", "framework": "pytorch-2.4"}),
+        ("import torch", {**SCRIPT, "workers": "2*ml.p4d.24xlarge",
+                          "distribution": "smdistributed.dataparallel"}),
+        ("import torch", {**SCRIPT, "workers": "2"}),
+        ("import tensorflow", {**SCRIPT, "workers": "2*ml.p3.2xlarge"}),
+        ("import json", {**SCRIPT, "workers": "2*ml.m5.large"}),
+        ("import json", {**SCRIPT, "workers": "ml.m5.large", "region": "us-east-1"}),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("nothing_set")
+def test_a_dry_run_has_a_word_for_whatever_nobody_has_set(
+    code: str, options: dict[str, Any]
+) -> None:
+    found = empty(request_in(str(prepare(code, **options).plan)))
+    # The containers get the options for mpirun in any case, as from the SDK.
+    assert [path for path in found if not path.endswith("_custom_mpi_options")] == []
+
+
+@pytest.mark.usefixtures("nothing_set")
+def test_a_container_is_known_before_its_region_is() -> None:
+    found = prepare("import torch", **SCRIPT, workers="2*ml.p3.2xlarge", framework="pytorch-2.5")
+    assert '"TrainingImage": "REGISTRY/pytorch-training:2.5-gpu-' in str(found.plan)
+    assert "sagemaker.no-container" not in [each.code for each in found.findings]

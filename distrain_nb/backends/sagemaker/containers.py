@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.version import Version
 
+from distrain_nb.backends.sagemaker.names import REGISTRY
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.formats.sagemaker import hosts
 from distrain_nb.layout.releases import is_of
@@ -53,18 +54,20 @@ def registries() -> dict[str, str]:
 
 def container_of(job: SageMakerJob, region: str) -> str | None:
     """The container of the layout's framework, or of the program's, in the version that was asked
-    for, or else the newest; None if there is none, or no registry is known in the region."""
+    for, or else the newest; None if there is none, or no registry is known in the region. Where the
+    region is yet to be chosen, so is the registry."""
     layout = job.layout
     framework = layout.framework_name or framework_of(job)
     asked = layout.framework_version
     fitting = [
         row for row in containers() if row.framework == framework and is_of(row.version, asked)
     ]
-    if not fitting or region not in registries():
+    registry = registries().get(region) if region else REGISTRY
+    if not fitting or registry is None:
         return None
     row = max(fitting, key=lambda row: Version(row.version))
     tag = f"{asked or row.version}-{_processor(layout)}-{row.python}"
-    return f"{registries()[region]}/{framework}-training:{tag}"
+    return f"{registry}/{framework}-training:{tag}"
 
 
 def framework_of(job: SageMakerJob) -> str | None:

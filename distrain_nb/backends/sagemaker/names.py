@@ -5,6 +5,9 @@ from __future__ import annotations
 # Stand in a request for the run's own name, the number of the account, and the image that is built.
 RUN, ACCOUNT, IMAGE = "${RUN}", "${ACCOUNT}", "${IMAGE}"
 
+# And for what the settings would tell, where nobody has made them.
+REGION, REGISTRY = "REGION", "REGISTRY"
+
 RUN_TAG, EXPERIMENT_TAG = "distrain_run", "distrain_experiment"
 
 # In a container.

@@ -22,7 +22,7 @@ from distrain_nb.backends.sagemaker.containers import (
     python_of,
 )
 from distrain_nb.backends.sagemaker.limits import beyond
-from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
+from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, REGION, RUN
 from distrain_nb.backends.sagemaker.request import Start, read, request_of
 from distrain_nb.backends.sagemaker.settings import fitting, settings_of, settled, wrong
 from distrain_nb.backends.sagemaker.validation import findings
@@ -124,7 +124,7 @@ class SageMakerPlan:
         if ACCOUNT in body:
             lines.append("ACCOUNT=$(aws sts get-caller-identity --query Account --output text)")
         lines += [
-            f"aws sagemaker {operation} --region {self.settings.region or 'REGION'} \\",
+            f"aws sagemaker {operation} --region {self.settings.region or REGION} \\",
             '--cli-input-json "$(cat <<END',
             _in_shell(body),
             "END",

@@ -28,6 +28,7 @@ from distrain_nb.backends.sagemaker.names import (
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import present
 from distrain_nb.layout.formats.sagemaker import hosts, resources, times
 
@@ -134,7 +135,7 @@ def _algorithm(job: SageMakerJob, start: Start) -> dict[str, Json]:
     metrics = options.metrics(job.options.metric)
     starts = {Delivery.IMAGE: list(ENTRYPOINT), Delivery.FILES: ["sh", "-c", _START]}
     return present(
-        TrainingImage=start.image,
+        TrainingImage=start.image or placeholders.TRAINING_IMAGE,
         TrainingInputMode="File",
         ContainerEntrypoint=starts.get(start.delivery),
         MetricDefinitions=[{"Name": name, "Regex": regex} for name, regex in metrics.items()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.backends.sagemaker.names import RUN
+from distrain_nb.backends.sagemaker.names import REGION, RUN
 from distrain_nb.layout.formats.hyperparameters import hyperparameters as of_distribution
 from distrain_nb.layout.formats.sagemaker import distributions, hosts
 
@@ -32,7 +32,7 @@ def hyperparameters(
         "sagemaker_program": ENTRY,
         "sagemaker_container_log_level": 20,
         "sagemaker_job_name": RUN,
-        "sagemaker_region": settings.region,
+        "sagemaker_region": settings.region or REGION,
         **of_distribution(named, hosts(layout).machine),
     }
     if framework == "tensorflow":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats import placeholders
 from distrain_nb.layout.formats.pieces import whole
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def hyperparameters(
         if name in _MPI_OPTIONS:
             found[_MPI_OPTIONS[name]] = options.get("custom_mpi_options", "")
     if distributions.keys() - _WITHOUT_INSTANCE_TYPE:
-        found[_INSTANCE_TYPE] = machine or ""
+        found[_INSTANCE_TYPE] = machine or placeholders.INSTANCE_TYPE
     return found
 
 
