@@ -26,19 +26,19 @@ class MachineWords(NamedTuple):
     takes: str
 
 
-class _Accelerators(NamedTuple):
-    """Those that come with a machine; `name` is the API's where there is one."""
+class Accelerators(NamedTuple):
+    """Those of a machine; `name` is the API's where there is one, memory is that of each."""
 
     number: int
     name: str
-    memory_gb: float | None
+    memory_gb: float | None = None
     kind: str = "gpu"
 
 
 @lru_cache(maxsize=1024)
 def machine_words(catalog: Catalog, place: str, machine: str) -> MachineWords:
     """What is known of a machine type where it is to be used."""
-    had = _had(catalog, machine)
+    had = accelerators_of(catalog, machine)
     added = {} if had else counts(catalog, place).get(machine, {})
     names = sorted(added, key=accelerator_rank)
     shown = [*_shown(had), *_size(catalog, machine, had)]
@@ -71,24 +71,25 @@ def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: s
     return []
 
 
-def _had(catalog: Catalog, machine: str) -> _Accelerators | None:
+def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
+    """Those that come with a machine of any place; None if there are none."""
     row, instance = catalog.machines.get(machine), catalog.instances.get(machine)
     legacy = catalog.legacy_machines.get(machine)
     if row and row.builtin_accelerator:
         known = catalog.accelerators[row.builtin_accelerator]
         count = row.builtin_accelerator_count or 0
-        return _Accelerators(count, known.accelerator, known.memory_gb, known.kind)
+        return Accelerators(count, known.accelerator, known.memory_gb, known.kind)
     if instance and instance.gpu_count:
-        return _Accelerators(instance.gpu_count, instance.gpu_name, instance.gpu_memory_gb)
+        return Accelerators(instance.gpu_count, instance.gpu_name, instance.gpu_memory_gb)
     if instance and instance.neuron_count:
         memory = instance.neuron_memory_gb
-        return _Accelerators(instance.neuron_count, instance.neuron_name, memory, "neuron")
+        return Accelerators(instance.neuron_count, instance.neuron_name, memory, "neuron")
     if legacy and legacy.accelerator:
-        return _Accelerators(legacy.accelerator_count or 0, legacy.accelerator, None)
+        return Accelerators(legacy.accelerator_count or 0, legacy.accelerator, None)
     return None
 
 
-def _shown(had: _Accelerators | None) -> Iterator[str]:
+def _shown(had: Accelerators | None) -> Iterator[str]:
     if had:
         memory = f" ({had.memory_gb:.0f} GB)" if had.memory_gb else ""
         yield f"{had.number} × {short_name(had.name)}{memory}"
@@ -98,7 +99,7 @@ def _memory(memory_gb: float | None) -> list[str]:
     return [f"{memory_gb:.0f}gb"] if memory_gb else []
 
 
-def _size(catalog: Catalog, machine: str, had: _Accelerators | None) -> Iterator[str]:
+def _size(catalog: Catalog, machine: str, had: Accelerators | None) -> Iterator[str]:
     legacy = catalog.legacy_machines.get(machine)
     if legacy:
         if legacy.approx_machine_type:

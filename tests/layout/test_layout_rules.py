@@ -10,8 +10,9 @@ from hypothesis import given
 from layout_strategies import examples, layouts
 
 from distrain_nb.findings import Severity, errors
-from distrain_nb.layout import Layout, Pool
+from distrain_nb.layout import Layout, Pool, Role
 from distrain_nb.layout.catalog import Catalog, current
+from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules import RULES, check, engine
 from distrain_nb.layout.rules.change import change
@@ -92,36 +93,110 @@ def test_what_a_machine_has_is_no_type_but_leads_to_those_that_have_it(
     assert all(check(fix.apply(layout)) == () for fix in found.fixes)
 
 
-@pytest.mark.parametrize("place", ["vertex", "ai-platform"])
+BARE = {
+    "vertex": Pool(1, "n1-standard-4"),
+    "ai-platform": Pool(1, "n1-standard-4"),
+    "sagemaker": None,
+}
+
+
+def gpus_of(job: Layout) -> tuple[str, int]:
+    """The name and number of the GPUs that each worker has."""
+    workers = resolve(job).pool(Role.WORKERS)
+    assert workers
+    return short_name(workers.accelerator or ""), workers.accelerators
+
+
+@pytest.mark.parametrize("place", ["vertex", "ai-platform", "sagemaker"])
 def test_a_legacy_machine_becomes_one_with_as_many_gpus(place: str) -> None:
     for row in CATALOG.legacy_machines.values():
         if row.kind != "machine" or row.name == "cloud_tpu":
             continue
-        workers = Pool(2, row.name)
-        layout = Layout(place, primary=Pool(1, "n1-standard-4"), workers=workers)
+        layout = Layout(place, primary=BARE[place], workers=Pool(2, row.name))
         found = next(f for f in check(layout) if f.where == "workers.machine")
         has = f"{row.accelerator_count} x {row.accelerator.removeprefix('NVIDIA_TESLA_')}"
         for fix in found.fixes:
             repaired = fix.apply(layout)
-            gpus = repaired.workers.accelerator_count
+            name, gpus = gpus_of(repaired)
             assert (repaired.workers.replicas, gpus) == (2, row.accelerator_count), fix.label
             assert errors(check(repaired)) == ()
             if row.accelerator:
                 assert str(gpus) + " x " in fix.label
-                kept = repaired.workers.accelerator == row.accelerator
+                kept = name == short_name(row.accelerator)
                 assert kept or f"in place of {has}" in fix.label
                 assert place == "ai-platform" or has in found.message
         assert found.fixes
-    k80s = Layout(place, primary=Pool(1, "n1-standard-4"), workers=Pool(1, "complex_model_m_gpu"))
+    k80s = Layout(place, primary=BARE[place], workers=Pool(1, "complex_model_m_gpu"))
     first = next(f for f in check(k80s) if f.where == "workers.machine").fixes[0].apply(k80s)
-    gpu = "T4" if place == "vertex" else "K80"
-    assert first.workers == Pool.parse(f"n1-standard-16+4*{gpu}")
+    with_t4, with_k80 = "n1-standard-16+4*T4", "n1-standard-16+4*K80"
+    here = {"vertex": with_t4, "ai-platform": with_k80, "sagemaker": "ml.g4dn.12xlarge"}
+    assert str(first.workers) == here[place]
 
 
-def test_a_tier_elsewhere_becomes_a_primary_with_its_gpu() -> None:
-    layout = Layout("vertex", tier="BASIC_GPU")
-    fix = next(f for f in check(layout) if f.code == "tier-elsewhere").fixes[0]
-    assert fix.apply(layout) == Layout.of("vertex", primary="n1-standard-8+1*T4")
+@pytest.mark.parametrize(
+    ("place", "machines", "instead", "says"),
+    [
+        ("sagemaker", "4*n1-standard-16+4*T4", "4*ml.g4dn.12xlarge", "with 4 x T4"),
+        ("sagemaker", "n1-standard-8+2*T4", "ml.g7.12xlarge",
+         "with 2 x RTX PRO 4500 in place of 2 x T4"),
+        ("sagemaker", "a2-highgpu-8g+8*A100", "ml.p4d.24xlarge", "with 8 x A100"),
+        ("sagemaker", "a2-ultragpu-8g+8*A100_80GB", "ml.p4de.24xlarge", "with 8 x A100"),
+        ("sagemaker", "2*g2-standard-48", "2*ml.g6.12xlarge", "with 4 x L4"),
+        ("sagemaker", "a4x-highgpu-4g+4*GB200", "ml.p6-b200.48xlarge",
+         "with 8 x B200 in place of 4 x GB200"),
+        ("sagemaker", "?+4*T4", "ml.g4dn.12xlarge", "with 4 x T4"),
+        ("sagemaker", "x9+4*T4", "ml.g4dn.12xlarge", "with 4 x T4"),
+        ("sagemaker", "n1-standard-16", "ml.m5.4xlarge", "for the workers"),
+        ("vertex", "ml.p4d.24xlarge", "a2-highgpu-8g+8*A100", "with 8 x A100"),
+        ("vertex", "ml.p3dn.24xlarge", "a2-highgpu-8g+8*A100",
+         "with 8 x A100 in place of 8 x V100"),
+        ("vertex", "3*ml.p3.8xlarge", "3*n1-highmem-32+4*V100", "with 4 x V100"),
+        ("vertex", "ml.g5.12xlarge", "g2-standard-48+4*L4", "with 4 x L4 in place of 4 x A10G"),
+        ("ai-platform", "ml.p3.8xlarge", "n1-highmem-32+4*V100", "with 4 x V100"),
+    ],
+)  # fmt: skip
+def test_a_machine_of_another_cloud_becomes_one_with_as_many_gpus(
+    place: str, machines: str, instead: str, says: str
+) -> None:
+    layout = Layout(place, primary=BARE[place], workers=Pool.parse(machines))
+    (found,) = errors(check(layout))
+    repaired = found.fixes[0].apply(layout)
+    assert (found.where, str(repaired.workers)) == ("workers.machine", instead)
+    assert found.fixes[0].label == f"Use {repaired.workers.machine} {says}"
+    assert errors(check(repaired)) == ()
+
+
+@pytest.mark.parametrize(
+    ("place", "machine", "lost"),
+    [
+        ("sagemaker", "a2-megagpu-16g+16*A100", "16 x A100"),
+        ("sagemaker", "cloud_tpu", "TPUs"),
+        ("vertex", "ml.trn1.32xlarge", "16 x Trainium"),
+        ("ai-platform", "ml.p4d.24xlarge", "8 x A100"),
+    ],
+)
+def test_a_machine_whose_accelerators_nothing_succeeds_is_not_replaced_silently(
+    place: str, machine: str, lost: str
+) -> None:
+    layout = Layout(place, primary=BARE[place], workers=Pool.parse(machine))
+    (found,) = errors(check(layout))
+    assert [fix.label.partition(", ")[2] for fix in found.fixes] == [f"without {lost}"]
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ("vertex", {"primary": "n1-standard-8+1*T4"}),
+        ("sagemaker", {"workers": "ml.p2.xlarge"}),
+    ],
+)
+def test_a_tier_elsewhere_becomes_a_machine_with_its_gpu(
+    place: str, expected: dict[str, str]
+) -> None:
+    layout = Layout(place, tier="BASIC_GPU")
+    assert "tier-elsewhere" in {finding.code for finding in check(layout)}
+    for finding in check(layout):
+        assert finding.fixes[0].apply(layout) == Layout.of(place, **expected)
 
 
 def test_legacy_machines_take_no_accelerators_of_their_own() -> None:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.layout.pool import Role
-from distrain_nb.layout.rules.engine import Edit, Problem, Repair, repair, rule
-from distrain_nb.layout.rules.legacy import successors
+from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 from distrain_nb.layout.rules.repairs import without_accelerator
+from distrain_nb.layout.rules.successors import of_tier, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _HERE = ("ai-platform",)
 _CUSTOM = "CUSTOM"
+_FIRST = {"vertex": Role.PRIMARY, "sagemaker": Role.WORKERS}
 _TPU, _TPUS = "cloud_tpu", ("TPU_V2", "TPU_V3")
 
 
@@ -77,16 +78,10 @@ def tier_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _without_tier(job: ResolvedLayout) -> Iterator[Repair]:
-    """With a primary that has the tier's GPU, where there is no pool that could have it."""
-    rows = job.catalog.legacy_machines.values()
-    tier = next((row for row in rows if row.name == job.layout.tier), None)
-    if tier and tier.accelerator and not job.pools and job.layout.on == "vertex":
-        has = (tier.accelerator, tier.accelerator_count)
-        alike = next(row for row in rows if (row.accelerator, row.accelerator_count) == has)
-        for found in successors(job, Role.PRIMARY, alike):
-            yield Repair(found.label, Edit((("tier", None), *found.edit.changes)))
-    else:
-        yield repair("Remove the tier", tier=None)
+    """With a machine that has the tier's GPU, where there is no pool that could have it."""
+    role = _FIRST.get(job.layout.on)
+    with_gpu = [*of_tier(job, role)] if role and not job.pools else []
+    yield from with_gpu or [repair("Remove the tier", tier=None)]
 
 
 @rule(
@@ -110,7 +105,7 @@ def machine_categories(job: ResolvedLayout) -> Iterator[Problem]:
 
 def _modern(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
     if resolved.legacy:
-        yield from successors(job, resolved.role, resolved.legacy)
+        yield from successors(job, resolved)
 
 
 @rule(

@@ -12,7 +12,7 @@ from distrain_nb.layout.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.layout.resolved import ResolvedLayout
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
 
 class Change(NamedTuple):
@@ -22,7 +22,7 @@ class Change(NamedTuple):
     job. A pool that turns into another is not lost.
     Machines and accelerators are counted by type over the whole job, so that moving a replica from
     one pool to another changes none of them. vCPUs stand for money; beside a machine that no table
-    has, neither they nor the bandwidth tell anything.
+    has, or another cloud, neither they nor the bandwidth tell anything.
     """
 
     lost: int
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
     """How much changes between two layouts."""
-    sized = all(resolved.known for resolved in before.pools)
+    sized = all(_is_measured(before, resolved) for resolved in before.pools)
     return Change(
         max(0, _asked(before) - _asked(after)),
         _apart(_machines(before), _machines(after)),
@@ -44,6 +44,12 @@ def change(before: ResolvedLayout, after: ResolvedLayout) -> Change:
         abs(_bandwidth(before) - _bandwidth(after)) if sized else 0,
         sum(_differ(before.layout, after.layout)),
     )
+
+
+def _is_measured(job: ResolvedLayout, resolved: ResolvedPool) -> bool:
+    """Whether a pool's figures can be held against those of machines that the place offers."""
+    is_aws = job.layout.on == "sagemaker"
+    return bool(resolved.instance if is_aws else resolved.machine or resolved.legacy)
 
 
 def _asked(job: ResolvedLayout) -> int:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.catalog.index import counts, takers
-from distrain_nb.layout.machine_words import machines_with
+from distrain_nb.layout.machine_words import accelerators_of, machines_with
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.rules.engine import Problem, Repair, at, repair, rule
-from distrain_nb.layout.rules.legacy import built_in, successors
+from distrain_nb.layout.rules.successors import DEFAULTS, counted, equipment, successors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +25,6 @@ CLOUDS = ("vertex", "sagemaker", "ai-platform")
 GOOGLE = ("vertex", "ai-platform")
 
 _ALIKE, _MEANT = 20, 4
-_DEFAULT = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
 
 
 @lru_cache(maxsize=8)
@@ -54,6 +53,9 @@ def machine_missing(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
+    if resolved.pool.accelerator and job.layout.on not in GOOGLE:
+        yield from successors(job, resolved)
+        return
     taken = [other.pool.machine for other in job.pools if other.pool.machine]
     if resolved.pool.accelerator:
         counts = takers(job.catalog, job.layout.on).get(resolved.pool.accelerator, {})
@@ -61,7 +63,7 @@ def _machines_for(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repai
         taken += fitting[:3]
     if resolved.role is Role.REDUCERS:
         taken.insert(0, "n1-highcpu-16")
-    for name in dict.fromkeys([*taken, _DEFAULT[job.layout.on]]):
+    for name in dict.fromkeys([*taken, DEFAULTS[job.layout.on]]):
         yield repair(f"Use {name} for the {resolved.role}", **at(resolved.role, machine=name))
 
 
@@ -88,8 +90,8 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
     if resolved.legacy and resolved.legacy.kind == "scale_tier":
         return f"{name} is a scale tier, not a machine type: set it as the tier."
     if resolved.legacy:
-        has = built_in(resolved.legacy)
-        return f"{name} is a machine type of AI Platform{f' with {has}' if has else ''}."
+        has = accelerators_of(job.catalog, resolved.legacy.name)
+        return f"{name} is a machine type of AI Platform{f' with {counted(has)}' if has else ''}."
     if resolved.known:
         return f"{name} is not offered for training on {place}."
     if machines_with(job.catalog, job.layout.on, offered, name or ""):
@@ -100,8 +102,8 @@ def _unknown(job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, 
 def _near(
     job: ResolvedLayout, resolved: ResolvedPool, offered: Mapping[str, None]
 ) -> Iterator[Repair]:
-    if resolved.legacy and resolved.legacy.kind == "machine" and job.layout.on in GOOGLE:
-        yield from successors(job, resolved.role, resolved.legacy)
+    if resolved.legacy or (resolved.known and equipment(resolved)):
+        yield from successors(job, resolved)
         return
     name = resolved.pool.machine or ""
     meant = machines_with(job.catalog, job.layout.on, offered, name)[:_MEANT]
@@ -110,7 +112,9 @@ def _near(
         return
     near_by = sorted(offered, key=lambda other: -_alike(name, other))[:_ALIKE]
     near = get_close_matches(name, near_by, n=3, cutoff=0.5)
-    for machine in near or [_DEFAULT[job.layout.on]]:
+    if not near:
+        yield from successors(job, resolved)
+    for machine in near:
         yield repair(f"Use {machine} for the {resolved.role}", **at(resolved.role, machine=machine))
 
 

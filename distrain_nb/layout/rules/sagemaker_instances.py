@@ -6,9 +6,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
-from distrain_nb.layout.pool import Pool
-from distrain_nb.layout.rules.engine import Problem, repair, rule
+from distrain_nb.layout.machine_words import accelerators_of
+from distrain_nb.layout.pool import Pool, Role
+from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 from distrain_nb.layout.rules.repairs import without_accelerator
+from distrain_nb.layout.rules.successors import counted, of_tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +32,13 @@ def instances_missing(job: ResolvedLayout) -> Iterator[Problem]:
         yield Problem(
             "workers",
             "There are no instances: lay out the workers.",
-            lambda: [repair("Use one ml.m5.xlarge", workers=Pool(1, "ml.m5.xlarge"))],
+            partial(_instances, job),
         )
+
+
+def _instances(job: ResolvedLayout) -> list[Repair]:
+    one = repair("Use one ml.m5.xlarge", workers=Pool(1, "ml.m5.xlarge"))
+    return [*of_tier(job, Role.WORKERS)] or [one]
 
 
 @rule(
@@ -64,7 +71,8 @@ def instances_differ(job: ResolvedLayout) -> Iterator[Problem]:
 )
 def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
     for resolved in job.training:
-        if resolved.pool.accelerator or resolved.pool.accelerator_count:
+        asked = resolved.pool.accelerator or resolved.pool.accelerator_count
+        if asked and resolved.instance:
             yield Problem(
                 resolved.where("accelerator"),
                 f"On SageMaker the accelerators come with the instance type: {_has(resolved)}.",
@@ -73,13 +81,8 @@ def instance_accelerator(job: ResolvedLayout) -> Iterator[Problem]:
 
 
 def _has(resolved: ResolvedPool) -> str:
-    row = resolved.instance
-    if row is None or not (row.gpu_count or row.neuron_count):
-        return f"{resolved.pool.machine} has none"
-    count, name = (
-        (row.gpu_count, row.gpu_name) if row.gpu_count else (row.neuron_count, row.neuron_name)
-    )
-    return f"{resolved.pool.machine} has {count} x {name}"
+    has = accelerators_of(resolved.catalog, resolved.pool.machine or "")
+    return f"{resolved.pool.machine} has {counted(has) if has else 'none'}"
 
 
 @rule(

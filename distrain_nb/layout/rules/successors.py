@@ -1,0 +1,207 @@
+"""What takes the place of machines that aren't offered where the job is to run: AI Platform's
+legacy ones, and those of another cloud."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from distrain_nb.layout.catalog.active import short_name
+from distrain_nb.layout.catalog.index import takers
+from distrain_nb.layout.catalog.names import normal
+from distrain_nb.layout.machine_words import Accelerators, accelerators_of
+from distrain_nb.layout.pool import Pool
+from distrain_nb.layout.preference import accelerator_rank, machine_rank
+from distrain_nb.layout.resolved import resolve
+from distrain_nb.layout.rules.engine import Edit, Repair, at, repair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from distrain_nb.layout.catalog.tables import Catalog
+    from distrain_nb.layout.pool import Role
+    from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
+
+DEFAULTS = {"vertex": "n1-standard-4", "ai-platform": "n1-standard-4", "sagemaker": "ml.m5.xlarge"}
+
+# Those that machines without accelerators are chosen from.
+_FAMILIES = {
+    "vertex": ("n1-",),
+    "ai-platform": ("n1-",),
+    "sagemaker": ("ml.m5.", "ml.c5.", "ml.r5."),
+}
+
+_LEGACY_TPU, _TPU = "cloud_tpu", "cloud-tpu"
+
+# The 24 GB of an L4 are 22.35 in the tables of AWS, which count in GiB.
+_ENOUGH = 0.9
+
+
+class _Offer(NamedTuple):
+    """A machine with the GPUs that it has, or is to be given."""
+
+    machine: str
+    gpus: Accelerators
+
+
+def equipment(resolved: ResolvedPool) -> Accelerators | None:
+    """What a replica has: the accelerators that are asked for, or those that come with it."""
+    name, count = resolved.pool.accelerator, resolved.pool.accelerator_count
+    if not name or count < 1:
+        return accelerators_of(resolved.catalog, resolved.pool.machine or "")
+    row = resolved.catalog.accelerators.get(name)
+    return Accelerators(count, name, row.memory_gb, row.kind) if row else Accelerators(count, name)
+
+
+def counted(gpus: Accelerators) -> str:
+    """`4 x K80`."""
+    return f"{gpus.number} x {short_name(gpus.name)}"
+
+
+def successors(job: ResolvedLayout, resolved: ResolvedPool) -> Iterator[Repair]:
+    """Machines of about the same size with as many GPUs of the same type; where the place has none,
+    of the next, or with more. Where it has none of these either, a machine without."""
+    role = resolved.role
+    if resolved.pool.machine == _LEGACY_TPU and _is_offered(job, _TPU):
+        yield repair(f"Use {_TPU} for the {role}", **at(role, machine=_TPU))
+        return
+    had = equipment(resolved)
+    offers = _fitting(job, resolved, had) if had and had.kind == "gpu" else []
+    for offer in offers:
+        yield _equipped(job, role, offer, had)
+    if not offers:
+        yield _bare(job, resolved, had)
+
+
+def of_tier(job: ResolvedLayout, role: Role) -> Iterator[Repair]:
+    """A pool of one machine with the GPUs of the layout's scale tier, in the tier's place."""
+    rows = job.catalog.legacy_machines
+    tier = rows.get(job.layout.tier or "")
+    if tier is None or not tier.accelerator:
+        return
+    has = (tier.accelerator, tier.accelerator_count)
+    alike = next(r for r in rows.values() if (r.accelerator, r.accelerator_count) == has)
+    one = resolve(job.layout.edited({role.value: Pool(1, alike.name)}), catalog=job.catalog)
+    resolved = one.pool(role)
+    for found in successors(job, resolved) if resolved else ():
+        yield Repair(found.label, Edit((("tier", None), *found.edit.changes)))
+
+
+def _equipped(job: ResolvedLayout, role: Role, offer: _Offer, had: Accelerators | None) -> Repair:
+    """A machine with its GPUs, which a request names on Google's places only."""
+    given = offer.gpus
+    is_same = had is None or (_is_same(given, had) and given.number == had.number)
+    changed = "" if had is None or is_same else f" in place of {counted(had)}"
+    named = (None, 0) if job.layout.on == "sagemaker" else (given.name, given.number)
+    changes = {"machine": offer.machine, "accelerator": named[0], "accelerator_count": named[1]}
+    return repair(f"Use {offer.machine} with {counted(given)}{changed}", **at(role, **changes))
+
+
+def _bare(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators | None) -> Repair:
+    """A machine without accelerators, which says so where there were some."""
+    here = _without_accelerators(job.catalog, job.layout.on) if resolved.vcpu else []
+    machine = _nearest(resolved, here) if here else DEFAULTS[job.layout.on]
+    had_tpus = resolved.pool.machine == _LEGACY_TPU
+    lost = f", without {counted(had)}" if had else ", without TPUs" if had_tpus else ""
+    changes = {"machine": machine, "accelerator": None, "accelerator_count": 0}
+    return repair(f"Use {machine} for the {resolved.role}{lost}", **at(resolved.role, **changes))
+
+
+def _fitting(job: ResolvedLayout, resolved: ResolvedPool, had: Accelerators) -> list[_Offer]:
+    """Of each GPU with as much memory the machine with as many, or as few more as there are; if
+    one has the very same GPUs, that one alone."""
+    enough = [
+        offer
+        for offer in _offers(job.catalog, job.layout.on)
+        if offer.gpus.number >= had.number
+        and (offer.gpus.memory_gb or 0) >= _ENOUGH * _memory(job.catalog, had)
+        and (_is_same(offer.gpus, had) or not _is_ending(job.catalog, offer.gpus.name))
+    ]
+    kinds: dict[tuple[str, float | None], list[_Offer]] = {}
+    for offer in enough:
+        kinds.setdefault((offer.gpus.name, offer.gpus.memory_gb), []).append(offer)
+    found = [_of_kind(resolved, offers) for offers in kinds.values()]
+    found.sort(key=lambda offer: _order(offer.gpus, had))
+    first = found[0].gpus if found else had
+    return found[:1] if first.number == had.number and _is_same(first, had) else found
+
+
+def _of_kind(resolved: ResolvedPool, offers: list[_Offer]) -> _Offer:
+    fewest = min(offer.gpus.number for offer in offers)
+    few = {offer.machine: offer for offer in offers if offer.gpus.number == fewest}
+    return few[_nearest(resolved, few)]
+
+
+def _order(gpus: Accelerators, had: Accelerators) -> tuple[int, bool, float, int]:
+    """As many come first, of these the same GPU, then the one with the least memory."""
+    return (
+        gpus.number,
+        not _is_same(gpus, had),
+        gpus.memory_gb or 0,
+        accelerator_rank(gpus.name),
+    )
+
+
+def _is_same(one: Accelerators, other: Accelerators) -> bool:
+    """Whether a GPU is called by the same name, whatever its memory and network."""
+    names = [short_name(gpus.name).partition("_")[0] for gpus in (one, other)]
+    return names[0] == names[1]
+
+
+def _memory(catalog: Catalog, gpus: Accelerators) -> float:
+    known = catalog.accelerators.get(gpus.name)
+    return gpus.memory_gb or (known.memory_gb if known else None) or 0
+
+
+def _is_ending(catalog: Catalog, name: str) -> bool:
+    """Whether a GPU's support has ended, or is about to."""
+    row = catalog.accelerators.get(catalog.accelerator_names.get(normal(name), name))
+    return row is not None and row.status != "active"
+
+
+def _nearest(resolved: ResolvedPool, machines: Iterable[str]) -> str:
+    """The smallest machine that has as many vCPUs, or else the largest; then the one with the most
+    similar memory."""
+    catalog, wanted = resolved.catalog, resolved.vcpu or 0
+
+    def distance(name: str) -> tuple[bool, int, float, tuple[int, int, int]]:
+        row = catalog.machines.get(name) or catalog.instances[name]
+        vcpu, memory = row.vcpu or 0, row.memory_gb or 0
+        apart = abs(memory - (resolved.memory_gb or 0))
+        return vcpu < wanted, abs(vcpu - wanted), apart, machine_rank(catalog, name)
+
+    return min(machines, key=distance)
+
+
+@lru_cache(maxsize=8)
+def _offers(catalog: Catalog, place: str) -> tuple[_Offer, ...]:
+    """Every machine of a place that has GPUs, with each number of each that it takes."""
+    if place == "sagemaker":
+        having = ((name, accelerators_of(catalog, name)) for name in catalog.instances)
+        return tuple(_Offer(name, had) for name, had in having if had and had.kind == "gpu")
+    rows = [catalog.accelerators[gpu] for gpu in takers(catalog, place)]
+    return tuple(
+        _Offer(machine, Accelerators(count, row.accelerator, row.memory_gb))
+        for row in rows
+        if row.kind == "gpu"
+        for machine, counts in takers(catalog, place)[row.accelerator].items()
+        for count in counts
+    )
+
+
+def _without_accelerators(catalog: Catalog, place: str) -> list[str]:
+    families = _FAMILIES[place]
+    if place == "sagemaker":
+        return [name for name in catalog.instances if name.startswith(families)]
+    here = "aiplatform_training" if place == "ai-platform" else "vertex_training"
+    rows = catalog.machines.values()
+    return [
+        row.machine_type
+        for row in rows
+        if getattr(row, here) and row.machine_type.startswith(families)
+    ]
+
+
+def _is_offered(job: ResolvedLayout, machine: str) -> bool:
+    row = job.catalog.machines.get(machine)
+    return job.layout.on == "vertex" and row is not None and row.vertex_training
