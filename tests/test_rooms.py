@@ -151,6 +151,16 @@ def test_the_worker_starts_with_only_the_standard_library() -> None:
         assert tops <= {*sys.stdlib_module_names, FRONT}, f"{module} imports {tops}"
 
 
+def test_only_the_worker_makes_checksums_in_python() -> None:
+    """3 MB a second: images of a run are checked by a library."""
+    slow = f"{FRONT}.worker.metrics.crc32c"
+    for module in MODULES:
+        if room(module) != "worker":
+            for node in ast.walk(tree(module)):
+                if isinstance(node, ast.ImportFrom) and node.module == slow:
+                    assert "crc32c" not in [alias.name for alias in node.names], module
+
+
 def test_the_name_of_a_class_has_one_meaning() -> None:
     homes: dict[str, list[str]] = {}
     for module in MODULES:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
 import re
 import tarfile
 from collections.abc import Iterable, Iterator
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from tests.image.services.bases import CACHE, BaseImage, blob, small_base
+from tests.image.services.bases import CACHE, BaseImage, blob, new_draft, small_base
 
 WHERE = "usr/local/lib/python3.11/dist-packages"
 # Debian's word that pip must not install; Google's containers don't have it.
@@ -54,7 +53,7 @@ def _collect(name: str, found: dict[str, Distribution]) -> None:
 
 def _pack(path: Path, packages: Iterable[Distribution]) -> None:
     """Not compressed, as that takes longer than to move the bytes about on one machine."""
-    draft = path.with_suffix(f".{os.getpid()}")
+    draft = new_draft(path)
     with (
         gzip.GzipFile(draft, "wb", 0, mtime=0) as packed,
         tarfile.open(fileobj=packed, mode="w") as tar,

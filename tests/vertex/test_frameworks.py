@@ -175,3 +175,6 @@ def test_two_pools_with_servers_and_an_evaluator_of_tensorflow(
         "[evaluator 0] evaluator 0",
     ):
         assert line in said.splitlines()
+    cut_off = [line for line in said.splitlines() if "was still running" in line]
+    assert len(cut_off) == 1
+    assert cut_off[0].startswith("[service] Replica evaluator 0 was still running when")

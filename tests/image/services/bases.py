@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import random
 import shutil
 import tarfile
@@ -129,11 +130,10 @@ def _debian(packages: tuple[str, ...]) -> Blob:
     recipe = hashlib.sha256(repr((_SUITE, packages, _COMPILED)).encode()).hexdigest()[:12]
     path = CACHE / f"debian-{recipe}.tar.gz"
     if not path.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        tar = path.with_suffix(".draft.tar")
+        draft = new_draft(path)
+        tar = draft.with_suffix(f"{draft.suffix}.tar")
         include = f"--include={','.join(packages)}"
         run("mmdebstrap", "--variant=extract", include, _COMPILED, _SUITE, str(tar))
-        draft = path.with_suffix(".draft")
         with tar.open("rb") as source, gzip.GzipFile(draft, "wb", 4, mtime=0) as packed:
             shutil.copyfileobj(source, packed, 1 << 20)
         tar.unlink()
@@ -145,14 +145,19 @@ def _noise(number: int, size: int) -> Blob:
     """A layer with one file of random bytes, stored and not compressed."""
     path = CACHE / f"noise-{number}-{size}.tar.gz"
     if not path.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".draft")
+        draft = new_draft(path)
         with tarfile.open(draft, "w:gz", compresslevel=0) as tar:
             entry = tarfile.TarInfo(f"noise/{number}")
             entry.size = size
             tar.addfile(entry, io.BytesIO(random.Random(number).randbytes(size)))
         draft.rename(path)
     return blob(path)
+
+
+def new_draft(path: Path) -> Path:
+    """Where this process may write what will be at `path`: others may be at it too."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_suffix(f".{os.getpid()}")
 
 
 def blob(path: Path) -> Blob:
@@ -163,7 +168,9 @@ def blob(path: Path) -> Blob:
             digest = hashlib.file_digest(packed, "sha256").hexdigest()
         with gzip.open(path) as tar:
             diff_id = hashlib.file_digest(tar, "sha256").hexdigest()  # type: ignore[arg-type]
-        facts.write_text(json.dumps([f"sha256:{digest}", f"sha256:{diff_id}"]))
+        draft = new_draft(facts)
+        draft.write_text(json.dumps([f"sha256:{digest}", f"sha256:{diff_id}"]))
+        draft.rename(facts)
     return Blob(path, *json.loads(facts.read_text()))
 
 
