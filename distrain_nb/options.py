@@ -87,13 +87,22 @@ def read(options: Mapping[str, Any], config: Config | None = None) -> Chosen:
     _check_name(job.name)
     of_layout = {name: value for name, value in given.items() if name in _LAYOUT}
     layout = changed(load(job.layout) if job.layout else Layout(), of_layout)
-    backend = find(layout.on)
+    backend = _backend_of(layout)
     rest = {n: v for n, v in given.items() if n not in of_layout and n not in common}
     for name in (name for name in options if name not in {*_LAYOUT, *common}):
         if name not in declared(backend.options):
             raise _refused(name, backend)
     kept = config.of_backends if config else {}
     return Chosen(layout, job, backend, made(backend.options, rest, kept))
+
+
+def _backend_of(layout: Layout) -> AnyBackend:
+    """The one that takes the layout. Raises OptionError."""
+    if layout.on == "ai-platform":
+        from distrain_nb.layout.formats.ended import no_jobs
+
+        raise no_jobs(layout)
+    return find(layout.on)
 
 
 def layout_options() -> Iterable[Option]:

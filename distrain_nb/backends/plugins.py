@@ -28,11 +28,6 @@ def find(name: str) -> AnyBackend:
     """The backend of that name. Raises OptionError naming those that there are."""
     entry = _own().get(name) or _entry(name)
     if entry is None:
-        if name == "ai-platform":
-            raise OptionError(
-                "--on ai-platform: AI Platform Training takes no jobs from here. Copy the command "
-                "that %distrain form shows for the layout, or write --on vertex, which succeeds it"
-            )
         hint = did_you_mean(name, names(), ".")
         allowed = ", ".join(names())
         raise OptionError(f"--on {name}: no such backend is installed{hint} There are {allowed}")

@@ -11,6 +11,7 @@ import yaml
 from distrain_nb.api import check, prepare
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout
+from distrain_nb.layout.formats import read_any
 from distrain_nb.layout.rules import check as check_layout
 
 if TYPE_CHECKING:
@@ -51,9 +52,26 @@ def test_a_reduction_server_serves_nccl_alone(code: str, backend: str) -> None:
     assert [f"gradients by {backend}:" in message for message in told] == [True] * bool(backend)
 
 
-def test_ai_platform_takes_a_command_and_no_jobs() -> None:
-    with pytest.raises(OptionError, match=r"Copy the command .* or write --on vertex"):
-        check("print()", on="ai-platform", primary="n1-standard-4")
+def test_ai_platform_takes_no_jobs_and_both_ways_out_are_said() -> None:
+    with pytest.raises(OptionError) as wrong:
+        check("print()", on="ai-platform", primary="complex_model_m_gpu", region="us-central1")
+    said = str(wrong.value)
+    line = "--on vertex --primary n1-standard-16+4*T4 --region us-central1"
+    assert f"write `{line}`" in said
+    command = said[said.index("gcloud ai-platform jobs submit training") :]
+    assert read_any(command).layout == Layout.of(
+        "ai-platform", primary="complex_model_m_gpu", region="us-central1"
+    )
+
+
+def test_a_cell_for_ai_platform_is_repaired_into_one_that_runs() -> None:
+    cell = "%%distrain --on ai-platform --tier BASIC_GPU --dry-run\nprint()"
+    with pytest.raises(OptionError) as wrong:
+        check("print()", on="ai-platform", tier="BASIC_GPU")
+    (found,) = wrong.value.findings
+    repaired = found.fixes[0].apply(cell)
+    head = "%%distrain --on vertex --dry-run --primary n1-standard-8+1*T4"
+    assert repaired == f"{head}\nprint()"
 
 
 def test_spot_machines_on_sagemaker_always_have_a_place_for_checkpoints() -> None:
