@@ -24,7 +24,10 @@ _WANTED_BY = (
     ("transformers", "torchrun"),
     ("tensorflow", "tensorflow"),
     ("keras", "tensorflow"),
+    ("tf_keras", "tensorflow"),
 )
+# Rules are TensorFlow's own, which hold for it beside another framework too.
+_FRAMEWORKS = (("tensorflow", "tensorflow"), ("torchrun", "pytorch"))
 
 
 # These start a process for each GPU of a replica.
@@ -42,11 +45,10 @@ def choose(program: Program) -> tuple[str, str]:
 
 
 def framework_of(program: Program) -> str | None:
-    """The framework that shares the program's gradients, by what it imports."""
-    for module, framework in (("torch", "pytorch"), ("tensorflow", "tensorflow"), ("mxnet",) * 2):
-        if module in program.imports:
-            return framework
-    return None
+    """The framework whose rules hold for the program, by what it imports."""
+    wanted = {launcher for module, launcher in _WANTED_BY if module in program.imports}
+    found = (framework for launcher, framework in _FRAMEWORKS if launcher in wanted)
+    return next(found, "mxnet" if "mxnet" in program.imports else None)
 
 
 def ranks_per_replica(program: Program, layout: Layout, gpus: int) -> int:

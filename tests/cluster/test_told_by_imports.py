@@ -27,7 +27,17 @@ REDUCED = {
 }
 
 
-@pytest.mark.parametrize(("code", "warned"), [("import tensorflow", True), ("import torch", False)])
+@pytest.mark.parametrize(
+    ("code", "warned"),
+    [
+        ("import tensorflow", True),
+        ("import keras", True),
+        ("import tf_keras", True),
+        ("import tensorflow as tf, torch", True),
+        ("import torch", False),
+        ("import lightning", False),
+    ],
+)
 def test_tensorflow_that_is_imported_has_one_evaluator(code: str, warned: bool) -> None:
     machine = "n1-standard-4"
     found = check(code, on="vertex", primary=machine, evaluators=f"2*{machine}")
