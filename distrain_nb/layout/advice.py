@@ -12,38 +12,34 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.layout.case import HIDDEN_SHARE, QUESTIONS
 from distrain_nb.layout.catalog.active import current
-from distrain_nb.layout.catalog.index import takers
 from distrain_nb.layout.catalog.lookup import Grid
+from distrain_nb.layout.distribution import (
+    DDP,
+    DDP_ONE_INSTANCE,
+    HOROVOD,
+    LAUNCHERS,
+    NEXT,
+    ON_ONE,
+    ONE_INSTANCE,
+    PARAMETER_SERVERS,
+    Advised,
+    advised,
+)
 from distrain_nb.layout.gain import remarks
-from distrain_nb.layout.options import line
-from distrain_nb.layout.pool import Pool
 from distrain_nb.layout.releases import older, releases
+from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.traffic import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.case import Case
-    from distrain_nb.layout.layout import Layout
 
 # From here on, all-to-all traffic with parameter servers is likely to fill the network.
 MANY_GPUS = 32
 
-PARAMETER_SERVERS, HOROVOD = "parameter servers", "Horovod"
-ONE_INSTANCE = "Horovod on one instance"
-DDP, DDP_ONE_INSTANCE = "torchrun with DDP", "torchrun with DDP on one instance"
 NO_DISTRIBUTION, UNDECIDED = "no distribution", "not decided"
 
-_SERVER = "n1-highmem-8"
-
-_LAUNCHERS = {
-    HOROVOD: "mpi",
-    ONE_INSTANCE: "mpi",
-    DDP: "torchrun",
-    DDP_ONE_INSTANCE: "torchrun",
-    PARAMETER_SERVERS: "parameter-server",
-}
-_ON_ONE = (ONE_INSTANCE, DDP_ONE_INSTANCE)
 _DISTRIBUTIONS = {PARAMETER_SERVERS: "parameter_server", HOROVOD: "mpi", ONE_INSTANCE: "mpi"}
 _AVOIDS = "one instance with more GPUs avoids the network"
 _LONG, _SHORT = "gradients take long to share", "gradients are shared fast"
@@ -88,12 +84,21 @@ class Advice:
 
 
 def advise(case: Case) -> Advice:
-    """The distribution for a case."""
+    """The distribution for a case, and options that the rules of layouts have nothing against."""
+    case, moved = _with_backend(case)
     choice, reasons = (_choose_for_pytorch if _has_pytorch(case) else _choose)(case)
-    choice, limits = _within_versions(case, choice)
+    choice, found = _allowed(case, choice)
     questions = tuple(QUESTIONS[name] for name in case.missing)
-    why = (*reasons, *limits, *_remarks(case, choice))
-    return Advice(choice, _options(case, choice), why, questions, _table(case))
+    why = (*reasons, *moved, *found.notes, *_remarks(case, choice))
+    return Advice(choice, found.options, why, questions, _table(case))
+
+
+def _with_backend(case: Case) -> tuple[Case, tuple[str, ...]]:
+    """The case on Vertex AI where it is AI Platform's, which no backend brings jobs to."""
+    if case.layout is None or case.layout.on != "ai-platform":
+        return case, ()
+    moved = replace(case, layout=on_vertex(case.layout))
+    return moved, ("AI Platform Training has ended: the options are for Vertex AI",)
 
 
 def _has_pytorch(case: Case) -> bool:
@@ -158,15 +163,20 @@ def _timing(case: Case) -> str:
     )
 
 
-def _within_versions(case: Case, choice: str) -> tuple[str, tuple[str, ...]]:
-    """The choice that the framework and its version leave."""
-    refused = _too_old(case, choice)
-    if not refused:
-        return choice, ()
-    other = HOROVOD if choice == PARAMETER_SERVERS else PARAMETER_SERVERS
-    if _too_old(case, other) or choice == ONE_INSTANCE:
-        return NO_DISTRIBUTION, (refused, "bring an image of your own, or a newer version")
-    return other, (refused,)
+def _allowed(case: Case, choice: str) -> tuple[str, Advised]:
+    """The choice that the framework's version and the rules of layouts leave, and its options."""
+    if choice not in LAUNCHERS:
+        return choice, Advised()
+    refused: list[str] = []
+    for each in (choice, *NEXT.get(choice, ())):
+        too_old = _too_old(case, each)
+        found = Advised(refused=too_old) if too_old else advised(case, each)
+        if not found.refused:
+            return each, found._replace(notes=(*refused, *found.notes))
+        refused.append(found.refused)
+    if _too_old(case, choice):
+        refused.append("bring an image of your own, or a newer version")
+    return NO_DISTRIBUTION, Advised(notes=tuple(refused))
 
 
 def _too_old(case: Case, choice: str) -> str:
@@ -185,9 +195,9 @@ def _oldest(case: Case, choice: str) -> str:
 
 def _remarks(case: Case, choice: str) -> Iterator[str]:
     gpus, instances = case.gpus_per_instance, case.instances
-    if instances and instances > 1 and gpus and choice not in _ON_ONE:
+    if instances and instances > 1 and gpus and choice not in ON_ONE:
         yield f"scale up before out: try one instance with {gpus * instances} or more GPUs first"
-    if choice in _LAUNCHERS and case.layout is None and instances and instances > 1:
+    if choice in LAUNCHERS and case.layout is None and instances and instances > 1:
         yield "these options alone run on this machine: add --on, and --workers for the others"
     if not case.framework_version and _oldest(case, choice):
         yield f"it needs {case.framework} {_oldest(case, choice)} or newer"
@@ -197,72 +207,6 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
             yield f"each instance has one worker: write a tower for each of its {gpus} GPUs"
     else:
         yield from remarks(case)
-
-
-def _options(case: Case, choice: str) -> str:
-    """What to write; empty where no machine is known to do it."""
-    if choice not in _LAUNCHERS:
-        return ""
-    layout = case.layout
-    if choice == PARAMETER_SERVERS:
-        return _with_servers(case)
-    if layout is not None and choice in _ON_ONE and (case.instances or 1) > 1:
-        layout = _on_one(layout, _ranks(case, choice))
-        if layout is None:
-            return ""
-    start = f"--launcher {_LAUNCHERS[choice]} -n {_ranks(case, choice)}"
-    return f"{_machines(layout)}{start}"
-
-
-def _machines(layout: Layout | None) -> str:
-    """The options that a job needs to run there, and not here."""
-    return f"{line(replace(layout, launcher='auto', ranks_per_replica=None))} " if layout else ""
-
-
-def _with_servers(case: Case) -> str:
-    """As each place takes them: SageMaker has a server on each host, elsewhere they are a pool."""
-    if case.layout is None or case.layout.on == "sagemaker":
-        place = _machines(case.layout) or "--on sagemaker "
-        return f"{place}--launcher {_LAUNCHERS[PARAMETER_SERVERS]}"
-    machine = _SERVER if case.layout.on == "vertex" else None
-    layout = replace(case.layout, servers=Pool(case.instances or 1, machine))
-    return f"{_machines(layout)}--launcher tensorflow"
-
-
-def _ranks(case: Case, choice: str) -> int:
-    """Ranks of a machine: one for each GPU, on one instance for the GPUs of all, if it has them."""
-    gpus = case.gpus_per_instance or 1
-    if choice not in _ON_ONE:
-        return gpus
-    total = gpus * (case.instances or 1)
-    largest = max(row.gpu_count or 0 for row in current().instances.values())
-    return total if total <= largest else gpus
-
-
-def _on_one(layout: Layout, gpus: int) -> Layout | None:
-    """The layout with one machine that has so many of its GPUs; None if there is none."""
-    role = "workers" if layout.on == "sagemaker" else "primary"
-    found = _larger(layout.on, getattr(layout, role) or Pool(), gpus)
-    return layout.edited({"workers": None, role: found}) if found else None
-
-
-def _larger(place: str, pool: Pool, gpus: int) -> Pool | None:
-    """One machine with so many of a pool's GPUs, or as few more as there are."""
-    if place == "sagemaker":
-        rows = current().instances
-        given = rows.get(pool.machine or "")
-        own = given.gpu_name if given else ""
-        fitting = [
-            (row.gpu_count, name)
-            for name, row in rows.items()
-            if own == row.gpu_name and row.gpu_count and row.gpu_count >= gpus
-        ]
-        return replace(pool, replicas=1, machine=min(fitting)[1]) if fitting else None
-    takes = takers(current(), place).get(pool.accelerator or "", {}) if place == "vertex" else {}
-    names = sorted(name for name in takes if gpus in takes[name])
-    machine = pool.machine if pool.machine in names else next(iter(names), None)
-    more = replace(pool, replicas=1, machine=machine, accelerator_count=gpus)
-    return more if machine else None
 
 
 def _table(case: Case) -> Grid:

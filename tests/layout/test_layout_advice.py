@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,18 +15,19 @@ from distrain_nb.backends.plugins import find
 from distrain_nb.errors import OptionError
 from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
-from distrain_nb.layout.advice import (
+from distrain_nb.layout.advice import NO_DISTRIBUTION, UNDECIDED, advise
+from distrain_nb.layout.case import Case, case_of, size_in_bytes
+from distrain_nb.layout.distribution import (
     DDP,
+    DDP_BY_MPI,
     DDP_ONE_INSTANCE,
     HOROVOD,
-    NO_DISTRIBUTION,
     ONE_INSTANCE,
     PARAMETER_SERVERS,
-    UNDECIDED,
-    advise,
 )
-from distrain_nb.layout.case import Case, case_of, size_in_bytes
+from distrain_nb.layout.distribution import LAUNCHERS as DISTRIBUTED
 from distrain_nb.layout.rules import check
+from distrain_nb.layout.successor import on_vertex
 
 PAGE = Path(__file__).parents[2] / "docs" / "advice.md"
 SMALL, LARGE = 25e6, 1.34e9
@@ -219,3 +222,110 @@ def test_what_is_advised_is_taken(place: str, pools: dict[str, object], choice: 
     job = Job(program("import tensorflow"), advised, Path(), backend.options())
     told = [f.code for f in backend.plan(job).findings if "launcher" in f.code]
     assert not [code for code in told if code not in ("launcher.auto", "launcher.no-mpirun")]
+
+
+FRAMEWORKS = (
+    None, "tensorflow", "tensorflow-1.10", "tensorflow-1.11", "tensorflow-2.12", "pytorch",
+    "pytorch-1.12", "pytorch-2.4", "huggingface", "huggingface-4.36", "mxnet", "mxnet-1.9",
+)  # fmt: skip
+PLACES = [
+    *(("sagemaker", {"workers": f"2*{machine}"}) for machine in (
+        "ml.m5.4xlarge", "ml.p3.2xlarge", "ml.p3.8xlarge", "ml.p4d.24xlarge", "ml.g5.xlarge",
+        "ml.trn1.32xlarge", "ml.p9.48xlarge",
+    )),
+    ("sagemaker", {"workers": "2*ml.p3.8xlarge", "distribution": "smdistributed.dataparallel"}),
+    ("sagemaker", {"workers": "2*ml.p3.8xlarge", "mpi_options": "-verbose"}),
+    *((place, {"primary": machine, "workers": f"3*{machine}"})
+      for place in ("vertex", "ai-platform") for machine in (
+        "n1-standard-16", "n1-standard-16+1*T4", "n1-standard-16+4*T4", "complex_model_m_gpu",
+    )),
+    ("vertex", {"primary": "n1-standard-16", "workers": 3, "reducers": "4*n1-highcpu-16"}),
+    ("vertex", {"primary": "a2-highgpu-8g+8*A100", "workers": "7*a2-highgpu-8g+8*A100",
+                "reducers": "auto", "scheduling": "FLEX_START"}),
+    ("ai-platform", {"primary": "standard", "workers": "3*standard", "servers": "standard"}),
+    ("local", {"workers": 3}),
+    ("local", {"workers": 3, "servers": 2, "evaluators": 1}),
+    ("local", {"workers": 3, "reducers": 2}),
+]  # fmt: skip
+
+
+def advisable(place: str, options: dict[str, object]) -> Iterator[Case]:
+    """Cases of a layout: any framework, gradients that are shared fast and ones that take long."""
+    layout = Layout.of(place, **options)
+    for framework in FRAMEWORKS:
+        case = case_of(replace(layout, framework=framework))
+        figures = {"gpus_per_instance": case.gpus_per_instance, "network_gbps": case.network_gbps}
+        known = {name: value for name, value in figures.items() if value is not None}
+        for gpus, size in itertools.product((0, 1), (SMALL, LARGE, 1e12)):
+            assumed = {"gpus_per_instance": gpus, "network_gbps": 10, **known}
+            yield replace(case, model_bytes=size, **assumed)
+
+
+@pytest.mark.parametrize(("place", "options"), PLACES)
+def test_the_rules_have_nothing_against_what_is_advised(
+    place: str, options: dict[str, object]
+) -> None:
+    """Nothing new, that is: what was wrong with the layout itself is among the reasons."""
+    for case in advisable(place, options):
+        advice = advise(case)
+        assert case.layout
+        if not advice.options:
+            assert advice.choice not in DISTRIBUTED or "no one machine" in str(advice.reasons)
+            continue
+        advised, given = Layout.from_line(advice.options), case.layout
+        if place == "ai-platform":
+            given = on_vertex(given)
+        known = {(finding.code, finding.where) for finding in errors(check(given))}
+        for finding in errors(check(advised)):
+            assert (finding.code, finding.where) in known, (advice, finding)
+            assert finding.described in advice.reasons
+        assert advised.on == given.on != "ai-platform"
+        on_one = advice.choice in (ONE_INSTANCE, DDP_ONE_INSTANCE)
+        assert on_one or (advised.primary, advised.workers) == (given.primary, given.workers)
+
+
+@pytest.mark.parametrize("options", [options for place, options in PLACES if place == "local"])
+def test_this_machine_runs_what_is_advised(options: dict[str, object]) -> None:
+    backend = find("local")
+    for case in advisable("local", options):
+        advised = Layout.from_line(advise(case).options)
+        job = Job(program("import torch"), advised, Path(), backend.options())
+        wrong = {finding.code for finding in errors(backend.plan(job).findings)}
+        assert wrong <= {"launcher.no-mpirun"}, advised
+
+
+@pytest.mark.parametrize(
+    ("machines", "framework", "choice", "options", "reason"),
+    [
+        ("2*ml.m5.4xlarge", "pytorch", DDP_BY_MPI, "--launcher mpi -n 1",
+         "not torchrun with DDP: torch_distributed does not run on ml.m5.4xlarge; "),
+        ("2*ml.p4d.24xlarge", "pytorch-2.4", DDP, "--launcher torchrun -n 8",
+         "torch_distributed does not support pytorch-2.4; "),
+        ("2*ml.trn1.32xlarge", "tensorflow-2.12", NO_DISTRIBUTION, "",
+         "not Horovod: Trainium instances take torch_distributed only, not mpi"),
+    ],
+)  # fmt: skip
+def test_what_the_rules_refuse_is_repaired_or_another_is_chosen(
+    machines: str, framework: str, choice: str, options: str, reason: str
+) -> None:
+    layout = Layout.of("sagemaker", workers=machines, framework=framework)
+    advice = advise(case_of(layout, SMALL))
+    assert advice.choice == choice
+    assert advice.options.endswith(options)
+    assert [said for said in advice.reasons if said.startswith(reason)]
+    assert ("pytorch-2.4.1" in advice.options) == (framework == "pytorch-2.4")
+
+
+def test_what_a_choice_has_no_use_for_is_left_out_and_said() -> None:
+    both = Layout.of("vertex", primary="n1-standard-16", workers="7*n1-standard-16",
+                     reducers="4*n1-highcpu-16", framework="tensorflow-2.12")  # fmt: skip
+    advice = advise(case_of(both, SMALL))
+    assert "--reducers" not in advice.options
+    assert any(reason.endswith("so remove the reducers") for reason in advice.reasons)
+    here = Layout.of("local", workers=3, servers=2, evaluators=1, framework="tensorflow-2.12")
+    case = replace(case_of(here, SMALL), gpus_per_instance=1, network_gbps=100)
+    assert advise(case).options == (
+        "--on local --workers 3 --framework tensorflow-2.12 --launcher mpi -n 1"
+    )
+    for role in ("servers", "evaluators"):
+        assert f"leave the {role} out: Horovod has no use for them" in advise(case).reasons
