@@ -44,6 +44,10 @@ def test_tensorflow_that_is_imported_has_one_evaluator(code: str, warned: bool) 
     assert ("evaluators-many" in [each.code for each in found]) == warned
 
 
+JOINS = "import torch.distributed as dist\ndef setup"
+JOINED = "dist.init_process_group(backend)"
+
+
 @pytest.mark.parametrize(
     ("code", "backend"),
     [
@@ -52,6 +56,28 @@ def test_tensorflow_that_is_imported_has_one_evaluator(code: str, warned: bool) 
         ("import tensorflow as tf\nway = tf.distribute.experimental.CollectiveCommunication.RING",
          "RING"),
         ("import torch.distributed as dist\ndist.init_process_group('nccl')", ""),
+        ("from torch.distributed import *\nway = 'gloo'\ninit_process_group(way)", "gloo"),
+        ("import torch.distributed as dist\ndist.init_process_group(dist.Backend.GLOO)", "gloo"),
+        ("import torch.distributed as dist\ndist.init_process_group(dist.Backend.NCCL)", ""),
+        (f"{JOINS}(rank, backend='gloo'):\n    {JOINED}\nsetup(0)", "gloo"),
+        (f"{JOINS}(rank, backend='gloo'):\n    {JOINED}\nsetup(0, 'nccl')", ""),
+        (f"{JOINS}(rank, backend='nccl'):\n    {JOINED}\nsetup(0, backend='gloo')", "gloo"),
+        (f"{JOINS}(*, backend='mpi'):\n    {JOINED}\nsetup()", "mpi"),
+        (f"{JOINS}(backend):\n    {JOINED}\nfor each in ways:\n    setup(each)", ""),
+        (f"{JOINS}(backend='gloo'):\n    {JOINED}", ""),
+        (f"{JOINS}(backend='agg'):\n    ...\nsetup()\nbackend = 'gloo'\n{JOINED}", "gloo"),
+        ("from transformers import TrainingArguments\nTrainingArguments('out', ddp_backend='gloo')",
+         "gloo"),
+        ("from lightning.pytorch.strategies import DDPStrategy\n"
+         "DDPStrategy(process_group_backend='gloo')", "gloo"),
+        ("import deepspeed\ndeepspeed.init_distributed('gloo')", "gloo"),
+        ("import torch\nway = 'nccl' if torch.cuda.is_available() else 'gloo'\n"
+         "torch.distributed.init_process_group(way)", ""),
+        ("import torch\nif torch.cuda.is_available():\n    way, device = 'nccl', 'cuda'\n"
+         "else:\n    way = 'gloo'\ntorch.distributed.init_process_group(way)", ""),
+        ("import torch\nif torch.cuda.is_available():\n"
+         "    torch.distributed.init_process_group('nccl')\n"
+         "else:\n    torch.distributed.init_process_group('gloo')", ""),
         ("import torch.distributed as dist\ndist.init_process_group('cpu:gloo,cuda:nccl')", ""),
         ("import torch.distributed as dist\ndist.init_process_group()", ""),
     ],
