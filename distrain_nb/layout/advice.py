@@ -25,7 +25,7 @@ from distrain_nb.layout.distribution import (
     Advised,
     advised,
 )
-from distrain_nb.layout.gain import remarks
+from distrain_nb.layout.gain import exchange, remarks
 from distrain_nb.layout.releases import older, releases
 from distrain_nb.layout.successor import on_vertex
 from distrain_nb.layout.traffic import size
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.layout.case import Case
+    from distrain_nb.layout.traffic import Traffic
 
 # From here on, all-to-all traffic with parameter servers is likely to fill the network.
 MANY_GPUS = 32
@@ -55,6 +56,7 @@ class Advice:
     """What to use and why, the options to write, the article's table, and what to ask.
 
     `choice` is `not decided` where too little is known; the table marks the cell of the case.
+    `exchange` is what a gradient costs, where that is known.
     """
 
     choice: str
@@ -62,12 +64,14 @@ class Advice:
     reasons: tuple[str, ...]
     questions: tuple[str, ...]
     table: Grid
+    exchange: Traffic | None = None
 
     def __str__(self) -> str:
         parts = [f"Use {self.choice}" if self.choice != UNDECIDED else "Not decided yet"]
         parts += [f"write: %%distrain {self.options}"] if self.options else []
         parts += [f"  - {reason}" for reason in self.reasons]
         parts += ["", str(self.table)]
+        parts += ["", str(self.exchange)] if self.exchange else []
         parts += ["", "Tell me more:"] if self.questions else []
         return "\n".join([*parts, *(f"  {question}" for question in self.questions)])
 
@@ -77,9 +81,10 @@ class Advice:
         head = "Not decided yet" if self.choice == UNDECIDED else f"Use {self.choice}"
         write = f"<p>Write <code>%%distrain {escape(self.options)}</code></p>"
         asked = f"<p>Tell me more:</p>{_list(self.questions)}" if self.questions else ""
+        costs = self.exchange._repr_html_() if self.exchange else ""
         return (
             f"<p><b>{escape(head)}</b></p>{write if self.options else ''}"
-            f"{_list(self.reasons)}{self.table._repr_html_()}{asked}"
+            f"{_list(self.reasons)}{self.table._repr_html_()}{costs}{asked}"
         )
 
 
@@ -90,7 +95,7 @@ def advise(case: Case) -> Advice:
     choice, found = _allowed(case, choice)
     questions = tuple(QUESTIONS[name] for name in case.missing)
     why = (*reasons, *moved, *found.notes, *_remarks(case, choice))
-    return Advice(choice, found.options, why, questions, _table(case))
+    return Advice(choice, found.options, why, questions, _table(case), exchange(case))
 
 
 def _with_backend(case: Case) -> tuple[Case, tuple[str, ...]]:
@@ -205,8 +210,9 @@ def _remarks(case: Case, choice: str) -> Iterator[str]:
         yield "updates are asynchronous: if it converges badly, lower the learning rate"
         if gpus and gpus > 1:
             yield f"each instance has one worker: write a tower for each of its {gpus} GPUs"
-    else:
-        yield from remarks(case)
+    yield from remarks(
+        case, "where gradients are added up instead, " if choice == PARAMETER_SERVERS else ""
+    )
 
 
 def _table(case: Case) -> Grid:

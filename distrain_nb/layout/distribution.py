@@ -54,7 +54,8 @@ def advised(case: Case, choice: str) -> Advised:
     that was not wrong with the layout before. They touch neither launcher nor machines."""
     layout = _layout(case, choice)
     if layout is None:
-        return Advised(notes=(f"no one machine is known to have {_ranks(case, choice)} such GPUs",))
+        gpus = _ranks(case, choice)
+        return Advised(notes=(f"no machine is known to have {gpus} of these GPUs",))
     layout, notes = _without_idle(layout, choice)
     known = {_mark(finding) for finding in _wrong(case, case.layout or Layout(layout.on))}
     for _ in range(_MOST_REPAIRS):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import HIDDEN_SHARE
+from distrain_nb.layout.choices import roles
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.sizing import sized
-from distrain_nb.layout.traffic import Links, links_of, size, ways
+from distrain_nb.layout.traffic import Links, Traffic, links_of, size, ways
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,37 +120,61 @@ def beside_the_article(layout: Layout) -> str:
     )
 
 
-def remarks(case: Case) -> Iterator[str]:
-    """What reducers would bring a case, in words: Vertex AI's on GPUs, ours with gloo on CPUs."""
-    gpus, layout = case.gpus_per_instance, case.layout
-    if gpus is None or case.model_bytes is None or (case.instances or 1) < 2:
-        return
-    if layout is not None and (layout.on != "vertex" or not gpus):
-        return
+def exchange(case: Case) -> Traffic | None:
+    """What a gradient of a case costs by a ring, by a tree, and by reducers where it can have them;
+    None where machines, their network or the gradient aren't known, or there is one machine."""
     links = _links(case)
-    if links is None:
+    if links is None or case.model_bytes is None or case.gpus_per_instance is None:
+        return None
+    found = ways(case.model_bytes, links)
+    shown = found[:-1] if _why_none(case) else found
+    return Traffic(case.model_bytes, links.workers, links.gbps, shown)
+
+
+def remarks(case: Case, where: str = "") -> Iterator[str]:
+    """What reducers would bring a case, in words that `where` begins, or why it can have none:
+    Vertex AI's are for GPUs, ours for gloo on CPUs."""
+    links = _links(case)
+    if links is None or case.model_bytes is None or case.gpus_per_instance is None:
         return
+    why_none = _why_none(case)
     found = gain(case.model_bytes, links, case.step_s)
-    if not found.pays:
-        yield str(found)
+    if why_none or not found.pays:
+        yield why_none or f"{where}{found}"
         return
-    how = "gloo, on machines of your own" if not gpus else "NCCL on Vertex AI, --reducers auto"
-    yield f"{found} ({how})"
-    beside = beside_the_article(layout) if layout else ""
+    on_gpus = case.gpus_per_instance > 0
+    how = "NCCL on Vertex AI, --reducers auto" if on_gpus else "gloo, on machines of your own"
+    yield f"{where}{found} ({how})"
+    beside = beside_the_article(case.layout) if case.layout else ""
     if beside:
         yield beside
 
 
+def _why_none(case: Case) -> str:
+    """Why a case can't have reducers; empty if it can."""
+    layout, on_gpus = case.layout, bool(case.gpus_per_instance)
+    if layout and Role.REDUCERS not in roles(layout.on):
+        return f"{layout.title} has no reducers"
+    if layout and layout.on == "local":
+        return "reducers on this machine are for trying out: nothing waits for a link"
+    if layout and layout.on == "vertex" and not on_gpus:
+        return "Vertex AI's reducers are for GPUs alone"
+    if not on_gpus and case.framework not in (None, "pytorch", "huggingface"):
+        return "reducers on CPUs are for gloo, which PyTorch has"
+    return ""
+
+
 def _links(case: Case) -> Links | None:
-    """The layout's; of figures alone with as many reducers as machines, which are like them."""
-    if case.layout is not None:
-        try:
-            return links_of(case.layout)
-        except OptionError:
-            return None
-    if case.network_gbps is None or case.instances is None:
+    """Those of a case's machines, with its layout's reducers, or as many as machines and like
+    them."""
+    if case.network_gbps is None or case.instances is None or case.instances < 2:
         return None
-    return Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
+    own = Links(case.instances, case.network_gbps, case.instances, case.network_gbps)
+    try:
+        there = links_of(case.layout) if case.layout else own
+    except OptionError:
+        return own
+    return replace(there, workers=own.workers, gbps=own.gbps)
 
 
 def duration(seconds: float) -> str:

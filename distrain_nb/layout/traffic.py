@@ -58,20 +58,22 @@ class Way:
 class Traffic:
     """The ways to exchange a gradient of `gradient_bytes` between `workers` machines."""
 
-    gradient_bytes: int
+    gradient_bytes: float
     workers: int
     gbps: float
     ways: tuple[Way, ...]
 
     def __str__(self) -> str:
-        head = (
+        return f"{self._heading()}\n{self.table()}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._heading()}</p>{self.table()._repr_html_()}"
+
+    def _heading(self) -> str:
+        return (
             f"A gradient of {size(self.gradient_bytes)} between {self.workers} machines "
             f"of {self.gbps:g} Gbit/s each:"
         )
-        return f"{head}\n{self.table()}"
-
-    def _repr_html_(self) -> str:
-        return self.table()._repr_html_()
 
     def table(self) -> Grid:
         """The ways, a row each."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from distrain_nb.layout import Layout
 from distrain_nb.layout.advice import advise
 from distrain_nb.layout.case import Case, case_of
-from distrain_nb.layout.gain import beside_the_article, gain, remarks
+from distrain_nb.layout.gain import beside_the_article, exchange, gain, remarks
 from distrain_nb.layout.traffic import Links, links_of, ways
 
 TEN = Links(8, 10, 8, 10)
@@ -85,7 +85,7 @@ def test_the_article_s_reducers_stand_beside_ours() -> None:
     assert not beside_the_article(Layout.of(workers=7))
 
 
-def test_advice_says_what_reducers_bring_and_where_there_are_none_nothing() -> None:
+def test_advice_says_what_reducers_bring_and_why_there_are_none() -> None:
     eight = {"primary": "a2-highgpu-8g+8*A100", "workers": "7*a2-highgpu-8g+8*A100"}
     cases = {
         "NCCL on Vertex AI": case_of(Layout.of("vertex", **eight), 1.34e9, 0.1),
@@ -95,6 +95,27 @@ def test_advice_says_what_reducers_bring_and_where_there_are_none_nothing() -> N
     for words, case in cases.items():
         (said,) = [reason for reason in advise(case).reasons if "reducers " in reason][:1]
         assert words in said
-    sagemaker = Layout.of("sagemaker", workers="8*ml.p4d.24xlarge")
-    for case in (case_of(sagemaker, 1.34e9, 0.1), Case(None, 0, 8, 10), Case(1e9, 4, 1, 10)):
+    for case in (Case(None, 0, 8, 10), Case(1e9, 4, 1, 10)):
         assert not list(remarks(case))
+        assert exchange(case) is None
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        (case_of(Layout.of("sagemaker", workers="8*ml.p4d.24xlarge"), 1.34e9, 0.1),
+         "SageMaker has no reducers"),
+        (case_of(Layout.of("vertex", primary="n1-standard-16", workers="7*n1-standard-16"), 1.34e9),
+         "Vertex AI's reducers are for GPUs alone"),
+        (Case(1e9, 0, 8, 10, "pytorch", layout=Layout.of(workers=7)),
+         "reducers on this machine are for trying out: nothing waits for a link"),
+        (Case(1e9, 0, 8, 10, "tensorflow"), "reducers on CPUs are for gloo, which PyTorch has"),
+    ],
+)  # fmt: skip
+def test_where_there_are_no_reducers_the_exchange_has_a_ring_and_a_tree(
+    case: Case, why: str
+) -> None:
+    assert list(remarks(case)) == [why]
+    found = exchange(case)
+    assert found
+    assert [way.name for way in found.ways] == ["ring", "tree"]
