@@ -7,14 +7,15 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from distrain_nb.secrets.names import is_secret_name, may_name_a_secret
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _NAME = (
-    rb"(?:password|passwd|passphrase|secret|api[_-]?key|(?:access|secret|private)[_-]?key|"
-    rb"(?:auth|access|api|bearer|refresh)[_-]?token)"
+    rb"(?:password|passwd|passphrase|secret|api[_-]?key|(?:access|secret|private|encryption)[_-]?key|"
+    rb"(?:auth|access|api|bearer|refresh|secret)[_-]?token)"
 )
 # In these files values need no quotes.
 _SETTINGS = frozenset(
@@ -23,9 +24,10 @@ _SETTINGS = frozenset(
 _PLAIN = "a secret that is written out"
 # A value is looked for first, then the name before it: values are rarer.
 _SETTING = re.compile(rb"(?m)[:=][ \t]*([\w+/=.~-]{20,200})[ \t\r]*$")
-_QUOTED = re.compile(rb"[:=]\s*[rbu]?[\"']([^\"'\s]{16,200})[\"']")
-_NAMED = re.compile(rb"(?i)" + _NAME + rb"[\"']?\s*$")
+_QUOTED = re.compile(rb"[:=]\s*[rbu]?\\*[\"']([^\"'\s]{16,200})[\"']")
+_NAMED = re.compile(rb"(?i)" + _NAME + rb"(?:\\*[\"'])?\s*$")
 _LONGEST_NAME = 40
+_VALUE = re.compile(r"[\w+/=.~-]{16,200}", re.ASCII)
 _COMMON = frozenset(
     b"pass passwd password passw0rd pwd pw secret token key user username root admin guest foo bar "
     b"baz tiger test testing letmein mypassword mysecret none null true false auth credentials "
@@ -35,6 +37,7 @@ _NOWHERE = re.compile(
     rb"(?i)(?:.*\.)?(?:example|test|invalid|localhost)(?:\.(?:com|org|net))?"
     rb"|(?:my)?(?:host|hostname|server|proxy|domain|address|site|foo|bar)(?:\..*)?|[a-z]|127\..*"
 )
+_REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
 _LEAST_ENTROPY = 3.5  # bits a character
 
 
@@ -51,6 +54,14 @@ def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
                 yield SecretMatch(found.start(), _PLAIN)
 
 
+def is_secret_by_name(name: str, value: str) -> bool:
+    """Whether a variable looks like a secret by its name, and by how its value looks, be it in
+    quotes, where the name may mean something else too."""
+    value = value.strip("'\"")
+    drawn = _VALUE.fullmatch(value) is not None and _is_random(value.encode())
+    return is_secret_name(name) or (may_name_a_secret(name) and drawn)
+
+
 def _always(_: re.Match[bytes]) -> bool:
     return True
 
@@ -64,7 +75,8 @@ def _is_password(found: re.Match[bytes]) -> bool:
     user, password, host = found.groups()
     common = password.lower() in _COMMON or password.lower() == user.lower()
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
-    return not (has_words_of_manuals(password) or common or words or _NOWHERE.fullmatch(host))
+    told = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)
+    return not (told or _NOWHERE.fullmatch(host))
 
 
 def _is_random(value: bytes) -> bool:
@@ -77,33 +89,49 @@ def _is_random(value: bytes) -> bool:
     return mixed and entropy >= _LEAST_ENTROPY and not is_made_up(value)
 
 
+# A text may stand within another, as source and JSON write it: a form finds these escaped too.
+_ESCAPED = {
+    '"': r'\\*"',
+    "<quote>": r"(?:\\*[\x22'])",
+    "<line>": r"(?:^|\\+[rn])[ \t]*",
+    "<end>": r"[ \t\r]*(?:$|\\+[rn])",
+    "<space>": r"(?:\s|\\+[rnt])+",
+}
+
+
+def _form(text: str) -> re.Pattern[bytes]:
+    for name, pattern in _ESCAPED.items():
+        text = text.replace(name, pattern)
+    return re.compile(text.encode(), re.MULTILINE)
+
+
 # Kind, a word in lower case without which there is none, the form, and whether one is real.
 _FORMS: tuple[tuple[str, bytes, re.Pattern[bytes], Callable[[re.Match[bytes]], bool]], ...] = (
     (
         "a private key",
         b"private key",
-        re.compile(
-            rb"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:\s|\\r|\\n)+"
-            rb"(?:[A-Za-z-]+:[^\n]*\s+)*[A-Za-z0-9+/=]{4}"
+        _form(
+            r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----<space>"
+            r"(?:[A-Za-z-]+:[^\n\\]*<space>)*[A-Za-z0-9+/=]{4}"
         ),
         _always,
     ),
     (
         "a private key",
         b"putty-user-key-file",
-        re.compile(rb"(?m)^PuTTY-User-Key-File-\d:"),
+        _form(r"<line>PuTTY-User-Key-File-\d:"),
         _always,
     ),
     (
         "a Google service account key",
         b"service_account",
-        re.compile(rb'"type"\s*:\s*"service_account"'),
+        _form(r'"type"\s*:\s*"service_account"'),
         _always,
     ),
     (
         "Google credentials",
         b"authorized_user",
-        re.compile(rb'"type"\s*:\s*"authorized_user"'),
+        _form(r'"type"\s*:\s*"authorized_user"'),
         _always,
     ),
     *(
@@ -118,50 +146,50 @@ _FORMS: tuple[tuple[str, bytes, re.Pattern[bytes], Callable[[re.Match[bytes]], b
     (
         "a kubeconfig",
         b"client-key-data",
-        re.compile(rb"(?m)^[ \t]*client-key-data\s*:\s*[\"']?[A-Za-z0-9+/=]{20,}"),
+        _form(r"<line>client-key-data\s*:\s*<quote>?[A-Za-z0-9+/=]{20,}"),
         _always,
     ),
     (
         "a kubeconfig",
         b"current-context:",
-        re.compile(rb"(?m)^[ \t]*(?:token|password)\s*:\s*[\"']?([\w.+/=-]{8,})[\"']?[ \t\r]*$"),
+        _form(r"<line>(?:token|password)\s*:\s*<quote>?([\w.+/=-]{8,})<quote>?<end>"),
         _always,
     ),
     (
         "a registry's login",
         b"_auth",
-        re.compile(
-            rb"(?m)(?:^|:)_auth(?:Token)?\s*=\s*[\"']?([A-Za-z0-9+/=_-]{10,})[\"']?[ \t\r]*$"
-        ),
+        _form(r"(?:<line>|:)_auth(?:Token)?\s*=\s*<quote>?([A-Za-z0-9+/=_-]{10,})<quote>?<end>"),
         _is_given,
     ),
     (
         "Docker's logins",
-        b'"auth"',
-        re.compile(rb'"auth"\s*:\s*"([A-Za-z0-9+/]{8,}={0,2})"'),
+        b'"auth',
+        _form(r'"auth"\s*:\s*"([A-Za-z0-9+/]{8,}={0,2})"'),
         _is_given,
     ),
     (
         "logins",
         b"machine",
-        re.compile(rb"(?m)^[ \t]*machine\s+\S+\s+login\s+\S+\s+password\s+\S{3,}"),
+        _form(
+            r"<line>machine<space>[^\s\\]+<space>login<space>[^\s\\]+<space>password<space>\S{3,}"
+        ),
         _always,
     ),
     (
         "a password in a URL",
         b"://",
         re.compile(
-            rb"://([^\s:@/\"'<>{}$%()\[\]`|,;\\]{0,64}):"
-            rb"([^\s:@/\"'<>{}$()\[\]`|,;#?*\\]{3,128})@([A-Za-z0-9][A-Za-z0-9.-]*)"
+            rb"://([^\s:@/\"'<>{}()\[\]`|,;\\]{0,64}):"
+            rb"([^\s:@/\"'<>{}()\[\]`|,;#?*\\]{3,128})@([A-Za-z0-9][A-Za-z0-9.-]*)"
         ),
         _is_password,
     ),
     (
         "a login in a header",
         b"authorization",
-        re.compile(
-            rb"(?i)authorization[\"']?\s*[:=,]\s*[\"']?(?:basic|bearer|token)\s+"
-            rb"([\w+/=.~-]{20,})"
+        _form(
+            r"(?i)authorization<quote>?\s*[:=,]\s*<quote>?(?:basic|bearer|token)\s+"
+            r"([\w+/=.~-]{20,})"
         ),
         _is_given,
     ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
@@ -88,7 +88,8 @@ def is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like a secret, by its name or its value."""
     if not value or value.startswith(STORED):
         return False
-    return is_secret_name(name) or _match(value.encode(errors="replace"), ".py") is not None
+    by_content = _match(value.encode(errors="replace"), ".py")
+    return is_secret_by_name(name, value) or by_content is not None
 
 
 def _in_files(folder: Path) -> Iterator[_Found]:
@@ -157,7 +158,8 @@ def _segments(folder: Path) -> list[Segment]:
 
 def _kind_by_name(name: str, value: str) -> str | None:
     """For a value as Python writes it: only texts are secrets."""
-    return _SECRET if is_secret_name(name) and value[:1] in "'\"" and len(value) > 2 else None
+    is_text = value[:1] in "'\"" and len(value) > 2
+    return _SECRET if is_text and is_secret_by_name(name, value) else None
 
 
 def _is_secret_text(entry: Entry) -> bool:

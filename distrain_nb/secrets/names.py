@@ -8,10 +8,13 @@ from fnmatch import fnmatchcase
 _ENVIRONMENT = "an environment file"
 _GOOGLE, _AWS, _KUBE = "Google credentials", "AWS credentials", "a kubeconfig"
 _KEY, _LOGINS, _SECRETS = "a private key", "logins", "a file of secrets"
-_HARMLESS = re.compile(r".*\.(?:example|sample|template|dist|md|rst|py|pyi)", re.IGNORECASE)
+_STATE = "Terraform's state, which holds secrets"
+_VARS = "Terraform's variables, which may hold secrets"
+_PIP = "settings of pip, which may hold a login"
+_HARMLESS = re.compile(r".*\.(?:example|sample|template|dist|md|rst|py|pyi)")
 _FILES = {
     ".env": _ENVIRONMENT,
-    ".env.*": _ENVIRONMENT,
+    ".env[._-]*": _ENVIRONMENT,
     "*.env": _ENVIRONMENT,
     ".envrc": _ENVIRONMENT,
     "*.aws/credentials": _AWS,
@@ -34,8 +37,10 @@ _FILES = {
     "*gh/hosts.yml": "a GitHub token",
     ".vault-token": "a Vault token",
     ".terraformrc": "a Terraform token",
-    "*.tfstate": "Terraform's state, which holds secrets",
-    "*.tfvars": "Terraform's variables, which may hold secrets",
+    "*.tfstate": _STATE,
+    "*.tfstate.*": _STATE,
+    "*.tfvars": _VARS,
+    "*.tfvars.*": _VARS,
     "id_rsa": _KEY,
     "id_dsa": _KEY,
     "id_ecdsa": _KEY,
@@ -49,7 +54,8 @@ _FILES = {
     ".netrc": _LOGINS,
     "_netrc": _LOGINS,
     ".pypirc": _LOGINS,
-    "pip.conf": "settings of pip, which may hold a login",
+    "pip.conf": _PIP,
+    "pip.ini": _PIP,
     ".git-credentials": _LOGINS,
     ".pgpass": _LOGINS,
     ".my.cnf": _LOGINS,
@@ -63,17 +69,28 @@ _FILES = {
     "secrets.json": _SECRETS,
 }
 
-_SERVICES = "HF|HUGGING_?FACE(?:_HUB)?|GITHUB|GH|GITLAB|SLACK|DISCORD|TELEGRAM|BOT|NPM|PYPI|VAULT"
+_SERVICES = (
+    "HF|HUGGING_?FACE(?:_HUB)?|GITHUB|GH|GITLAB|SLACK|DISCORD|TELEGRAM|BOT|NPM|PYPI|VAULT|"
+    "DATABRICKS|NEPTUNE|CLEARML|SENTRY|WANDB"
+)
+_LOGGED_INTO = "DB|DATABASE|MYSQL|PG|POSTGRES|MONGO|REDIS|SMTP|E?MAIL|FTP|SSH|LDAP|ROOT|ADMIN|USER"
 _VARIABLE = re.compile(
     r"(?:.*_)?(?:API_?KEY|SECRET_?KEY|PRIVATE_?KEY|SECRET_ACCESS_KEY|SECRET|PASSWORD|PASSWD|"
-    r"PASSPHRASE|(?:ACCESS|AUTH|API|BEARER|REFRESH|SESSION|BOT)_TOKEN|CONNECTION_STRING)"
-    rf"|(?:{_SERVICES}|DATABRICKS|NEPTUNE|CLEARML|SENTRY|WANDB)_TOKEN|PGPASSWORD|MYSQL_PWD|KAGGLE_KEY",
+    r"PASSPHRASE|(?:ACCESS|AUTH|API|BEARER|REFRESH|SESSION|BOT|SECRET)_TOKEN|CONNECTION_STRING|"
+    rf"(?:{_LOGGED_INTO})_?PASS)|(?:{_SERVICES})_(?:TOKEN|PAT)|PGPASSWORD|MYSQL_PWD|KAGGLE_KEY",
     re.IGNORECASE,
 )
+_AMBIGUOUS = re.compile(
+    r"(?:.*_)?(?:TOKEN|PAT|PASS|CREDENTIALS?|(?:ACCESS|ENCRYPTION|SIGNING|MASTER)_?KEY)|.+_PWD",
+    re.IGNORECASE,
+)
+_NEXT_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def kind_of_file(name: str) -> str | None:
-    """What a file of that name (with slashes) usually holds; None for nothing secret."""
+    """What a file of that name (with slashes, in any case) usually holds; None for nothing
+    secret."""
+    name = name.lower()
     last = name.rpartition("/")[2]
     if _HARMLESS.fullmatch(last):
         return None
@@ -85,4 +102,14 @@ def kind_of_file(name: str) -> str | None:
 
 def is_secret_name(variable: str) -> bool:
     """Whether a variable of this name usually holds a secret."""
-    return _VARIABLE.fullmatch(variable) is not None
+    return _VARIABLE.fullmatch(_in_words(variable)) is not None
+
+
+def may_name_a_secret(variable: str) -> bool:
+    """Whether a variable of this name may hold a secret: a token of a service, or of a text."""
+    return _AMBIGUOUS.fullmatch(_in_words(variable)) is not None
+
+
+def _in_words(variable: str) -> str:
+    """`dbPassword` as `db_Password`."""
+    return _NEXT_WORD.sub("_", variable)

@@ -114,6 +114,14 @@ _MADE_UP = re.compile(
     rb"(?i)example|sample|dummy|fake|x{5}|\.{3}|your|changeme|placeholder|redacted|"
     rb"12345678|abcdefgh|deadbeef|0{8}"
 )
+# Ways in which source, JSON and URLs write a sign whose last one is a letter or a digit.
+_ESCAPES = (
+    r"\\[abfnrtv0]",
+    r"\\[0-7]{3}",
+    r"\\x[0-9A-Fa-f]{2}",
+    r"\\u[0-9A-Fa-f]{4}",
+    "%[0-9A-Fa-f]{2}",
+)
 _FEWEST_SIGNS = 9
 _SHORTEST = 20
 _LONGEST_BEFORE = 32
@@ -162,5 +170,7 @@ def _pattern(prefix: str, rest: str, before: str = "") -> re.Pattern[bytes]:
     """The prefix goes first, so that it is searched for as such; what is to stand before it, or
     must not, is looked for behind it."""
     quoted = re.escape(prefix)
-    behind = rf"(?<={before}{quoted})" if before else rf"(?<![A-Za-z0-9]{quoted})"
-    return re.compile(f"{quoted}{behind}{rest}".encode())
+    behind = [rf"(?<={each}{quoted})" for each in ([before] if before else _ESCAPES)]
+    if not before:
+        behind.insert(0, rf"(?<![A-Za-z0-9]{quoted})")
+    return re.compile(f"{quoted}(?:{'|'.join(behind)}){rest}".encode())

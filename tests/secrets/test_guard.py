@@ -143,13 +143,18 @@ LOGINS = {
     "header": f'headers = {{"Authorization": "Bearer {some(40)}"}}',
     "setting": f'api_key = "{some(32)}"',
     "dictionary": f"{{'client_secret': '{some(32)}'}}",
+    "$ in a password": f"postgres://u:my$ecret{PASSWORD}@db.corp/x",
+    "an address as user": f"postgres://ada%40corp.net:{PASSWORD}@db.corp/x",
+    "a variable as user": f"postgres://$USER:{PASSWORD}@db.corp/x",
 }
+VALUE = some(32)
 NAMES = (
     ".env", "conf/.env.production", "prod.env", ".envrc", ".aws/credentials", ".s3cfg", ".boto",
     "home/.config/gcloud/application_default_credentials.json", "kubeconfig", ".kube/config",
     ".docker/config.json", "keys/id_ed25519", "key.p12", ".netrc", ".pypirc", "pip.conf",
     "kaggle.json", ".git-credentials", ".pgpass", ".htpasswd", ".databrickscfg", "secrets.toml",
     ".streamlit/secrets.toml", "secrets.yaml", "prod.tfvars", ".huggingface/token",
+    ".ENV", "Prod.Env", ".env-prod", "pip.ini", "terraform.tfstate.backup", "prod.tfvars.json",
 )  # fmt: skip
 HARMLESS = {
     ".env.example": "API_KEY=",
@@ -164,6 +169,7 @@ HARMLESS = {
     "guard.py": f'PATTERN = "-----BEGIN {KEY}-----"',
     "outputs.py": "class Outputs:\n    token: Optional[torch.LongTensor] = None\n",
     "manual.md": "postgresql://scott:tiger@localhost/test and https://user:password@host/",
+    "variables.sh": "postgres://ada:$PASSWORD@db.corp/x, ://%USER%:%WORD%@db.corp/x, ://%s:%s@db/",
     "aws.md": "AKIAIOSFODNN7" + "EXAMPLE",
     "placeholder.py": 'login(token="hf_'
     + "x" * 34
@@ -210,6 +216,30 @@ def test_a_secret_is_refused_with_its_line_unless_its_file_is_named(
     assert not seen(tmp_path, "conf/settings.py")
 
 
+ESCAPED = {
+    "source": lambda text: f"x = {text!r}",
+    "JSON": json.dumps,
+    "JSON in JSON": lambda text: json.dumps({"source": [json.dumps({"x": text})]}),
+}
+
+
+@pytest.mark.parametrize("escaped", ESCAPED)
+@pytest.mark.parametrize("kind", [*TOKENS, *LOGINS])
+def test_a_secret_in_a_text_within_a_text(tmp_path: Path, kind: str, escaped: str) -> None:
+    """What stands before it is the last sign of an escaped line break: a letter."""
+    text = f"first\n{LOGINS.get(kind) or TOKENS[kind]}\nlast"
+    write(tmp_path, "texts.py", ESCAPED[escaped](text))
+    assert len(seen(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("kind", TOKENS)
+@pytest.mark.parametrize(
+    "before", ["\\n", "\\t", "\\r", "\\0", "\\033", "\\x1b", "\\u001b", "token%3D"]
+)
+def test_a_token_behind_an_escaped_sign(kind: str, before: str) -> None:
+    assert [*prefixed(f"a{before}{TOKENS[kind]}".encode())]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_is_refused_by_its_name(tmp_path: Path, name: str) -> None:
     write(tmp_path, name, "A=1")
@@ -251,7 +281,14 @@ def test_a_secret_in_the_cell_has_the_place_that_the_notebook_shows(tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("login", TOKENS["GitHub"]), ("db_password", "hunter2"), ("login", " " * 300 + TOKENS["npm"])],
+    [
+        ("login", TOKENS["GitHub"]),
+        ("login", "first\n" + TOKENS["GitHub"]),
+        ("login", " " * 300 + TOKENS["npm"]),
+        ("db_password", "hunter2"),
+        ("dbPassword", "hunter2"),
+        ("token", VALUE),
+    ],
 )
 def test_a_secret_among_the_values_that_are_carried(tmp_path: Path, name: str, value: str) -> None:
     carry(tmp_path, name, value)
@@ -278,8 +315,12 @@ def test_what_a_dry_run_prints_of_a_secret(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "WANDB_API_KEY", "DB_PASSWORD", "my_secret"]
-)
+    "name",
+    [
+        "AWS_SECRET_ACCESS_KEY", "HF_TOKEN", "WANDB_API_KEY", "DB_PASSWORD", "my_secret",
+        "SECRET_TOKEN", "GITHUB_PAT", "DB_PASS", "dbPassword", "openaiAPIKey",
+    ],
+)  # fmt: skip
 def test_a_secret_in_a_variable(tmp_path: Path, name: str) -> None:
     with pytest.raises(CheckFailed) as caught:
         refuse_secrets(tmp_path, {name: "hunter2", "LR": "0.1"})
@@ -299,6 +340,16 @@ def test_a_secret_in_a_variable_with_a_harmless_name(tmp_path: Path) -> None:
 )
 def test_a_harmless_variable(tmp_path: Path, name: str) -> None:
     refuse_secrets(tmp_path, {name: "1"})
+
+
+@pytest.mark.parametrize("name", ["TOKEN", "ACCESS_KEY", "ENCRYPTION_KEY", "RUN_PAT", "jobToken"])
+def test_a_name_that_may_mean_something_else_counts_if_its_value_looks_drawn(
+    tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(CheckFailed, match=f"{name}: looks like a secret"):
+        refuse_secrets(tmp_path, {name: VALUE})
+    for harmless in ("<pad>", "<|reserved_special_token_250|>", "512", "alias/key-of-training"):
+        refuse_secrets(tmp_path, {name: harmless})
 
 
 @pytest.mark.slow
