@@ -126,6 +126,28 @@ def pool(image: str, replicas: int = 1, **container: Any) -> dict[str, Any]:
     }
 
 
+SECRET = "correct horse\nbattery staple"
+TOLD = "import os, time\nprint(repr(os.environ['MINE']), os.environ['HOME'])\ntime.sleep(600)"
+
+
+def assert_unlisted(cloud: Cloud) -> None:
+    """A replica has its variables, and no command line of this machine has their values."""
+    given = [{"name": "MINE", "value": SECRET}, {"name": "HOME", "value": "/tmp"}]
+    name = cloud.submit(pool(cloud.image(TOLD), env=given)).name
+    cloud.wait_for(name, "workerpool0-0", f"{SECRET!r} /tmp")
+    listed = [path for path in Path("/proc").glob("[0-9]*/cmdline") if SECRET in _text(path)]
+    cloud.jobs.cancel_custom_job(name=name)
+    assert cloud.wait(name).state.name == "JOB_STATE_CANCELLED"
+    assert not listed
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:  # it has ended
+        return ""
+
+
 @pytest.fixture(scope="session")
 def small() -> BaseImage:
     return small_base()

@@ -12,7 +12,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal import engine
 from tests.image.services.bases import BaseImage
 
-from .conftest import Cloud, cloud_with, pool
+from .conftest import Cloud, assert_unlisted, cloud_with, pool
 from .test_jobs import TWO
 
 LEAVES = """
@@ -51,6 +51,10 @@ def test_stopping(bare: Cloud) -> None:
     bare.wait_for(name, "workerpool0-0", "ready")
     bare.jobs.cancel_custom_job(name=name)
     assert bare.wait(name).state.name == "JOB_STATE_CANCELLED"
+
+
+def test_values_of_variables_are_on_no_command_line(bare: Cloud) -> None:
+    assert_unlisted(bare)
 
 
 def test_images_of_others_need_an_engine(bare: Cloud) -> None:

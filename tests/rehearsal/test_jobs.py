@@ -12,7 +12,7 @@ from google.api_core import exceptions
 from distrain_nb.rehearsal import engine
 from tests.image.services.docker import Docker
 
-from .conftest import BUCKET, PARENT, Cloud, pool
+from .conftest import BUCKET, PARENT, Cloud, assert_unlisted, pool
 
 HELLO = """\
 import os, pathlib, sys
@@ -82,6 +82,10 @@ def test_two_replicas_find_each_other(cloud: Cloud) -> None:
     assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
     assert "[rank 0] primary heard: worker 0 is here True" in cloud.said(job.name, "workerpool0-0")
     assert "[rank 1] worker spoke True" in cloud.said(job.name, "workerpool1-0")
+
+
+def test_values_of_variables_are_on_no_command_line(cloud: Cloud) -> None:
+    assert_unlisted(cloud)
 
 
 FAILING = """\

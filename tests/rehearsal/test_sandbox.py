@@ -18,7 +18,7 @@ from distrain_nb.rehearsal.engine.unpacked import unpack
 from distrain_nb.rehearsal.vertex_ai.buckets import DATA
 from tests.image.services.bases import BaseImage, Blob
 
-from .conftest import Cloud, cloud_with, pool
+from .conftest import Cloud, assert_unlisted, cloud_with, pool
 from .test_jobs import TWO
 
 PLACE = """\
@@ -73,6 +73,10 @@ def test_stopping(sandboxed: Cloud) -> None:
     cloud.wait_for(name, "workerpool0-0", "ready")
     cloud.jobs.cancel_custom_job(name=name)
     assert cloud.wait(name).state.name == "JOB_STATE_CANCELLED"
+
+
+def test_values_of_variables_are_on_no_command_line(sandboxed: Cloud) -> None:
+    assert_unlisted(sandboxed)
 
 
 def layer(folder: Path, *entries: tuple[str, str, str]) -> Blob:

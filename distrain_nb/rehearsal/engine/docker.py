@@ -29,6 +29,11 @@ PORT = 2222
 _LAYER_BEGINS = ("Pulling fs layer", "Already exists")
 _LAYER_THERE = ("Pull complete", "Already exists")
 _ASK_S = 20.0
+# Places and versions, never credentials: docker, Podman, and how they are loaded.
+_OF_CLIENT = re.compile(
+    r"HOME|PATH|TMPDIR|(?:LD|XDG)_\w+|CONTAINERS?_(?:HOST|CONNECTION|CONF\w*|REGISTRIES_CONF)"
+    r"|DOCKER_(?:HOST|CONTEXT|CONFIG|TLS\w*|CERT_PATH|API_VERSION)"
+)
 _OWNER = "distrain.rehearsal"
 _OWNED = re.compile(rf"\b{re.escape(_OWNER)}[=:](\d+)")  # Podman shows some labels as maps
 
@@ -152,13 +157,16 @@ class DockerNetwork:
         if replica.command:
             command.append(f"--entrypoint={replica.command[0]}")
         command += [replica.image, *replica.command[1:], *replica.arguments]
-        return DockerContainer(self.client, name, processes.start(command))
+        environment = {**os.environ, **_of_container(replica.environment)}
+        return DockerContainer(self.client, name, processes.start(command, environment))
 
     def _options(self, name: str, replica: ReplicaSpec) -> Iterator[str]:
         yield from ("--rm", f"--name={name}", f"--label={_OWNER}={os.getpid()}")
         yield from (f"--hostname={replica.name}", f"--network={self.job}")
         yield from (f"--network-alias={replica.name}", "--pull=never")
-        yield from (f"--env={name}={value}" for name, value in replica.environment.items())
+        unlisted = _of_container(replica.environment)
+        for name, value in replica.environment.items():
+            yield f"--env={name}" if name in unlisted else f"--env={name}={value}"
         for target, folder in replica.mounts.items():
             yield f"--volume={folder}:{target}{':ro' if folder.is_symlink() else ''}"
 
@@ -168,6 +176,12 @@ class DockerNetwork:
             gateway.close()
         for arguments in (("rm", "-f", *self._started), ("network", "rm", self.job)):
             subprocess.run([self.client, *arguments], capture_output=True, check=False)
+
+
+def _of_container(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that the client passes on from its own: every user of this machine may read a
+    command line. Those by which it finds its engine would lead it astray."""
+    return {name: value for name, value in environment.items() if not _OF_CLIENT.fullmatch(name)}
 
 
 @dataclass(frozen=True)

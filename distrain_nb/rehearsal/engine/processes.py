@@ -32,12 +32,17 @@ def start(
     stdout: int | IO[bytes] = subprocess.PIPE,
     stderr: int | IO[bytes] = subprocess.PIPE,
     folder: Path | None = None,
+    inherited: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
-    """A process in a group of its own that is asked to end when the thread that started it ends."""
+    """A process in a group of its own that is asked to end when the thread that started it ends.
+
+    It has the `inherited` descriptors too.
+    """
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _END_WITH_PARENT, *command],
         env=environment,
         cwd=folder,
+        pass_fds=inherited,
         stdin=subprocess.DEVNULL,
         stdout=stdout,
         stderr=stderr,

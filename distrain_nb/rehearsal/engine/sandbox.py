@@ -12,7 +12,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
 from distrain_nb.worker.machine.system import HeldPort, descendants
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _PROGRAM = "bwrap"
 _FRESH = ("/tmp", "/var/tmp", "/run", "/root", "/home", "/gcs")
@@ -112,10 +112,10 @@ class Sandboxed:
         arguments = replica.arguments
         if not replica.command and not arguments:
             arguments = tuple(image.settings.get("Cmd") or ())
-        options = self._options(replica, image)
         inside = self._own.command(self._names.index(replica.name)) if self._own else ()
-        sandbox = [*inside, self._program, *options, "--", *command, *arguments]
-        return Sandbox(processes.start(sandbox))
+        with _unlisted(self._options(replica, image)) as options:
+            sandbox = [*inside, self._program, "--args", str(options), "--", *command, *arguments]
+            return Sandbox(processes.start(sandbox, inherited=(options,)))
 
     def _options(self, replica: ReplicaSpec, image: UnpackedImage) -> Iterator[str]:
         root = image.root
@@ -153,6 +153,16 @@ class Sandboxed:
             self._own.close()
         self._held.clear()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextmanager
+def _unlisted(options: Iterable[str]) -> Iterator[int]:
+    """A descriptor to read options from: every user of this machine may read a command line, and
+    these have the values of variables."""
+    with tempfile.TemporaryFile() as file:
+        file.write(b"".join(os.fsencode(each) + b"\0" for each in options))
+        file.seek(0)
+        yield file.fileno()
 
 
 def _mount_point(root: Path, target: str, mounted: Sequence[str]) -> str:
