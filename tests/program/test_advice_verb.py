@@ -8,6 +8,9 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
+from distrain_nb.layout import Layout
+from distrain_nb.layout.rules import check
 from distrain_nb.magics.lines import run_line
 from tests.program.advice_samples import HOROVOD_TORCH
 
@@ -50,6 +53,22 @@ def test_a_pool_tells_its_figures_and_others_change_them(shell: InteractiveShell
     assert run_line([*words, "--model-size", "25MB"], shell).advice.choice == "Horovod"
     slower = run_line([*words, "--model-size", "1.34GB", "--step", "20"], shell)
     assert slower.advice.choice == "Horovod"
+
+
+def test_reducers_are_told_of_beside_parameter_servers(shell: InteractiveShell) -> None:
+    words = "advise --workers 8*n1-standard-16+1*T4 --framework tensorflow-2.12 --step 0.1"
+    told = run_line([*words.split(), "--model-size", "1.34GB"], shell)
+    assert told.advice.choice == "parameter servers"
+    for shown in (repr(told), told._repr_html_()):
+        assert "8 reducers shorten a step from 637 ms to 385 ms" in shown
+        assert [way for way in ("587.0 ms", "670.3 ms", "335.1 ms") if way not in shown] == []
+
+
+def test_the_line_that_is_written_is_one_that_runs(shell: InteractiveShell) -> None:
+    words = "advise --workers 2*ml.m5.4xlarge --framework pytorch --model-size 100MB"
+    line = run_line(words.split(), shell).advice.options
+    assert line.endswith("--launcher mpi -n 1")
+    assert errors(check(Layout.from_line(line))) == ()
 
 
 def test_without_anything_it_asks(shell: InteractiveShell) -> None:
