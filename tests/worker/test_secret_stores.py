@@ -19,6 +19,7 @@ from distrain_nb.rehearsal.vertex_ai.replicas import where_secrets_are
 from distrain_nb.rehearsal.vertex_ai.secret_manager import PERMISSION, secret_manager
 from distrain_nb.worker.replica import container, sagemaker, secret_stores
 from distrain_nb.worker.replica.secret_stores import SECRETS_VARIABLE, SecretUnavailable, fetch
+from tests.image.services.strangers import Answer, host
 
 pytestmark = pytest.mark.slow
 
@@ -70,6 +71,30 @@ def test_a_store_that_is_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:9")
     with pytest.raises(SecretUnavailable, match=r"no HF_TOKEN: .* is out of reach: .*refused"):
         fetch()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_the_job_s_login_goes_to_the_store_alone(
+    monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """Whatever redirects say."""
+    named(monkeypatch, HF_TOKEN=VERSION)
+    payload = {"payload": {"data": "c3RvbGVu"}}
+
+    def answer(asked: str, login: str) -> Answer:
+        if "/token" in asked:
+            return Answer(200, {}, b'{"access_token": "correct-horse"}')
+        return Answer(status, {"Location": f"http://{stranger.address}/v1/{VERSION}:access"})
+
+    with (
+        host(lambda *_: Answer(200, {}, json.dumps(payload).encode()), "127.0.0.2") as stranger,
+        host(answer) as google,
+    ):
+        lead(monkeypatch, int(google.address.rpartition(":")[2]))
+        with pytest.raises(SecretUnavailable, match=f"{status} leads to http://{stranger.address}"):
+            fetch()
+    assert google.logins == {"Bearer correct-horse"}
+    assert stranger.heard == []
 
 
 @pytest.fixture(scope="module")

@@ -33,6 +33,13 @@ class SecretUnavailable(Exception):
     """A secret can't be had: which one, and why."""
 
 
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """What leads elsewhere is an error: the request's headers are for its own host alone."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 def fetch() -> None:
     """Put every secret that the job names into its variable. Raises SecretUnavailable."""
     named: Dict[str, str] = json.loads(os.environ.get(SECRETS_VARIABLE) or "{}")
@@ -55,10 +62,11 @@ def _googles(secret: str) -> str:
 
 def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
     """The JSON that is answered; a server that is busy or out of reach is asked again."""
+    opener = urllib.request.build_opener(_NoRedirects)
     for left in reversed(range(_ATTEMPTS)):
         try:
             request = urllib.request.Request(url, headers=headers)
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
+            with opener.open(request, timeout=_TIMEOUT_S) as answer:
                 found: Dict[str, Any] = json.loads(answer.read())
                 return found
         except urllib.error.HTTPError as wrong:
@@ -72,7 +80,10 @@ def _ask(url: str, headers: Dict[str, str]) -> Dict[str, Any]:
 
 
 def _refusal(wrong: urllib.error.HTTPError) -> str:
-    """The service's words, and the role that is missing where one is."""
+    """The service's words, the role that is missing where one is, and where a redirect leads."""
+    if 300 <= wrong.code < 400:
+        target = wrong.headers.get("Location", "nowhere")
+        return f"can't be read: {wrong.code} leads to {target}, which must not have the job's login"
     try:
         said = json.loads(wrong.read())["error"]["message"]
     except (ValueError, LookupError, TypeError):
