@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice import kinds
 from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, SIZE, Flow
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.kinds import dataset, kind_of
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.training import warning
 
 if TYPE_CHECKING:
@@ -17,17 +19,28 @@ if TYPE_CHECKING:
 
 # A split by worker is none by rank: it is among the processes of one rank's loader.
 _SHARES = ("split_dataset_by_node", "split_by_node")
-_SAMPLER = (
-    "every rank reads all of the data: give the loader "
-    "sampler=torch.utils.data.DistributedSampler(dataset) instead of shuffle=True"
+_SPLIT = (
+    'itertools.islice(items, int(os.environ["RANK"]), None, int(os.environ["WORLD_SIZE"])), '
+    "and end after as many batches on every rank"
 )
-_ALL = "every rank reads all of the data, and an IterableDataset takes no sampler:"
-_SPLITS = {
-    "streamed": f"{_ALL} write dataset = datasets.distributed.split_dataset_by_node(dataset, "
-    'rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))',
-    "iterable": f"{_ALL} in its __iter__ write itertools.islice(items, "
-    'int(os.environ["RANK"]), None, int(os.environ["WORLD_SIZE"])), and end after as many '
-    "batches on every rank",
+_BY_NODE = (
+    "write dataset = datasets.distributed.split_dataset_by_node(dataset, "
+    'rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))'
+)
+_ALL = "every rank reads all of the data"
+_NO_SAMPLER = "an IterableDataset takes no sampler"
+_OF_LENGTH = {
+    kinds.INDEXED: f"{_ALL}: give the loader "
+    "sampler=torch.utils.data.DistributedSampler(dataset) instead of shuffle=True",
+    kinds.HUB: f"{_ALL}: streamed or not, {_BY_NODE}",
+    kinds.UNKNOWN: "nothing here gives each rank a part of the data: for a map-style dataset give "
+    "the loader sampler=torch.utils.data.DistributedSampler(dataset) instead of shuffle=True; "
+    f"{_NO_SAMPLER}: in its __iter__ write {_SPLIT}",
+}
+_ITERATED = {
+    kinds.STREAMED: f"{_ALL}, and {_NO_SAMPLER}: {_BY_NODE}",
+    kinds.ITERABLE: f"{_ALL}, and {_NO_SAMPLER}: in its __iter__ write {_SPLIT}",
+    kinds.PIPE: f"{_ALL}, and {_NO_SAMPLER}: write dataset = dataset.sharding_filter()",
 }
 
 
@@ -64,81 +77,25 @@ def _loaders(code: Code) -> Iterator[Note]:
     loaders = code.called("DataLoader")
     alone = [call for call in loaders if not _is_shared(code, call)]
     for call in alone:
-        kind = _without_length(code, call)
-        if kind in _SPLITS:
-            yield warning("ddp.iterable", call.lineno, _SPLITS[kind])
-        elif not kind and (len(alone) == len(loaders) or _is_true(keyword(call, "shuffle"))):
-            yield warning("ddp.sampler", call.lineno, _SAMPLER)
+        kind = kind_of(code, call)
+        if kind in _ITERATED:
+            yield warning("ddp.iterable", call.lineno, _ITERATED[kind])
+        elif kind in _OF_LENGTH and (
+            len(alone) == len(loaders) or is_constant(keyword(call, "shuffle"), True)
+        ):
+            yield warning("ddp.sampler", call.lineno, _OF_LENGTH[kind])
 
 
 def _is_shared(code: Code, loader: ast.Call) -> bool:
     if any(k.arg is None for k in loader.keywords):
         return True  # **options, which may hold a sampler
     flow = Flow(code, (RANK, LOCAL_RANK, SIZE), through=True)
-    if any(map(flow.holds, _dataset(loader))):
+    if any(map(flow.holds, dataset(loader))):
         return True
     sampler = keyword(loader, "sampler", "batch_sampler")
-    if sampler is None or (isinstance(sampler, ast.Constant) and sampler.value is None):
+    if sampler is None or is_constant(sampler, None):
         return len(loader.args) > 3
-    return not _without_length(code, loader)
-
-
-def _dataset(loader: ast.Call) -> list[ast.expr]:
-    return loader.args[:1] or [n for n in [keyword(loader, "dataset")] if n is not None]
-
-
-def _without_length(code: Code, loader: ast.Call) -> str:
-    """The kind of a loader's dataset that can only be iterated over; empty if it has a length."""
-    seen: set[str] = set()
-    made = _dataset(loader)
-    while made:
-        node = made.pop()
-        kind = _kind(code, node)
-        if kind:
-            return kind
-        text = ast.unparse(node)
-        if text not in seen:
-            seen.add(text)
-            made += _values(code, text)
-            made += _inside(node)
-    return ""
-
-
-def _kind(code: Code, node: ast.expr) -> str:
-    if not isinstance(node, ast.Call):
-        return ""
-    name = code.name(node.func)
-    if name.startswith("webdataset."):
-        return "shards"
-    if last(name) == "load_dataset" and _is_true(keyword(node, "streaming")):
-        return "streamed"
-    return "iterable" if _is_iterable(code, last(name)) else ""
-
-
-def _is_iterable(code: Code, name: str) -> bool:
-    """Whether a class that the code defines is an IterableDataset, itself or by its bases."""
-    made = code.classes.get(name)
-    bases = [last(code.name(base)) for base in made.bases] if made else []
-    return any(
-        base in ("IterableDataset", "IterDataPipe") or (base != name and _is_iterable(code, base))
-        for base in bases
-    )
-
-
-def _values(code: Code, name: str) -> list[ast.expr]:
-    """What a name, or an attribute, is set to anywhere."""
-    return [
-        node.value
-        for node in code.nodes
-        if isinstance(node, ast.Assign) and name in map(ast.unparse, node.targets)
-    ]
-
-
-def _inside(node: ast.expr) -> list[ast.expr]:
-    """What a method is called on, or an item taken from."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return [node.func.value]
-    return [node.value] if isinstance(node, ast.Subscript) else []
+    return kind_of(code, loader) not in _ITERATED
 
 
 def _seeded_by_rank(code: Code) -> bool:
@@ -150,7 +107,7 @@ def _seeded_by_rank(code: Code) -> bool:
 
 def _epochs(code: Code) -> Iterator[Note]:
     samplers = code.called("DistributedSampler")
-    shuffled = [call for call in samplers if not _is_false(keyword(call, "shuffle"))]
+    shuffled = [call for call in samplers if not is_constant(keyword(call, "shuffle"), False)]
     sets_epoch = code.says("set_epoch") or any(_handed_on(code, call) for call in shuffled)
     if shuffled and _has_epochs(code) and not sets_epoch:
         yield warning(
@@ -180,11 +137,3 @@ def _has_epochs(code: Code) -> bool:
         for loop in loops
     )
     return named or any(outer in loops for loop in loops for outer, _ in code.around(loop))
-
-
-def _is_true(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
-
-
-def _is_false(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False

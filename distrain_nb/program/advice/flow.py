@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from distrain_nb.program.advice.bindings import bindings
 from distrain_nb.program.advice.reading import last
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from distrain_nb.program.advice.reading import Code, Function
 
@@ -96,7 +97,7 @@ class Flow:
 
     def _grown(self, known: frozenset[str]) -> Iterator[str]:
         for node in self.code.nodes:
-            for target, value in _bindings(node):
+            for target, value in bindings(node):
                 if self._holds(value, known) or (self.under and self._is_under(target, known)):
                     yield from _texts(target)
             if isinstance(node, ast.Call):
@@ -179,25 +180,6 @@ def _is_modulo(node: ast.AST) -> bool:
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)):
         return False
     return not isinstance(node.left, ast.Constant) and "rank" in ast.unparse(node.left).lower()
-
-
-def _bindings(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
-    if isinstance(node, ast.Assign):
-        for target in node.targets:
-            yield from _pairs(target, node.value)
-    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
-        yield node.target, node.value
-    elif isinstance(node, (ast.For, ast.AsyncFor, ast.comprehension)):
-        yield node.target, node.iter
-    elif isinstance(node, ast.withitem) and node.optional_vars:
-        yield node.optional_vars, node.context_expr
-
-
-def _pairs(target: ast.AST, value: ast.AST) -> Iterable[tuple[ast.AST, ast.AST]]:
-    both = (ast.Tuple, ast.List)
-    if isinstance(target, both) and isinstance(value, both):
-        return zip(target.elts, value.elts)  # noqa: B905
-    return [(target, value)]
 
 
 def _texts(target: ast.AST) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.reading import given, keyword, last, preceding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +54,7 @@ class Guards:
             return any(map(self.rank.holds, before))
         if isinstance(outer, ast.Match):
             return child is not outer.subject and self.rank.holds(outer.subject)
-        return any(self._leaves(statement) for statement in _before(outer, child))
+        return any(self._leaves(statement) for statement in preceding(outer, child))
 
     def _leaves(self, statement: ast.AST) -> bool:
         """Whether a statement sends some ranks away."""
@@ -63,15 +63,6 @@ class Guards:
         end = statement.body[-1]
         exits = isinstance(end, ast.Expr) and "exit" in ast.unparse(end)
         return isinstance(end, _LEAVES) or exits
-
-
-def _before(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
-    """The statements that stand before a child in its own block."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list) and child in block:
-            return block[: block.index(child)]
-    return []
 
 
 def unguarded_saves(guards: Guards) -> list[ast.Call]:

@@ -162,6 +162,20 @@ def keyword(call: ast.Call, *names: str) -> ast.expr | None:
     return next((k.value for k in call.keywords if k.arg in names), None)
 
 
+def is_constant(node: ast.expr | None, value: object) -> bool:
+    """Whether a node writes out True, False or None."""
+    return isinstance(node, ast.Constant) and node.value is value
+
+
+def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
+    """The statements that stand before a child in its own block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and child in block:
+            return block[: block.index(child)]
+    return []
+
+
 def _top(module: str) -> str:
     return module.partition(".")[0]
 
