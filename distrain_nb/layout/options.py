@@ -11,6 +11,7 @@ from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
+from distrain_nb.layout.yamls import check_length
 from distrain_nb.repairs import joined, with_option
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "pytho
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _PLAIN = re.compile(r"[\w@%+=:,./*?-]+")
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
-_DURATION = re.compile(r"(?:\d+[dhms])+")
+_DURATION = re.compile(r"\d{1,9}|(?:\d{1,9}[dhms])+")
 _WIDTH = 79
+_LONGEST_LINE = 20_000  # what splitting a line costs grows with the square of a word
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,9 @@ class Option:
 
 def seconds(text: str) -> int:
     """Seconds of `7d`, `1h30m`, `90s` or a bare number. Raises ValueError."""
-    if text.isdecimal():
-        return int(text)
     if not _DURATION.fullmatch(text):
         raise ValueError(text)
-    return sum(int(n) * _UNITS[unit] for n, unit in re.findall(r"(\d+)([dhms])", text))
+    return sum(int(n) * _UNITS[unit or "s"] for n, unit in re.findall(r"(\d+)([dhms]?)", text))
 
 
 def duration(value: int) -> str:
@@ -219,7 +219,9 @@ def quoted(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """A line's words, without their quotes. Raises OptionError for a quote that isn't closed."""
+    """A line's words, without their quotes. Raises OptionError for a quote that isn't closed, and
+    for a line that is far longer than any."""
+    check_length(text, "lines of options", _LONGEST_LINE)
     try:
         return shlex.split(joined(text))
     except ValueError as wrong:

@@ -31,11 +31,11 @@ def yaml_texts(text: str) -> Any:
         raise OptionError(f"not YAML: {wrong}") from None
 
 
-def check_length(text: str) -> None:
-    """Raise OptionError for a text that is far longer than any layout."""
-    if len(text) > MOST_CHARACTERS:
+def check_length(text: str, what: str = "layouts", most: int = MOST_CHARACTERS) -> None:
+    """Raise OptionError for a text that is far longer than any layout, or than `what` it is."""
+    if len(text) > most:
         raise OptionError(
-            f"the text is {len(text):,} characters long; layouts are read up to {MOST_CHARACTERS:,}"
+            f"the text is {len(text):,} characters long; {what} are read up to {most:,}"
         )
 
 

@@ -191,7 +191,8 @@ def _head(text: str) -> tuple[str, Condition | None]:
         return word(found["name"]), None
     parent, *values = parts(found["condition"], "=", 1)
     if not values:
-        raise OptionError(f"invalid condition [{found['condition']}]: expected [PARENT=VALUE|…]")
+        condition = f"[{found['condition']}]"
+        raise OptionError(f"invalid condition {shown(condition)}: expected [PARENT=VALUE|…]")
     return word(found["name"]), Condition(word(parent), tuple(map(value, parts(values[0], "|"))))
 
 
@@ -208,7 +209,7 @@ def _domain(text: str, default: str | None) -> Domain:
     values = [each.strip() for each in parts(text, "|")]
     if all(map(is_number, values)):
         start = None if default is None else float(number(default))
-        return Discrete(tuple(float(each) for each in values), start)
+        return Discrete(tuple(float(number(each)) for each in values), start)
     return Categorical(tuple(map(word, values)), None if default is None else word(default))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -12,39 +13,54 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.spec import Value
 
 QUOTED = r'"(?:[^"\\]|\\.)*"'
-# One step through a text: a quoted word, a condition in brackets, or a character.
-_STEP = re.compile(rf'{QUOTED}|\[(?:[^\]"]|{QUOTED})*\]|.', re.DOTALL)
+# What separators are not looked for in: a quoted word, or a condition in brackets.
+_KEPT = rf'{QUOTED}|\[(?:[^\]"]|{QUOTED})*\]'
+_CLOSED = re.compile(rf'(?:[^"\[]|{_KEPT})*', re.DOTALL)
 _WHOLE = re.compile(r"[+-]?[0-9]+")
-_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _BARE = re.compile(r"[\w.+/-]+")
 _SIGNS = re.compile(r'["\[\]=|,:\s]')
 _EXACT = 2**53  # up to which whole numbers are floats without loss
 
 
 def parts(text: str, separator: str, most: int = -1) -> list[str]:
-    """The text between separators that are neither quoted nor in brackets, `most` times split."""
-    found = [""]
-    for step in _STEP.findall(text):
-        if step == separator and len(found) != most + 1:
-            found.append("")
-        else:
-            found[-1] += step
-    return found
+    """The text between separators that are neither quoted nor in brackets, `most` times split.
+
+    Raises OptionError for a quote or a bracket that isn't closed.
+    """
+    _check_closed(text)
+    found: list[str] = []
+    begin = 0
+    for step in re.finditer(rf"{_KEPT}|{re.escape(separator)}", text, re.DOTALL):
+        if step[0] == separator and len(found) != most:
+            found.append(text[begin : step.start()])
+            begin = step.end()
+    return [*found, text[begin:]]
+
+
+def _check_closed(text: str) -> None:
+    """Looks through the text once, which a search for what is closed would do at each sign."""
+    closed = _CLOSED.match(text)
+    end = closed.end() if closed else 0
+    if end < len(text):
+        raise OptionError(
+            f"{text[end]} isn't closed in {shown(text[end:])}: write words that have one in double "
+            "quotes"
+        )
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a finite number as people write it."""
+    """Whether a text is a number as people write it."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def number(text: str) -> int | float:
-    """A number, whole if it is written as one. Raises OptionError for anything else."""
+    """A number, whole if it is written as one. Raises OptionError for anything else, and for one
+    that is larger than any float."""
     text = text.strip()
-    if _WHOLE.fullmatch(text):
-        return int(text)
-    if not is_number(text):
+    if not is_number(text) or math.isinf(float(text)):
         raise OptionError(f"invalid number {shown(text)}")
-    return float(text)
+    return int(text) if _WHOLE.fullmatch(text) else float(text)
 
 
 def word(text: str) -> str:
@@ -54,7 +70,9 @@ def word(text: str) -> str:
         try:
             return str(json.loads(text))
         except ValueError:
-            raise OptionError(f"invalid word {text}: expected one in double quotes") from None
+            raise OptionError(
+                f"invalid word {shown(text)}: expected one in double quotes"
+            ) from None
     if not text or _SIGNS.search(text):
         raise OptionError(f"invalid word {shown(text)}: write such a word in double quotes")
     return text
