@@ -75,8 +75,8 @@ def _is_password(found: re.Match[bytes]) -> bool:
     user, password, host = found.groups()
     common = password.lower() in _COMMON or password.lower() == user.lower()
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
-    told = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)
-    return not (told or _NOWHERE.fullmatch(host))
+    harmless = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)
+    return not (harmless or _NOWHERE.fullmatch(host))
 
 
 def _is_random(value: bytes) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 from distrain_nb.backends.base import Backend, Plan
 from distrain_nb.backends.folders import Folder
 from distrain_nb.backends.plugins import rehearsal_of
+from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
@@ -154,7 +155,7 @@ def _may_start(folder: Path) -> bool:
         last = (folder / LOCK_FILE).stat().st_mtime
     except FileNotFoundError:
         return True
-    return time.time() - last > START_AGAIN_AFTER_S
+    return not is_recent(last, START_AGAIN_AFTER_S)
 
 
 def _processes(layout: Layout, per_replica: int) -> Iterator[Process]:

@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.backends.remote.clock import is_recent
 from distrain_nb.backends.remote.submission import Journal
 from distrain_nb.backends.remote.variables import forget
 from distrain_nb.worker.files.folder import CANCEL_FILE
@@ -61,6 +62,11 @@ class Carried:
     def may_be_there(self) -> bool:
         """Whether the service may have a job of this run."""
         return bool(self.journal.sent or self.journal.job)
+
+    @property
+    def may_arrive(self) -> bool:
+        """Whether the request was sent so lately that the service may not have it everywhere."""
+        return is_recent(self.journal.sent, self.pace.arrival)
 
     def keep(self, journal: Journal) -> None:
         """Write down how far the run has come. Raises OSError, and then nothing has changed."""

@@ -168,8 +168,8 @@ class Carrier:
         try:
             return self._service.observe(self._run.journal.job)
         except Gone as wrong:
-            if time.time() - self._run.journal.sent < self._run.pace.arrival:
-                raise  # it may not be everywhere yet
+            if self._run.may_arrive:
+                raise
             stopped = self._asked or self._run.stop_wanted()
             return Observed(State.CANCELLED if stopped else State.FAILED, error=str(wrong))
 

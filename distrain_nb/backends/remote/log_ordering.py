@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, TypedDict, cast
 
+from distrain_nb.backends.remote.clock import is_recent
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -114,7 +116,7 @@ def _split(
 ) -> tuple[list[HeldLine], list[HeldLine]]:
     """Those that are old enough, by the service's clock or by ours, with all that go before."""
     for line in held:
-        if now - line.got >= lateness.settle:
+        if not is_recent(line.got, lateness.settle, now):
             horizon = max(horizon, line.time)
     cut = next((n for n, line in enumerate(held) if line.time > horizon), len(held))
     return held[:cut], held[cut:]

@@ -91,7 +91,7 @@ def _look_for(run: Carried, service: Service) -> str:
     """The job that was sent before; empty when it can't arrive any more."""
     pause = run.pace.look
     while True:
-        late = not 0 <= time.time() - run.journal.sent < run.pace.arrival
+        late = not run.may_arrive
         try:
             job = service.find(run.journal.request or {})
         except Exception as wrong:
