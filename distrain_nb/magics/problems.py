@@ -1,18 +1,28 @@
-"""What keeps a cell from running is shown below it, with its place in the cell and the ways out."""
+"""What keeps a cell from running is shown below it, with its place in the cell and the ways out.
+
+Of an option such as `--env HF_TOKEN={token}` a magic is given the value of `token`. What is shown
+is the text as its author wrote it, where that can be told, and never the value.
+"""
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError, RunCancelled, RunFailed
+from distrain_nb.repairs import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from IPython.core.interactiveshell import InteractiveShell
 
     from distrain_nb.ui.problem import Cells
+
+_CELL, _LINE = "%%distrain", "%distrain"
+_PLACEHOLDER = re.compile(r"\{.*?\}+|\$+[\w.]+")
+_EMPTY_LINES = re.compile(r"\A(?:[ \t]*\n)+")
 
 
 @contextmanager
@@ -25,7 +35,9 @@ def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iter
     except DistrainError as error:
         from distrain_nb.ui.problem_panel import show_problem
 
-        show_problem(error, _cells(line, cell, shell))
+        cells = _cells(line, cell, shell)
+        error.args = (cells.told(str(error)),)  # a notebook's file keeps it
+        show_problem(error, cells)
         raise
 
 
@@ -36,5 +48,55 @@ def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
 
     sources = shell.history_manager.input_hist_raw
     others = {label(number): source for number, source in enumerate(sources)}
-    text = f"%distrain {line}" if cell is None else f"%%distrain {line}\n{cell}"
-    return Cells(text, label(len(sources) - 1), others)
+    here = label(len(sources) - 1)
+    for text, options in _candidates(sources[-1], cell):
+        values = _values(options, line)
+        if values is not None:
+            placeholders = [place for place, value in values if place != value]
+            return Cells(text, here, others, placeholders, _secrets(line, options, values))
+    return Cells(f"{_LINE} {line}" if cell is None else f"{_CELL} {line}\n{cell}", here, others)
+
+
+def _candidates(source: str, cell: str | None) -> Iterator[tuple[str, str]]:
+    """What in a cell may be running, from its magic on, and the options of that line."""
+    if cell is None:
+        for line in joined(source).split("\n"):
+            _, magic, options = line.partition(_LINE)
+            if magic:
+                yield magic + options, options
+        return
+    text = _EMPTY_LINES.sub("", source)
+    head, _, code = text.partition("\n")
+    if head.startswith(_CELL) and code.rstrip("\n") == cell.rstrip("\n"):
+        yield text, head.removeprefix(_CELL)
+
+
+def _values(options: str, line: str) -> list[tuple[str, str]] | None:
+    """The placeholders of options, and what stands for them in a magic's line; None for another
+    line than theirs."""
+    options, line = " ".join(options.split()), " ".join(line.split())
+    first, *others = _PLACEHOLDER.split(options)
+    if not line.startswith(first) or not (others or line == first):
+        return None
+    values, at = [], len(first)
+    for number, text in enumerate(others, 1):
+        end = line.find(text, at) if number < len(others) else len(line) - len(text)
+        if end < at or not line.endswith(text, at, end + len(text)):
+            return None
+        values.append(line[at:end])
+        at = end + len(text)
+    return [*zip(_PLACEHOLDER.findall(options), values, strict=True)]
+
+
+def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[str]:
+    """The values of `--env`, and each part of one that came apart because it isn't quoted."""
+    from distrain_nb.secrets import variables_in
+
+    written = [*variables_in(options)]
+    apart = {
+        part
+        for place, value in values
+        if place != value and any(place in each for each in written)
+        for part in value.split()
+    }
+    return {*variables_in(line), *apart}

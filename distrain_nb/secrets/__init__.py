@@ -2,7 +2,7 @@
 
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secret_files, refuse_secrets
 from distrain_nb.secrets.names import is_secret_name
-from distrain_nb.secrets.redaction import redacted
+from distrain_nb.secrets.redaction import redacted, redacted_options, variables_in
 
 __all__ = [
     "HIDDEN",
@@ -10,6 +10,8 @@ __all__ = [
     "is_secret",
     "is_secret_name",
     "redacted",
+    "redacted_options",
     "refuse_secret_files",
     "refuse_secrets",
+    "variables_in",
 ]

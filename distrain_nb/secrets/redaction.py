@@ -2,28 +2,101 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from distrain_nb.secrets.forms import unprefixed
-from distrain_nb.secrets.guard import HIDDEN
+from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
 from distrain_nb.secrets.prefixes import prefixed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
-# A value as short as `1` is no secret, and stands everywhere.
-_SHORTEST = 4
+# A value as short as `1` is no secret, and stands everywhere; one of a few signs may be a word's
+# part, and of a long one a message may have the beginning only.
+_SHORTEST, _FEW, _BEGINNING = 4, 8, 32
+# A word as a shell reads it, whether or not its quotes are closed.
+_WORD = r"(?:\\.|'[^']*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|[^\s'\"\\])+"
+_ANY_WORD = re.compile(_WORD)
+# `--env`, and what may be meant for it.
+_VARIABLE = re.compile(
+    rf"(?<![\w-])(?P<option>(?:-e|--[\w-]*env[\w-]*)(?:=|(?:\s|\\\n)+))(?P<word>{_WORD})"
+)
+_NAME = re.compile(r"([A-Za-z][\w-]*)=")
 
 
 def redacted(text: str, values: Iterable[str] = ()) -> str:
     """The text without these values, and without the rest of each line from where it looks like a
     secret; of a private key, without all that follows."""
-    for value in sorted(values, key=len, reverse=True):
-        if len(value) >= _SHORTEST:
-            text = text.replace(value, HIDDEN)
+    forms = {form for value in values for form in (value, repr(value)[1:-1])}
+    for value in sorted(forms, key=len, reverse=True):
+        text = _without(value, text)
     data = text.encode(errors="backslashreplace")
     for match in sorted(chain(prefixed(data), unprefixed(data, ".py")), reverse=True):
         end = -1 if match.kind == "a private key" else data.find(b"\n", match.start)
         data = data[: match.start] + HIDDEN.encode() + (data[end:] if end >= 0 else b"")
     return data.decode()
+
+
+def variables_in(options: str) -> Iterator[str]:
+    """The values that `--env` is given, as they stand there and as a shell reads them."""
+    for found in _VARIABLE.finditer(options):
+        for word in (found["word"], _read(found["word"])):
+            value = word.partition("=")[2]
+            if value and not value.startswith(STORED):
+                yield value
+
+
+def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
+    """Options of a job without what `--env` is given and what looks like a secret. A value that has
+    one of these placeholders is not written out, and stays."""
+
+    def without_value(found: re.Match[str]) -> str:
+        word = found["word"]
+        name, equals, value = word.partition("=")
+        is_shown = not equals or value.startswith(STORED) or _any_in(placeholders, value)
+        return found[0] if is_shown else f"{found['option']}{name}={_instead(value, word)}"
+
+    def without_secret(found: re.Match[str]) -> str:
+        word = found[0]
+        return word if _any_in(placeholders, word) else _without_secret(word)
+
+    return redacted(_ANY_WORD.sub(without_secret, _VARIABLE.sub(without_value, options)))
+
+
+def _without(value: str, text: str) -> str:
+    if len(value) < _SHORTEST:
+        return text
+    if len(value) < _FEW:
+        return re.sub(rf"(?<![\w-]){re.escape(value)}(?![\w-]|\.\w)", HIDDEN, text)
+    text = text.replace(value, HIDDEN)
+    begins = re.escape(value[:_BEGINNING])
+    return re.sub(rf"{begins}[^'\"\n]*", HIDDEN, text) if len(value) > _BEGINNING else text
+
+
+def _without_secret(word: str) -> str:
+    """A word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
+    for found in _NAME.finditer(word):
+        value = word[found.end() :].replace(HIDDEN, "")
+        if is_secret(found[1].replace("-", "_"), value):
+            return f"{word[: found.end()]}{_instead(value, word)}"
+    return HIDDEN if is_secret("", word) else word
+
+
+def _read(word: str) -> str:
+    try:
+        return "".join(shlex.split(word))
+    except ValueError:  # a quote that is not closed
+        return word.strip("'\"")
+
+
+def _any_in(placeholders: Collection[str], text: str) -> bool:
+    return any(each in text for each in placeholders)
+
+
+def _instead(value: str, word: str) -> str:
+    """What stands for a word's value, with the quote that closes the word, on as many lines."""
+    quote = word[0] if word[0] in "'\"" else ""
+    return HIDDEN + quote + "\n" * value.count("\n")

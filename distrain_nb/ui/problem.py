@@ -6,12 +6,14 @@ import re
 import tokenize
 from dataclasses import dataclass, field
 from difflib import ndiff
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.repairs import head_lines
+from distrain_nb.secrets import redacted, redacted_options, variables_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from typing import Any
 
     from distrain_nb.findings import Finding, Fix
@@ -54,16 +56,44 @@ class Point:
 
 @dataclass(frozen=True)
 class Cells:
-    """The text of the cell that is running, from its magic's line on, and of others by label."""
+    """The text of the cell that is running, from its magic's line on, and of others by label.
+
+    `placeholders` are what in the text stands for values of the notebook, as `{token}` does, and
+    `secrets` the values that no message may show; None where the text has them itself.
+    """
 
     text: str
     label: str
     others: Mapping[str, str] = field(default_factory=dict)
+    placeholders: Collection[str] = ()
+    secrets: Collection[str] | None = None
 
     def source(self, label: str) -> str | None:
+        """A cell or file as it may be shown."""
         if label == self.label:
-            return self.text
-        return self.others.get(label) or _script(label)
+            return self.shown(self.text)
+        text = self.others.get(label) or _script(label)
+        return None if text is None else self.shown(text)
+
+    def shown(self, text: str) -> str:
+        """A cell's text without the values of `--env`, and what looks like a secret."""
+        head, code = _parted(text)
+        return redacted_options(head, self.placeholders) + redacted(code)
+
+    def told(self, message: str) -> str:
+        """A message as it may be shown."""
+        return redacted(message, self._hidden)
+
+    @cached_property
+    def _hidden(self) -> Collection[str]:
+        own = variables_in(_parted(self.text)[0])
+        return tuple(own) if self.secrets is None else self.secrets
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """The magic's line, and the code with the end of that line."""
+    head = "\n".join(text.split("\n")[: head_lines(text)])
+    return head, text[len(head) :]
 
 
 def _script(path: str) -> str | None:
@@ -86,26 +116,25 @@ def repaired(point: Point, number: int, text: str) -> str:
 
 
 def _point(finding: Finding, cells: Cells) -> Point:
-    message, _, more = finding.message.partition("\n")
+    message, _, more = cells.told(finding.message).partition("\n")
     excerpt = _excerpt(finding, cells)
     is_said = excerpt is not None or finding.where in finding.message
-    where = "" if is_said and not _PLACE.match(finding.where) else finding.where
-    repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells.text)))
+    where = "" if is_said and not _PLACE.match(finding.where) else cells.told(finding.where)
+    repairs = tuple(made for fix in finding.fixes if (made := _repair(fix, cells)))
     return Point(message, more, where, finding.code, excerpt, repairs)
 
 
-def _repair(fix: Fix[Any], text: str) -> CellRepair | None:
+def _repair(fix: Fix[Any], cells: Cells) -> CellRepair | None:
     """None where it does not change anything."""
-    changed = [
-        line[2:] for line in ndiff(text.split("\n"), fix.apply(text).split("\n")) if line[0] == "+"
-    ]
-    return CellRepair(fix.label, changed[0], fix) if changed else None
+    before, after = (cells.shown(text).split("\n") for text in (cells.text, fix.apply(cells.text)))
+    changed = [line[2:] for line in ndiff(before, after) if line[0] == "+"]
+    return CellRepair(cells.told(fix.label), changed[0], fix) if changed else None
 
 
 def _excerpt(finding: Finding, cells: Cells) -> Excerpt | None:
     place = _PLACE.match(finding.where)
     if place is None:
-        return _of_options(finding, cells.text)
+        return _of_options(finding, cells.shown(cells.text))
     source = cells.source(place[1])
     lines = (source or "").split("\n")
     number = int(place[2])

@@ -38,7 +38,7 @@ def show_warnings(findings: Sequence[Finding], cells: Cells) -> None:
         _display(points_of(findings, cells), Severity.WARNING)
         return
     for finding in findings:
-        outputs.say(str(finding))
+        outputs.say(cells.told(str(finding)))
 
 
 def _display(points: tuple[Point, ...], severity: Severity) -> None:

@@ -119,3 +119,45 @@ def test_a_panel_quotes_what_cells_say() -> None:
     assert "<b>" not in page
     assert "&lt;/script&gt;" in page
     assert 'data-distrain-problem="key"' in page
+
+
+WRITTEN = "%%distrain --env HF_TOKEN={token} --nmae a -- --key {key}\nprint(1)"
+EXPANDED = "%%distrain --env HF_TOKEN=correct-horse --nmae a -- --api-key=battery-staple\nprint(1)"
+
+
+def misspelt(cells: Cells) -> Point:
+    with pytest.raises(OptionError) as raised:
+        cell_options(["--nmae", "a"])
+    (point,) = points_of(raised.value.findings, cells)
+    return point
+
+
+def test_a_repair_keeps_what_stands_for_a_value() -> None:
+    point = misspelt(Cells(WRITTEN, LABEL, {}, ("{token}", "{key}"), ("correct-horse",)))
+    after = WRITTEN.replace("nmae", "name")
+    assert point.repairs[0].line == after.partition("\n")[0]
+    assert repaired(point, 0, WRITTEN) == after
+    assert point.excerpt is not None
+    assert point.excerpt.lines == ((1, WRITTEN.partition("\n")[0]),)
+
+
+def test_a_value_is_in_no_text_of_a_panel_but_a_repair_leaves_it() -> None:
+    point = misspelt(Cells(EXPANDED, LABEL))
+    for shown in (as_html([point], "key"), as_text([point])):
+        assert "--env HF_TOKEN=*** --name a -- --api-key=***" in shown
+        assert "correct-horse" not in shown and "battery-staple" not in shown
+    assert repaired(point, 0, EXPANDED) == EXPANDED.replace("nmae", "name")
+
+
+def test_a_message_has_no_value_of_the_options() -> None:
+    found = Finding("a.b", Severity.ERROR, "env", "'correct-horse' is too long")
+    (point,) = points_of([found], Cells(EXPANDED, LABEL))
+    assert point.message == "'***' is too long"
+
+
+def test_code_is_shown_without_what_looks_like_a_secret() -> None:
+    token = "hf_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7"
+    found = Finding("a.b", Severity.ERROR, f"{LABEL}, line 3", "`np` is not defined")
+    (point,) = points_of([found], Cells(f"%%distrain\nmine = '{token}'\nnp", LABEL))
+    assert point.excerpt is not None
+    assert point.excerpt.lines == ((2, "mine = '***"), (3, "np"))
