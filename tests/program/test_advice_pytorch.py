@@ -90,6 +90,13 @@ GATHER = (
 )
 
 
+TOGETHER = "torch.distributed.checkpoint.state_dict."
+PARTS = "model = Net()\nfully_shard(model)\n"
+RANK_0 = "if dist.get_rank() == 0: "
+SAVES = f"{RANK_0}torch.save(model.state_dict(), 'm.pt')"
+ALONE = "call state_dict() on every rank"
+
+
 @pytest.mark.parametrize(
     ("code", "write"),
     [
@@ -113,6 +120,28 @@ GATHER = (
             "    torch.save(model.state_dict(), 'm.pt')",
             GATHER,
         ),
+        (f"{PARTS}state = model.state_dict()\ntorch.save(state, 'm.pt')", GATHER),
+        (f"{PARTS}state = model.state_dict()\n{RANK_0}torch.save(state, 'm.pt')", GATHER),
+        (f"{PARTS}all = {{'m': model.state_dict()}}\n{RANK_0}torch.save(all, 'm.pt')", GATHER),
+        (f"{PARTS}all = {{}}\nall['m'] = model.state_dict()\n{RANK_0}torch.save(all, 'm')", GATHER),
+        (
+            f"{PARTS}def keep(net):\n    state = net.state_dict()\n    {RANK_0}"
+            "torch.save(state, 'm.pt')\nkeep(model)",
+            GATHER.replace("(model", "(net"),
+        ),
+        (
+            "model = Net()\nif old: model = FSDP(model)\nelse: fully_shard(model)\n"
+            f"{RANK_0}torch.save(model.state_dict(), 'm.pt')",
+            f"or waits for the others' for ever: on every rank write state = {TOGETHER}{GATHER}",
+        ),
+        (f"model: FSDP = FSDP(Net())\n{SAVES}", ALONE),
+        (f"model = torch.compile(FSDP(Net()).bfloat16())\n{SAVES}", ALONE),
+        (f"def make(): return FSDP(Net())\nmodel = make()\n{SAVES}", ALONE),
+        (
+            f"def keep(net):\n    {RANK_0}torch.save(net.state_dict(), 'm.pt')\n"
+            "model = FSDP(Net())\nkeep(model)",
+            ALONE,
+        ),
     ],
 )
 def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) -> None:
@@ -124,6 +153,43 @@ def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) ->
 @pytest.mark.parametrize(
     "code",
     [
+        f"{PARTS}from torch.distributed.checkpoint.state_dict import get_model_state_dict\n"
+        f"state = get_model_state_dict(model, options=whole)\n{RANK_0}torch.save(state, 'm.pt')",
+        f"{PARTS}state = {{k: v.full_tensor() for k, v in model.state_dict().items()}}\n"
+        f"{RANK_0}torch.save(state, 'm.pt')",
+        f"{PARTS}state = model.state_dict()\nfor name in state:\n"
+        f"    state[name] = state[name].full_tensor()\n{RANK_0}torch.save(state, 'm.pt')",
+        f"{PARTS}state = whole(model) if large else model.state_dict()\n"
+        f"{RANK_0}torch.save(state, 'm.pt')",
+        f"{PARTS}state = model.state_dict()\ntorch.save(state, f'm-{{dist.get_rank()}}.pt')",
+        f"model = FSDP(Net())\nstate = model.state_dict()\n{RANK_0}torch.save(state, 'm.pt')",
+        f"model = Net()\n{SAVES}\nmodel = FSDP(model)",
+        f"model = Net()\n{SAVES}\nfully_shard(model)",
+        f"def wrap(model): return FSDP(model)\nother = wrap(Net())\nmodel = Net()\n{SAVES}",
+    ],
+)
+def test_a_state_that_is_whole_is_left_alone(code: str) -> None:
+    assert advice(code) == []
+
+
+def test_the_state_of_what_is_not_sharded_needs_one_rank_only() -> None:
+    (found,) = advice(f"{PARTS}warm = Warmup()\ntorch.save({{'w': warm.state_dict()}}, 'w.pt')")
+    assert found.code == "advice.ddp.checkpoint"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "net = Net()\nopt = torch.optim.Adam(net.parameters())\nmodel = FSDP(module=net)",
+        "net = Net()\nweights: list = list(net.parameters())\n"
+        "opt = torch.optim.Adam(weights)\nmodel = FSDP(net)",
+        "def make(model): return torch.optim.Adam(model.parameters())\n"
+        "net = Net()\nopt = make(net)\nmodel = FSDP(net)",
+        "def make(weights): return torch.optim.Adam(weights)\n"
+        "net = Net()\nopt = make(net.parameters())\nmodel = FSDP(net)",
+        "import bitsandbytes as bnb\nnet = Net()\nopt = bnb.optim.Adam8bit(net.parameters())\n"
+        "model = FSDP(net)",
+        "net = Net()\nopt = torch.optim.Muon(net.parameters())\nmodel = FSDP(net)",
         "net = Net()\nopt = torch.optim.Adam(net.parameters())\nmodel = FSDP(net)",
         "net = Net()\nweights = list(net.parameters())\n"
         "opt = torch.optim.Adam(weights)\nmodel = FSDP(net)",
@@ -134,7 +200,21 @@ def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) ->
 def test_an_optimizer_from_before_fsdp_is_found(code: str) -> None:
     (found,) = advice(code)
     assert found.code == "advice.fsdp.optimizer"
-    assert found.message.endswith(("make it after FSDP(net)", "make it after fully_shard(net)"))
+    wraps = ("FSDP(net)", "FSDP(module=net)", "fully_shard(net)")
+    assert found.message.endswith(tuple(f"make it after {wrap}" for wrap in wraps))
+
+
+@pytest.mark.parametrize(
+    ("code", "after"),
+    [
+        ("def wrap(each): return FSDP(each)\n{}\nmodel = wrap(net)", "wrap(net)"),
+        ("def fit(net, opt): model = FSDP(net)\n{}\nfit(net, opt)", "FSDP(net)"),
+    ],
+)
+def test_a_function_that_wraps_is_looked_into(code: str, after: str) -> None:
+    made = "net = Net()\nopt = torch.optim.Adam(net.parameters())"
+    (found,) = advice(code.format(made))
+    assert found.message.endswith(f"make it after {after}")
 
 
 @pytest.mark.parametrize(
@@ -146,6 +226,10 @@ def test_an_optimizer_from_before_fsdp_is_found(code: str) -> None:
         "net = Net()\nopt = torch.optim.Adam(other.parameters())\nmodel = FSDP(net)",
         "net = Net()\nopt = torch.optim.Adam(net.parameters())\nmodel = FSDP(net)\n"
         "opt = torch.optim.Adam(model.parameters())",
+        "def make(each): return torch.optim.Adam(each.parameters())\n"
+        "net, other = Net(), Other()\nfirst = make(other)\nmodel = FSDP(net)\nopt = make(model)",
+        "def make(each): return torch.optim.Adam(each.parameters())\n"
+        "net = Net()\nopt = make(net)\nmodel = FSDP(net)\nopt = make(model)",
     ],
 )
 def test_other_optimizers_are_left_alone(code: str) -> None:
@@ -186,6 +270,10 @@ def gathers(wrap):
         model.state_dict()
     return counted.get_total_counts() > 0
 
+def parts(wraps):
+    state = wraps["fully_shard"](torch.nn.Linear(4, 2)).state_dict()
+    return [state["weight"].numel(), state["weight"].to_local().numel()]
+
 def alone(store, size):
     if dist.is_initialized():
         dist.destroy_process_group()
@@ -201,6 +289,7 @@ told = {name: trains(wrap) for name, wrap in alone(FakeStore(), 1).items()}
 wraps = alone(FakeStore(), 2)
 told["refused"] = refused()
 told["gathers"] = [name for name, wrap in wraps.items() if gathers(wrap)]
+told["parts"] = parts(wraps)
 print(json.dumps(told))
 """
 
@@ -210,5 +299,6 @@ def test_pytorch_behaves_as_the_advice_says() -> None:
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout.splitlines()[-1])
     assert "expected unspecified sampler option" in told.pop("refused")
+    assert told.pop("parts") == [8, 4]
     assert told.pop("gathers") == ["FSDP", "FSDP, use_orig_params"]
     assert told == {"FSDP": False, "FSDP, use_orig_params": True, "fully_shard": False}

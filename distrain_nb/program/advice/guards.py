@@ -74,6 +74,16 @@ def unguarded_saves(guards: Guards) -> list[ast.Call]:
     ]
 
 
+def guarded_saves(guards: Guards) -> list[ast.Call]:
+    """The calls by which one rank saves for all, to a place that is not named after it."""
+    rank = Flow(guards.code, (RANK, LOCAL_RANK))
+    return [
+        call
+        for call, places in _saves(guards.code)
+        if not any(map(rank.holds, places)) and guards.guarded(call)
+    ]
+
+
 def _saves(code: Code) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
     """The calls that save a model, with what says where."""
     for call in code.calls:

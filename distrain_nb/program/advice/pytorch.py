@@ -9,6 +9,7 @@ from distrain_nb.program.advice.data import data
 from distrain_nb.program.advice.guards import Guards
 from distrain_nb.program.advice.reading import last
 from distrain_nb.program.advice.sharded import WRAPS, saves, sharded
+from distrain_nb.program.advice.stale import stale
 from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def pytorch(code: Code) -> Iterator[Note]:
     guards = Guards(code)
     yield from saves(guards)
     yield from sharded(code, guards)
+    yield from stale(code)
 
 
 def _starts_elsewhere(code: Code) -> bool:

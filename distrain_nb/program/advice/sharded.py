@@ -1,13 +1,15 @@
-"""What FSDP asks of a program: its state is in parts, and its parameters are not the model's."""
+"""What FSDP asks of a program: its state is in parts, which all ranks gather."""
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.guards import unguarded_saves
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.guards import guarded_saves, unguarded_saves
+from distrain_nb.program.advice.reading import keyword, last
 from distrain_nb.program.advice.training import optimizers, warning
+from distrain_nb.program.advice.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,31 +25,58 @@ _FULL = (
     "torch.distributed.checkpoint.state_dict.get_model_state_dict({}, "
     "options=StateDictOptions(full_state_dict=True, cpu_offload=True))"
 )
+# What gives the model that it is called on, or is given.
+_SAME = frozenset(
+    ("to", "cuda", "cpu", "train", "eval", "compile", "bfloat16", "half", "float", "requires_grad_")
+)
 # Each of these needs all ranks, whatever the model's state is.
 _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", "full_tensor")
 
 
 def sharded(code: Code, guards: Guards) -> Iterator[Note]:
-    """What is wrong around FSDP and `fully_shard`."""
+    """What is wrong with the state of models under FSDP and `fully_shard` on one rank."""
     if not code.called(*WRAPS):
         return
-    for call in code.called("state_dict", *_TOGETHER):
-        if guards.guarded(call) and _needs_all(code, call):
+    states = _States(code)
+    saved = {state for save in guarded_saves(guards) for state in states.saved(save)}
+    for call in code.called("state_dict"):
+        ways, guarded = states.ways(call), guards.guarded(call)
+        if "fully_shard" in ways and (guarded or (call in saved and len(ways) == 1)):
+            yield warning("fsdp.state-dict", call.lineno, _in_parts(call, waits=len(ways) > 1))
+        elif ways and guarded:
             yield _alone(code, call)
-    yield from _stale(code)
+    for call in code.called(*_TOGETHER):
+        if guards.guarded(call):
+            yield _alone(code, call)
+
+
+def _alone(code: Code, call: ast.Call) -> Note:
+    return warning(
+        "fsdp.state-dict",
+        call.lineno,
+        "rank 0 waits here for the others' parts for ever: call "
+        f"{last(code.name(call.func))}() on every rank, and save on rank 0 only",
+    )
+
+
+def _in_parts(call: ast.Call, *, waits: bool) -> str:
+    why = "this has one rank's parts of the weights only"
+    why += ", or waits for the others' for ever" if waits else ""
+    return f"{why}: on every rank write state = {_full(call)}, then {_RANK_0}"
 
 
 def saves(guards: Guards) -> Iterator[Note]:
     """The places where every rank saves to one file."""
     code = guards.code
+    states = _States(code)
     for call in unguarded_saves(guards):
-        parts = [c for c in ast.walk(call) if isinstance(c, ast.Call) and _is_state(code, c)]
-        if parts and code.called(*WRAPS):
+        parts = states.parts(call) if code.called(*WRAPS) else []
+        if parts:
             yield warning(
                 "fsdp.state-dict",
                 call.lineno,
                 "every rank saves here, one over the other. The state is gathered from all ranks, "
-                f"so first, on every rank, state = {_gathered(code, parts[0])}, then {_RANK_0}",
+                f"so first, on every rank, state = {states.gathered(parts[0])}, then {_RANK_0}",
             )
         else:
             yield warning(
@@ -58,91 +87,95 @@ def saves(guards: Guards) -> Iterator[Note]:
             )
 
 
-def _is_state(code: Code, call: ast.Call) -> bool:
-    return last(code.name(call.func)) == "state_dict" and not _is_optimizer(code, call)
+@dataclass(frozen=True, eq=False)
+class _States:
+    """Tells of calls of `state_dict` what they give."""
+
+    code: Code
+    values: Values = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", Values(self.code, _SAME))
+
+    def ways(self, call: ast.Call) -> set[str]:
+        """How the model that a call belongs to is sharded: the wraps that it may have got."""
+        if not isinstance(call.func, ast.Attribute):
+            return set()
+        made = self.values.of(call.func.value)
+        calls = [each.node for each in made if isinstance(each.node, ast.Call)]
+        found = {last(self.code.name(each.func)) for each in calls} & set(WRAPS)
+        keys = {each.key for each in made}
+        for wrap in self.code.called("fully_shard"):
+            models = [*wrap.args[:1], *filter(None, [keyword(wrap, "module")])]
+            if self._comes_later(wrap, call):
+                continue
+            if any(each.key in keys for model in models for each in self.values.of(model)):
+                found.add("fully_shard")
+        return found
+
+    def saved(self, save: ast.Call) -> list[ast.Call]:
+        """The states that a save writes as they are, by names and in dictionaries too."""
+        if not save.args or self.code.says("full_tensor"):
+            return []
+        return list(self._within(save.args[0], set()))
+
+    def parts(self, save: ast.Call) -> list[ast.Call]:
+        """The states that every rank has to make before one saves them."""
+        inside = [each for each in ast.walk(save) if self._is_models(each)]
+        named = [each for each in self.saved(save) if self.ways(each) == {"fully_shard"}]
+        return [*inside, *named]  # type: ignore[list-item]
+
+    def gathered(self, call: ast.Call) -> str:
+        """What gives the whole state on rank 0 when all ranks call it."""
+        return _full(call) if self.code.called("fully_shard") else ast.unparse(call)
+
+    def _within(self, node: ast.expr, seen: set[ast.expr]) -> Iterator[ast.Call]:
+        if node in seen:
+            return
+        seen.add(node)
+        made = self.values.nodes(node)
+        if all(map(self._is_state, made)):  # else it is made whole on some way
+            yield from (each for each in made if isinstance(each, ast.Call))
+        held = self.values.stored(node) if isinstance(node, ast.Name) else []
+        held += [each for whole in made for each in _held(whole)]
+        for each in held:
+            yield from self._within(each, seen)
+
+    def _is_state(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.Call) and last(self.code.name(node.func)) == "state_dict"
+
+    def _is_models(self, node: ast.AST) -> bool:
+        """Whether it is the state of what may be a sharded model, as far as names tell."""
+        if not (isinstance(node, ast.Call) and self._is_state(node)):
+            return False
+        if self.ways(node):
+            return True
+        holder = self.values.nodes(node.func.value) if isinstance(node.func, ast.Attribute) else []
+        return not any(self._is_other(each) for each in holder)
+
+    def _is_other(self, node: ast.expr) -> bool:
+        """Whether it is an optimizer, or an object of a class, such as a schedule or a model."""
+        if not isinstance(node, ast.Call):
+            return False
+        return node in optimizers(self.code) or last(self.code.name(node.func))[:1].isupper()
+
+    def _comes_later(self, wrap: ast.Call, call: ast.Call) -> bool:
+        same = self.code.function_of(wrap) is self.code.function_of(call)
+        loops = (ast.For, ast.While)
+        within = {outer for outer, _ in self.code.around(wrap) if isinstance(outer, loops)}
+        again = any(outer in within for outer, _ in self.code.around(call))
+        return same and not again and wrap.lineno > call.lineno
 
 
-def _is_optimizer(code: Code, call: ast.Call) -> bool:
-    made = {_target(code, each) for each in optimizers(code)}
-    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in made
-
-
-def _gathered(code: Code, call: ast.Call) -> str:
-    """What gives the whole state on rank 0 when all ranks call it."""
-    return _full(call) if code.called("fully_shard") else ast.unparse(call)
+def _held(node: ast.expr) -> list[ast.expr]:
+    """What a dictionary, a list or a tuple that is written out holds."""
+    if isinstance(node, ast.Dict):
+        return node.values
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "dict":
+        return [each.value for each in node.keywords]
+    return node.elts if isinstance(node, (ast.List, ast.Tuple)) else []
 
 
 def _full(call: ast.Call) -> str:
     model = call.func.value if isinstance(call.func, ast.Attribute) else call
     return _FULL.format(ast.unparse(model))
-
-
-def _needs_all(code: Code, call: ast.Call) -> bool:
-    if last(code.name(call.func)) in _TOGETHER:
-        return True
-    return isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in _models(code)
-
-
-def _alone(code: Code, call: ast.Call) -> Note:
-    if last(code.name(call.func)) == "state_dict" and code.called("fully_shard"):
-        why = "this has rank 0's parts of the weights only: on every rank write"
-        message = f"{why} state = {_full(call)}, then {_RANK_0}"
-    else:
-        message = (
-            "rank 0 waits here for the others' parts for ever: call "
-            f"{last(code.name(call.func))}() on every rank, and save on rank 0 only"
-        )
-    return warning("fsdp.state-dict", call.lineno, message)
-
-
-def _models(code: Code) -> set[str]:
-    """The texts of the models that are sharded."""
-    wrapped = {ast.unparse(call.args[0]) for call in code.called("fully_shard") if call.args}
-    return wrapped | {_target(code, call) for call in code.called(*WRAPS)} - {""}
-
-
-def _stale(code: Code) -> Iterator[Note]:
-    """Optimizers of the parameters that a model had before, which FSDP puts others in place of."""
-    for wrap in code.called(*WRAPS):
-        if not wrap.args or _keeps_parameters(wrap):
-            continue
-        model = ast.unparse(wrap.args[0])
-        made = [o for o in optimizers(code) if code.function_of(o) is code.function_of(wrap)]
-        again = {_target(code, o) for o in made if o.lineno > wrap.lineno}
-        for call in made:
-            before = call.lineno < wrap.lineno and _target(code, call) not in again
-            if before and _takes(code, call, model):
-                yield warning(
-                    "fsdp.optimizer",
-                    call.lineno,
-                    "this optimizer has the parameters from before FSDP, so that its steps change "
-                    f"nothing: make it after {ast.unparse(wrap)}",
-                )
-
-
-def _keeps_parameters(wrap: ast.Call) -> bool:
-    kept = keyword(wrap, "use_orig_params")
-    return isinstance(kept, ast.Constant) and kept.value is True
-
-
-def _takes(code: Code, optimizer: ast.Call, model: str) -> bool:
-    """Whether an optimizer gets a model's parameters, directly or by a name for them."""
-    given_texts = set(map(ast.unparse, given(optimizer)))
-    named = [
-        node.value
-        for node in code.nodes
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in given_texts
-    ]
-    inside = (each for argument in [*given(optimizer), *named] for each in ast.walk(argument))
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr in ("parameters", "named_parameters")
-        and ast.unparse(node.value) == model
-        for node in inside
-    )
-
-
-def _target(code: Code, call: ast.Call) -> str:
-    """The name that what a call makes is given; empty if it has none."""
-    outer = code.parents.get(call)
-    return ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.findings import Severity
@@ -20,6 +21,7 @@ _OPTIMIZERS = {
     *("GradientDescentOptimizer", "MomentumOptimizer", "AdamOptimizer", "AdagradOptimizer"),
     *("RMSPropOptimizer", "AdadeltaOptimizer", "FtrlOptimizer", "SparseAdam"),
 }
+_IN_OPTIM = re.compile(r"\boptim\.[A-Z]\w*$")  # torch.optim.Muon, bitsandbytes.optim.Adam8bit
 _CARETAKERS = (
     *("lightning", "pytorch_lightning", "accelerate", "deepspeed", "ray", "composer"),
     *("horovod.spark.keras", "horovod.spark.torch", "horovod.spark.lightning"),
@@ -50,15 +52,15 @@ def info(code: str, line: int, message: str) -> Note:
 
 def optimizers(code: Code) -> list[ast.Call]:
     """The calls that make an optimizer, and those of `compile` that name one as text."""
-    return [
-        call
-        for call in code.calls
-        if last(code.name(call.func)) in _OPTIMIZERS
-        or (
-            last(code.name(call.func)) == "compile"
-            and isinstance(keyword(call, "optimizer") or next(iter(call.args), None), ast.Constant)
-        )
-    ]
+    return [call for call in code.calls if _makes_optimizer(code, call)]
+
+
+def _makes_optimizer(code: Code, call: ast.Call) -> bool:
+    name = code.name(call.func)
+    if last(name) == "compile":
+        named = keyword(call, "optimizer") or next(iter(call.args), None)
+        return isinstance(named, ast.Constant)
+    return last(name) in _OPTIMIZERS or bool(_IN_OPTIM.search(name))
 
 
 def trains(code: Code) -> bool:

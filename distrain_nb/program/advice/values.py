@@ -47,9 +47,14 @@ class _Bound(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Values:
-    """Follows values through names, parameters, returned values and the items of literals."""
+    """Follows values through names, parameters, returned values and the items of literals.
+
+    `through` are methods that give what they are called on in another form; functions of PyTorch
+    with such a name give their first argument.
+    """
 
     code: Code
+    through: frozenset[str] = frozenset()
 
     def of(self, node: ast.expr) -> list[Made]:
         """All that an expression may stand for."""
@@ -96,7 +101,8 @@ class Values:
         if isinstance(node, (ast.NamedExpr, ast.Await, ast.Starred)):
             return [(node.value, path)]
         if isinstance(node, ast.Call):
-            return [(value, path) for value in self._returned(node)]
+            same = self._same(node)
+            return [(value, path) for value in (same or self._returned(node))]
         return self._named(node, path)
 
     def _named(self, node: ast.expr, path: _Path) -> Iterable[tuple[ast.expr, _Path]]:
@@ -106,6 +112,14 @@ class Values:
         if isinstance(node.slice, ast.Slice):
             return [(node.value, path)]
         return [(node.value, (_index(node.slice), *path))]
+
+    def _same(self, call: ast.Call) -> list[ast.expr]:
+        name = self.code.name(call.func)
+        if last(name) not in self.through:
+            return []
+        if name.startswith("torch.") and "()" not in name:
+            return call.args[:1]
+        return [call.func.value] if isinstance(call.func, ast.Attribute) else []
 
     def _returned(self, call: ast.Call) -> list[ast.expr]:
         function = self.code.body_of(call)
