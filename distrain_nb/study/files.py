@@ -9,11 +9,12 @@ the place of `${TRIAL}`; `status.json`; `cancel`; the lock.
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, RunUnreadable
 from distrain_nb.tuning import options
 from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
 from distrain_nb.worker.files import fields
@@ -145,6 +146,15 @@ class TrialFile:
         """`folder` is the study's."""
         data = fields.encode(self, indent=1, ensure_ascii=False)
         replace_file(folder / TRIALS_FOLDER / f"{self.number}.json", data)
+
+
+@contextmanager
+def readable(folder: Path, way_out: str = "") -> Iterator[None]:
+    """Raises RunUnreadable for what of the study in that folder is not there, or damaged."""
+    try:
+        yield
+    except (OSError, fields.Damaged) as wrong:
+        raise RunUnreadable(f"study {folder.name} can't be read: {wrong}{way_out}") from None
 
 
 def read_trials(folder: Path) -> list[TrialFile]:

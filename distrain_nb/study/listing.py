@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+MADE_WITHIN_S = 60.0
+
 
 def studies() -> list[Study]:
-    """All studies, the newest first. Raises StoreError."""
+    """All studies, the newest first, with those that can't be read. Raises StoreError."""
     folders = (home() / STUDIES_FOLDER / str(number) for number in sorted(_numbers(), reverse=True))
-    return [Study(folder) for folder in folders if (folder / STUDY_FILE).exists()]
+    return [Study(folder) for folder in folders if not _is_being_made(folder)]
 
 
 def find_study(study: object = "last") -> Study:
@@ -52,24 +55,37 @@ def find_study(study: object = "last") -> Study:
 
 
 def delete(study: Study) -> None:
-    """Remove a study that has ended, with its trials' runs. What was removed when this was
-    interrupted is gone, and the rest can be deleted again.
+    """Remove a study that has ended, or that can't be read, with its trials' runs as far as its
+    file tells them. What was removed when this was interrupted is gone, and the rest can be deleted
+    again.
 
-    Raises RunNotReady if something of it goes on, RunUnreadable, StoreError.
+    Raises RunNotReady if something of it goes on, StoreError.
     """
-    if not study.state.final:
+    if not study.may_be_deleted:
         raise RunNotReady(f"study {study.id} is {study.state}: stop it first")
-    store, key = Store(), study.file.key
-    runs = [Run(record) for record in store.all() if record.handle.get("study") == key]
+    store = Store()
+    runs = _runs_of(study, store)
     for run in runs:
         if not run.may_be_deleted:
             raise RunNotReady(f"run {run.id} of study {study.id} is {run.state}: cancel it first")
     for run in runs:
         store.delete(run.record)
     try:
-        shutil.rmtree(study.folder)
-    except OSError as wrong:
+        if study.folder.is_dir() and not study.folder.is_symlink():
+            shutil.rmtree(study.folder)
+        else:
+            study.folder.unlink(missing_ok=True)
+    except (OSError, RecursionError) as wrong:
         raise StoreError(f"{study.folder} can't be removed: {wrong}; remove it by hand") from None
+
+
+def _runs_of(study: Study, store: Store) -> list[Run]:
+    """Those of its trials; none for a study whose file can't be read, as that has their key."""
+    try:
+        key = study.file.key
+    except RunUnreadable:
+        return []
+    return [Run(record) for record in store.all() if record.handle.get("study") == key]
 
 
 def ended_before(moment: float) -> Iterator[Reclaimable]:
@@ -102,6 +118,14 @@ def new_folder() -> tuple[int, Path]:
 
 def new_key() -> str:
     return secrets.token_hex(8)
+
+
+def _is_being_made(folder: Path) -> bool:
+    """Whether somebody starts a study there, whose file is written last."""
+    with suppress(OSError):
+        made = time.time() - folder.lstat().st_mtime
+        return made < MADE_WITHIN_S and not os.path.lexists(folder / STUDY_FILE)
+    return True  # it has just been deleted
 
 
 def _numbers() -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from distrain_nb.study.files import (
     StudyFile,
     TrialState,
     read_trials,
+    readable,
     wanted,
 )
 from distrain_nb.study.service import tuning_service
@@ -35,12 +36,11 @@ from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search
 from distrain_nb.worker.files.disk import replace_file
-from distrain_nb.worker.files.fields import Damaged
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     import optuna
     import pandas as pd
@@ -66,16 +66,19 @@ class Study:
     @cached_property
     def file(self) -> StudyFile:
         """What it was started with. Raises RunUnreadable."""
-        with _reading(self.folder):
+        with readable(self.folder, self._way_out):
             return StudyFile.read(self.folder)
 
     @property
     def id(self) -> int:
-        return self.file.id
+        return int(self.folder.name)
 
     @property
     def name(self) -> str:
-        return self.file.name
+        """Of one that can't be read, what it would be called if nobody had named it."""
+        with suppress(RunUnreadable):
+            return self.file.name
+        return f"study-{self.id}"
 
     @cached_property
     def spec(self) -> StudySpec:
@@ -85,13 +88,13 @@ class Study:
     @property
     def wanted(self) -> int:
         """How many trials there are to be in all. Raises RunUnreadable."""
-        with _reading(self.folder):
+        with readable(self.folder):
             return wanted(self.folder, self.spec)
 
     @property
     def status(self) -> Status:
         """State, times and error, as of now. Raises RunUnreadable."""
-        with _reading(self.folder):
+        with readable(self.folder, self._way_out):
             status = Status.read(self.folder)
         if not status.state.final and not status.answered_for:
             self._start_again()
@@ -101,9 +104,17 @@ class Study:
     def state(self) -> State:
         return self.status.state
 
+    @property
+    def may_be_deleted(self) -> bool:
+        """Whether it has ended, or can't be read, so that nobody can wait for its end."""
+        try:
+            return self.state.final
+        except RunUnreadable:
+            return True
+
     def each(self) -> list[StudyTrial]:
         """Its trials, in order of their numbers. Raises RunUnreadable."""
-        with _reading(self.folder):
+        with readable(self.folder):
             return [StudyTrial(found) for found in read_trials(self.folder)]
 
     def __getitem__(self, number: int) -> StudyTrial:
@@ -257,6 +268,10 @@ class Study:
         """What its trials are suggested and run by; None on this machine. Raises OptionError."""
         return None if self.file.backend == "local" else tuning_service(self.file.backend)
 
+    @property
+    def _way_out(self) -> str:
+        return f"; `%distrain tune {self.id} --delete`"
+
     def _start_again(self) -> None:
         if time.monotonic() > self._started_at + START_AGAIN_AFTER_S:
             self._started_at = time.monotonic()
@@ -272,15 +287,6 @@ class Study:
             return f"Study({self.id}, {self.name!r}, state={str(self.state)!r})"
         except DistrainError:
             return f"Study({self.folder.name}, unreadable)"
-
-
-@contextmanager
-def _reading(folder: Path) -> Iterator[None]:
-    """Raises RunUnreadable for what is not there, or damaged."""
-    try:
-        yield
-    except (OSError, Damaged) as wrong:
-        raise RunUnreadable(f"study {folder.name} can't be read: {wrong}") from None
 
 
 def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
