@@ -73,6 +73,9 @@ EITHER = {
     "imported": "DataLoader(Theirs())",
     "not bound": "DataLoader(train_set)",
     "parameter": "def loader(data): return DataLoader(data)",
+    "parameter of a lambda": "data = Lines()\nloader = lambda data: DataLoader(data)",
+    "circle of classes": "class A(B): pass\nclass B(A): pass\nDataLoader(A())",
+    "circle of calls": "def f(data): return g(data)\ndef g(data): return f(data)\nDataLoader(f(x))",
     "one or the other": "DataLoader(Lines() if small else Rows())",
 }
 SHARED = {

@@ -169,7 +169,7 @@ class Flow:
         return wanted and "env" in self.code.name(node)
 
 
-def parameters(function: Function) -> list[str]:
+def parameters(function: Function | ast.Lambda) -> list[str]:
     """The names of a function's parameters by position, without `self`."""
     names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
     return names[1:] if names[:1] == ["self"] else names

@@ -109,15 +109,16 @@ class _Kinds:
         items = (node.elts for node in parts if isinstance(node, (ast.List, ast.Tuple)))
         return self.of(*(each for elements in items for each in elements)) - {UNKNOWN}
 
-    def _named(self, name: str) -> str:
+    def _named(self, name: str, below: frozenset[str] = frozenset()) -> str:
         """The kind that a class has by its name, or by its bases; a function likewise."""
         made = self.code.classes.get(last(name))
         if made is None:
             begun = (kind for start, kind in _BY_BEGINNING.items() if name.startswith(start))
             is_torchs = name.startswith("torch.") or "." not in name
             return next(begun, _OF_TORCH.get(last(name), UNKNOWN) if is_torchs else UNKNOWN)
-        bases = [name for name in map(self.code.name, made.bases) if last(name) != made.name]
-        known = (kind for kind in map(self._named, bases) if kind)
+        below |= {made.name}
+        bases = [each for each in map(self.code.name, made.bases) if last(each) not in below]
+        known = (kind for each in bases if (kind := self._named(each, below)))
         return next(known, INDEXED if _is_indexed(made) else UNKNOWN)
 
 

@@ -178,8 +178,9 @@ class Values:
                 return []
         return found  # set in another function, for all
 
-    def _functions_around(self, node: ast.AST) -> Iterator[Function | None]:
-        yield from (outer for outer, _ in self.code.around(node) if isinstance(outer, Function))
+    def _functions_around(self, node: ast.AST) -> Iterator[Function | ast.Lambda | None]:
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        yield from (outer for outer, _ in self.code.around(node) if isinstance(outer, kinds))
         yield None
 
     def _of_own_class(self, node: ast.expr, found: list[_Bound]) -> list[_Bound]:
@@ -233,7 +234,7 @@ def _index(node: ast.expr) -> int | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else _ANY
 
 
-def _all_parameters(function: Function) -> list[str]:
+def _all_parameters(function: Function | ast.Lambda) -> list[str]:
     return [*parameters(function), *(argument.arg for argument in function.args.kwonlyargs)]
 
 
