@@ -54,6 +54,7 @@ ITERATED = {
     "condition": ("DataLoader(Lines(1) if small else Lines(2))", SPLIT),
     "loop": ("for data in (Lines(1), Lines(2)):\n    DataLoader(data)", SPLIT),
     "item": ("parts = {'train': Lines()}\nDataLoader(parts['train'])", SPLIT),
+    "arm": ("if small: data = Rows()\nelse:\n    data = Lines()\n    DataLoader(data)", SPLIT),
     "set again": ("data = Rows()\ndata = Lines()\nDataLoader(data)\ndata = Rows()", SPLIT),
     "in a loop": ("data = Lines()\nwhile True: data = data.map(f)\nDataLoader(data)", SPLIT),
     "streamed": ("DataLoader(load_dataset('c4').to_iterable_dataset())", BY_NODE),

@@ -165,6 +165,8 @@ def test_the_state_of_shards_is_gathered_on_every_rank(code: str, write: str) ->
         f"model = FSDP(Net())\nstate = model.state_dict()\n{RANK_0}torch.save(state, 'm.pt')",
         f"model = Net()\n{SAVES}\nmodel = FSDP(model)",
         f"model = Net()\n{SAVES}\nfully_shard(model)",
+        f"model = Net()\nif large: model = FSDP(model)\nelif old:\n    fully_shard(model)\n"
+        f"else:\n    {SAVES}",
         f"def wrap(model): return FSDP(model)\nother = wrap(Net())\nmodel = Net()\n{SAVES}",
     ],
 )
@@ -230,6 +232,8 @@ def test_a_function_that_wraps_is_looked_into(code: str, after: str) -> None:
         "net, other = Net(), Other()\nfirst = make(other)\nmodel = FSDP(net)\nopt = make(model)",
         "def make(each): return torch.optim.Adam(each.parameters())\n"
         "net = Net()\nopt = make(net)\nmodel = FSDP(net)\nopt = make(model)",
+        "net = Net()\nif small:\n    fit(net, torch.optim.Adam(net.parameters()))\n"
+        "else:\n    net = FSDP(net)\n    fit(net, torch.optim.Adam(net.parameters()))",
     ],
 )
 def test_other_optimizers_are_left_alone(code: str) -> None:

@@ -128,6 +128,12 @@ class Code:
         """The innermost statement that an expression stands in."""
         return next(outer for outer, _ in self.around(node) if isinstance(outer, ast.stmt))
 
+    def apart(self, one: ast.AST, other: ast.AST) -> bool:
+        """Whether two nodes stand in different arms of a condition, so that one of them runs."""
+        arms = {outer: _arm(outer, child) for outer, child in self.around(one)}
+        pairs = ((arms.get(outer), _arm(outer, child)) for outer, child in self.around(other))
+        return any(arm and its and arm != its for arm, its in pairs)
+
     def uses(self, module: str) -> bool:
         """Whether a module, or one inside it, is imported."""
         return any(f"{name}.".startswith(f"{module}.") for name in self.modules)
@@ -174,6 +180,13 @@ def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
         if isinstance(block, list) and child in block:
             return block[: block.index(child)]
     return []
+
+
+def _arm(outer: ast.AST, child: ast.AST) -> object:
+    """The arm of a condition that a child of it stands in; None for its test."""
+    if isinstance(outer, ast.If):
+        return next((arm for arm in ("body", "orelse") if child in getattr(outer, arm)), None)
+    return child if isinstance(child, ast.match_case) else None
 
 
 def _top(module: str) -> str:

@@ -107,7 +107,7 @@ class _States:
         keys = {each.key for each in made}
         for wrap in self.code.called("fully_shard"):
             models = [*wrap.args[:1], *filter(None, [keyword(wrap, "module")])]
-            if self._comes_later(wrap, call):
+            if self._comes_later(wrap, call) or self.code.apart(wrap, call):
                 continue
             if any(each.key in keys for model in models for each in self.values.of(model)):
                 found.add("fully_shard")

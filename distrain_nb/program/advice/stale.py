@@ -39,6 +39,7 @@ def stale(code: Code) -> Iterator[Note]:
             again = {_target(code, call) for call in here if call.lineno > use.call.lineno} - {""}
             for call, model in takes:
                 before = call in here and call.lineno < use.call.lineno
+                before = before and not code.apart(call, use.call)
                 same = ast.unparse(model) == ast.unparse(use.model)
                 name = _target(code, call)
                 if before and same and name not in again:

@@ -203,6 +203,8 @@ class Values:
         return [b for b in found if _end(b) >= start and self._comes_first(b, name, loops)]
 
     def _comes_first(self, bound: _Bound, name: ast.Name, loops: set[int]) -> bool:
+        if self.code.apart(bound.by, name):
+            return False
         if _end(bound) <= (name.lineno, name.col_offset) or isinstance(bound.by, ast.comprehension):
             return True
         return any(id(outer) in loops for outer, _ in self.code.around(bound.by))
