@@ -89,14 +89,12 @@ def _values(options: str, line: str) -> list[tuple[str, str]] | None:
 
 
 def _secrets(line: str, options: str, values: Iterable[tuple[str, str]]) -> set[str]:
-    """The values of `--env`, and each part of one that came apart because it isn't quoted."""
+    """The values of `--env`, and the parts of one that came apart because it isn't quoted."""
     from distrain_nb.secrets import variables_in
 
-    written = [*variables_in(options)]
-    apart = {
-        part
-        for place, value in values
-        if place != value and any(place in each for each in written)
-        for part in value.split()
-    }
-    return {*variables_in(line), *apart}
+    written, given = [*variables_in(options)], {*variables_in(line)}
+    for place, value in values:
+        is_secret = place != value and any(place in each for each in written)
+        if is_secret and not any(value in each for each in given):
+            given.update(value.split())
+    return given

@@ -29,6 +29,10 @@ REFUSED = {
     "a name": (f"{VERTEX} --env MINE={{plain}}\nprint(np)", "1 │ {}"),
     "a quote": (f"{VERTEX} --env MINE={{plain}} --name 'a\n1", "--env MINE=*** --name 'a"),
     "two words": (f"{VERTEX} --env MINE={{apart}}\n1", "unexpected '***'"),
+    "two words, quoted": (
+        f"{VERTEX} --env 'MINE={{apart}}' alpha-one\n1",
+        "unexpected 'alpha-one'",
+    ),
     "another option": (f"{VERTEX} --envv=MINE={{plain}}\n1", "1 │ {}"),
     "more lines": (f"\n{VERTEX} \\\n  --env MINE={{plain}} --nonsense\n1", "2 │   --env MINE=***"),
     "a long one": (
@@ -67,7 +71,7 @@ def test_a_report_has_the_text_as_it_was_written(nb: Kernel, case: str, on_a_pag
     said = kept(outcome)
     assert outcome.error
     assert line.format(cell.partition("\n")[0]) in said if "{}" in line else line in said
-    assert not [each for each in (TOKEN, PLAIN, *APART.split()) if each in said], said
+    assert not [each for each in (TOKEN, PLAIN, APART, "bravo-two") if each in said], said
     assert bool(outcome.displays) is on_a_page
 
 
