@@ -7,14 +7,14 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.flow import parameters
 from distrain_nb.program.advice.reading import keyword, last
 from distrain_nb.program.advice.training import info, is_cared_for
+from distrain_nb.program.advice.values import Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.program.advice.reading import Code, Function
+    from distrain_nb.program.advice.reading import Code
     from distrain_nb.program.advice.training import Note
 
 # What shares a model or its gradients among processes, each with a GPU of its own.
@@ -65,8 +65,9 @@ def _spreads(value: ast.expr | None) -> bool:
 
 def without_nccl(code: Code) -> str:
     """The way to exchange gradients that a program names, where it is certainly not NCCL."""
-    values = [value for call in code.calls if code.runs(call) for value in _backends(code, call)]
-    named = {text for value in values for text in _texts_of(code, value)}
+    values = Values(code)
+    given = [value for call in code.calls if code.runs(call) for value in _backends(code, call)]
+    named = {_text(code, node) for value in given for node in values.nodes(value) or [None]}
     if named and not any(text is None or "nccl" in text.lower() for text in named):
         return " or ".join(sorted(filter(None, named)))
     return "RING" if code.says("RING") and not code.says("NCCL") else ""
@@ -80,54 +81,10 @@ def _backends(code: Code, call: ast.Call) -> Iterator[ast.expr | None]:
         yield named
 
 
-def _texts_of(
-    code: Code, value: ast.expr | None, followed: frozenset[str] = frozenset()
-) -> set[str | None]:
-    """The texts that an expression may stand for; None is one that the code doesn't tell."""
-    if isinstance(value, ast.Constant) and isinstance(value.value, str):
-        return {value.value}
-    if isinstance(value, ast.IfExp):
-        return {t for way in (value.body, value.orelse) for t in _texts_of(code, way, followed)}
-    if not isinstance(value, (ast.Name, ast.Attribute)):
-        return {None}
-    if code.name(value).rpartition(".")[0].endswith("Backend"):
-        return {last(code.name(value)).lower()}
-    name = ast.unparse(value)
-    if name in followed:
-        return set()
-    given = [*_assigned(code, name), *_passed(code, code.function_of(value), name)] or [None]
-    return {text for each in given for text in _texts_of(code, each, followed | {name})}
-
-
-def _assigned(code: Code, name: str) -> Iterator[ast.expr | None]:
-    """What a name is set to; None for what a loop or an unpacked tuple gives it."""
-    places = (node for node in code.nodes if isinstance(node, (ast.Name, ast.Attribute)))
-    for node in places:
-        if isinstance(node.ctx, ast.Store) and ast.unparse(node) == name:
-            by = code.parents[node]
-            yield by.value if isinstance(by, (ast.Assign, ast.AnnAssign, ast.NamedExpr)) else None
-
-
-def _passed(code: Code, function: Function | None, name: str) -> Iterator[ast.expr | None]:
-    """What calls of a function give its parameter, or its default where they leave it out."""
-    names = parameters(function) if function else []
-    if function and name in (*names, *(each.arg for each in function.args.kwonlyargs)):
-        default, calls = _default(function, name), code.calls_of(function.name)
-        yield from (_argument(call, names, name) or default for call in calls)
-        yield from () if calls else (default,)
-
-
-def _argument(call: ast.Call, names: list[str], name: str) -> ast.expr | None:
-    by_place = dict(zip(names, call.args, strict=False))
-    return keyword(call, name) or by_place.get(name)
-
-
-def _default(function: Function, name: str) -> ast.expr | None:
-    given = function.args
-    by_place = [each.arg for each in (*given.posonlyargs, *given.args)]
-    defaults: dict[str, ast.expr | None] = dict(
-        zip(reversed(by_place), reversed(given.defaults), strict=False)
-    )
-    by_name = (each.arg for each in given.kwonlyargs)
-    defaults |= zip(by_name, given.kw_defaults, strict=True)
-    return defaults.get(name)
+def _text(code: Code, node: ast.expr | None) -> str | None:
+    """A backend's name; None for what the code doesn't tell."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.Attribute):
+        return node.attr.lower() if code.name(node).endswith(f"Backend.{node.attr}") else None
+    return None
