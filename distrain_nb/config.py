@@ -11,15 +11,14 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from distrain_nb.errors import OptionError, StoreError, did_you_mean
+from distrain_nb.errors import OptionError, StoreError, did_you_mean, shown
 from distrain_nb.worker.files.disk import close_to_others, private_folder, replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping
 
 CONFIG_FILE = "config.yaml"
+_FORM = "expected lines such as idle: 600"
 WAY_OUT = "set the variable DISTRAIN_HOME to a folder of your own"
 
 
@@ -79,6 +78,34 @@ def shortened(path: str) -> str:
     return path if len(path) <= 200 else f"{path[:120]}… ({len(path):,} characters)"
 
 
+def path_named(text: str) -> Path:
+    """The path that a user wrote, with `~` as a home folder, whether or not something is there.
+
+    Raises OptionError, as `PATH: REASON`, for one where nothing can be, or be seen.
+    """
+    try:
+        path = Path(text).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+    except RuntimeError:
+        raise OptionError(f"{shortened(text)}: this machine has no such home folder") from None
+    except OSError as wrong:
+        raise OptionError(f"{shortened(text)}: {wrong.strerror}") from None
+    except ValueError:
+        raise OptionError(f"{shown(text)}: no path has such characters") from None
+    return path
+
+
+def text_named(name: str) -> str:
+    """What is in the file of a path that a user wrote. Raises OptionError, as `PATH: REASON`."""
+    try:
+        return path_named(name).read_text(encoding="utf-8")
+    except OSError as wrong:
+        raise OptionError(f"{shortened(name)}: {wrong.strerror}") from None
+    except ValueError:
+        raise OptionError(f"{shortened(name)}: it is not text in UTF-8") from None
+
+
 def _setting(default: Any, what: str, allowed: tuple[str, ...] = ()) -> Any:
     return field(default=default, metadata={"help": what, "allowed": allowed})
 
@@ -110,11 +137,16 @@ class Config:
     @classmethod
     def load(cls) -> Config:
         """Read the file. Raises OptionError naming the file and what is wrong in it."""
+        import yaml
+
         path = own_home() / CONFIG_FILE
         try:
-            found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+            # Scalars as texts, which `changed` reads: `off` is no boolean, `2001-13-01` no date.
+            found = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
         except FileNotFoundError:
             return cls()
+        except RecursionError:
+            raise OptionError(f"{path} is nested too deeply: {_FORM}") from None
         except (OSError, UnicodeDecodeError) as wrong:
             raise OptionError(f"cannot read {path}: {wrong}") from None
         except yaml.YAMLError as wrong:
@@ -129,6 +161,8 @@ class Config:
 
         `of_backends` are the names that backends declare, and what for.
         """
+        if isinstance(value, (dict, list, set, tuple)):  # which aliases may make endless
+            raise OptionError(f"invalid {name} {shown(value)}: {_FORM}")
         if name in _own():
             read = _READERS[type(getattr(Config, name))]
             changed: dict[str, Any] = {name: read(name, value)}
@@ -143,6 +177,8 @@ class Config:
 
     def save(self) -> Path:
         """Raises StoreError where it can't be written, OptionError for a server's login."""
+        import yaml
+
         _refuse_login(self.mlflow)
         path = private_home() / CONFIG_FILE
         try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.config import path_named, text_named
+from distrain_nb.errors import OptionError, did_you_mean, shown
+from distrain_nb.worker.files.disk import replace_file
 
 FOLDER = "layouts"
 
@@ -13,10 +16,14 @@ _NAME = re.compile(r"[\w][\w.-]*")
 
 
 def write(text: str, name: str, folder: Path | str) -> Path:
-    """Writes `FOLDER/NAME.yaml` and gives its path. Raises OptionError for an unusable name."""
+    """Writes `FOLDER/NAME.yaml` and gives its path. Raises OptionError for an unusable name, and
+    where it can't be written; what was there before stays then."""
     path = _path(name, folder)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(Path(os.path.realpath(path)), text.encode())
+    except OSError as wrong:
+        raise OptionError(f"can't write the layout {path}: {wrong.strerror}") from None
     return path
 
 
@@ -25,15 +32,18 @@ def read(name: str, folder: Path | str) -> tuple[Path, str]:
 
     Raises OptionError naming the file, and the saved layouts if there is no such file.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else _path(name, folder)
+    named = name if name.endswith((".yaml", ".yml")) else str(_path(name, folder))
     try:
-        return path, path.read_text(encoding="utf-8")
-    except OSError:
-        known = saved(folder)
-        raise OptionError(
-            f"there is no layout {name!r} at {path}{did_you_mean(name, known, '.')} Saved layouts: "
-            f"{', '.join(known) or 'none yet'}"
-        ) from None
+        path = path_named(named)
+        if path.exists():
+            return path, text_named(named)
+    except OptionError as wrong:
+        raise OptionError(f"can't read the layout {wrong}") from None
+    known = saved(folder)
+    raise OptionError(
+        f"there is no layout {name!r} at {path}{did_you_mean(name, known, '.')} Saved layouts: "
+        f"{', '.join(known) or 'none yet'}"
+    )
 
 
 def saved(folder: Path | str = FOLDER) -> tuple[str, ...]:
@@ -44,7 +54,7 @@ def saved(folder: Path | str = FOLDER) -> tuple[str, ...]:
 def _path(name: str, folder: Path | str) -> Path:
     if not _NAME.fullmatch(name):
         raise OptionError(
-            f"invalid name {name!r} for a layout: expected letters, digits, dots, dashes and "
+            f"invalid name {shown(name)} for a layout: expected letters, digits, dots, dashes and "
             "underscores"
         )
     return Path(folder, f"{name}.yaml")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.base import Backend
@@ -13,6 +12,7 @@ from distrain_nb.backends.local.machine import machine
 from distrain_nb.backends.local.plan import FOLDERS, LocalPlan, plan
 from distrain_nb.backends.local.warm import hand_over
 from distrain_nb.backends.options import NoOptions
+from distrain_nb.config import path_named
 from distrain_nb.errors import OptionError
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER
@@ -20,6 +20,7 @@ from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from distrain_nb.backends.base import Handle, Job
     from distrain_nb.worker.files.launch import Launch
@@ -54,7 +55,10 @@ class LocalBackend(Backend[NoOptions, LocalPlan]):
                 f"--data {name}={uri}: expected a path, or a URI that begins with gs://, s3:// or "
                 "file://"
             )
-        path = Path(rest if separator else uri).expanduser()
+        try:
+            path = path_named(rest if separator else uri)
+        except OptionError as wrong:
+            raise OptionError(f"--data {name}={wrong}") from None
         if not path.exists():
             raise OptionError(f"--data {name}={uri}: there is no {path} on this machine")
         return str(path.resolve())

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
+from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.files.folder import EVENTS_FOLDER, LOG_FILE, RESULTS_FOLDER
 from distrain_nb.worker.files.log import last_overwrite
 from distrain_nb.worker.files.status import Progress
@@ -110,7 +111,8 @@ class Points:
 
 
 def results(output: OutputFolder, folder: Path, tell: Listener) -> None:
-    """Fetch what `--result` named; a file has its name once it is whole.
+    """Fetch what `--result` named; a file has its name once it is whole, and on
+    disk, as the journal will say that nothing is missing.
 
     Raises Outside, when all else is there, for objects that are refused.
     """
@@ -123,7 +125,7 @@ def results(output: OutputFolder, folder: Path, tell: Listener) -> None:
         for more in _pieces(output, stored, draft, 0):
             done += more
             tell(Progress("fetching results", done, total))
-        draft.replace(path)
+        replace(draft, path)
 
 
 def _pieces(output: OutputFolder, stored: Stored, path: Path, have: int) -> Iterable[int]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.config import text_named
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.yamls import check_length, yaml_texts
 from distrain_nb.tuning import options
@@ -53,10 +53,9 @@ def read_study(text: str) -> ImportedStudy:
 def read_study_file(name: str) -> ImportedStudy:
     """The study in a file. Raises OptionError naming the file, and as `read_study` does."""
     try:
-        text = Path(name).expanduser().read_text(encoding="utf-8")
-    except (OSError, ValueError) as wrong:
-        why = getattr(wrong, "strerror", None) or "it is not text in UTF-8"
-        raise OptionError(f"can't read the study {name}: {why}") from None
+        text = text_named(name)
+    except OptionError as wrong:
+        raise OptionError(f"can't read the study {wrong}") from None
     try:
         return read_study(text)
     except OptionError as wrong:
