@@ -67,7 +67,7 @@ def without_nccl(code: Code) -> str:
     """The way to exchange gradients that a program names, where it is certainly not NCCL."""
     values = Values(code)
     given = [value for call in code.calls if code.runs(call) for value in _backends(code, call)]
-    named = {_text(code, node) for value in given for node in values.nodes(value) or [None]}
+    named = {_text(code, node) for value in given for node in (*values.nodes(value),) or (None,)}
     if named and not any(text is None or "nccl" in text.lower() for text in named):
         return " or ".join(sorted(filter(None, named)))
     return "RING" if code.says("RING") and not code.says("NCCL") else ""
