@@ -65,7 +65,7 @@ def test_what_is_not_found_here_the_service_takes(options: dict[str, Any], scrip
 
 
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "a long value": ({"env": (f"A={'x' * 513}",)}, "env", "513 characters"),
+    "a long value": ({"env": (f"A={'x' * 513}",)}, "env", "the value of A has 513 characters"),
     "many labels": ({"label": tuple(f"l{n}=1" for n in range(50))}, "label", "at most 50"),
     "a long hyperparameter": ({"hyperparameter": (f"a={'x' * 2500}",)}, "hyperparameter", "2502"),
     "a role": ({"role": "arn:aws:iam::12:role/short-one"}, "role", "does not have the form"),

@@ -11,7 +11,7 @@ from distrain_nb.backends.sagemaker.names import ACCOUNT, IMAGE, RUN
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from distrain_nb.backends.sagemaker.model import Constraint, PathStep
     from distrain_nb.types import JsonObject
@@ -48,6 +48,7 @@ _OPTIONS = {
 # As long as the real values are, where the service has yet to give them.
 _LIKELY = {RUN: "r" * 49, ACCOUNT: "1" * 12, IMAGE: "image"}
 _SHOWN = 60
+_VALUE_OF_VARIABLE = "Environment{}="
 # Below it is what a training job's own request has, in a tuning job's.
 _DEFINITION = "TrainingJobDefinition."
 
@@ -66,7 +67,9 @@ def beyond(request: JsonObject, operation: str = "CreateTrainingJob") -> Iterato
     seen = set()
     for part in model.parts(substituted(request, _LIKELY), model.request_shape(operation)):
         place = _place(part.path)
-        problems = (_problem(each, part.value) for each in model.failed(part.value, part.shape))
+        said = _said(part.value, part.path, place)
+        failed = model.failed(part.value, part.shape)
+        problems = (_problem(each, part.value, said) for each in failed)
         problem = next(filter(None, problems), "")
         if problem and (place, problem) not in seen:
             seen.add((place, problem))
@@ -92,10 +95,10 @@ def _place(path: Iterable[PathStep]) -> str:
     return place.removeprefix(_DEFINITION)
 
 
-def _problem(failed: Constraint, value: object) -> str:
+def _problem(failed: Constraint, value: object, said: str) -> str:
     """Empty for a value that the model doesn't list."""
     if isinstance(value, str):
-        what = f"{_short(value)} has {len(value)} characters"
+        what = f"{said} has {len(value)} characters"
     elif isinstance(value, list | dict):
         what = f"there are {len(value)}"
     else:
@@ -103,11 +106,14 @@ def _problem(failed: Constraint, value: object) -> str:
     problems = {
         "min": f"{what}; at least {failed.bound} are needed",
         "max": f"{what}; at most {failed.bound} are allowed",
-        "pattern": f"{_short(value)} does not have the form {failed.bound}",
+        "pattern": f"{said} does not have the form {failed.bound}",
     }
     return problems.get(failed.kind, "")
 
 
-def _short(value: object) -> str:
+def _said(value: object, path: Sequence[PathStep], place: str) -> str:
+    """A value in a message; a variable's may be a secret, and is called by its name."""
+    if place == _VALUE_OF_VARIABLE:
+        return f"the value of {path[-1].name}"
     text = str(value)
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
