@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.backends.remote import carrier
+from distrain_nb.backends.remote.backend import RemoteBackend, RemotePlan
 from distrain_nb.backends.remote.carried import Pace
+from distrain_nb.backends.remote.options import RemoteOptions
 from distrain_nb.backends.remote.service import LogEntry, Observed, Stored
 from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.run.log.reader import LogReader
@@ -30,7 +32,8 @@ PROCESSES = (
 
 @dataclass(frozen=True)
 class FolderService:
-    """A job is a file `request.json`; each look lets it go on by lines, unless it is `held`."""
+    """A job is a line of `requests`; each look lets it go on by lines, unless it is `held`. Its
+    output can't be listed as long as it is `away`."""
 
     folder: Path
 
@@ -89,6 +92,8 @@ class FolderService:
         return {"job": f"https://console.example/{job}"}
 
     def objects(self, below: str) -> Sequence[Stored]:
+        if (self.folder / "away").exists():
+            raise ConnectionResetError("dropped")
         found = [path for path in (self.folder / below).rglob("*") if path.is_file()]
         return [Stored(str(p.relative_to(self.folder)), p.stat().st_size) for p in sorted(found)]
 
@@ -98,7 +103,12 @@ class FolderService:
             return file.read(end - start)
 
 
-class FolderBackend:
+class FolderBackend(RemoteBackend[RemoteOptions, RemotePlan]):
+    name, title, options = "folder", "a folder", RemoteOptions
+
+    def plan(self, job: Any) -> RemotePlan:
+        raise NotImplementedError
+
     def service(self, spec: Mapping[str, Any], endpoints: Mapping[str, str]) -> FolderService:
         return FolderService(Path(spec["folder"]))
 
