@@ -89,13 +89,14 @@ def _is_random(value: bytes) -> bool:
     return mixed and entropy >= _LEAST_ENTROPY and not is_made_up(value)
 
 
-# A text may stand within another, as source and JSON write it: a form finds these escaped too.
+# A text may stand within another, as source and JSON write it: a form finds these escaped
+# too, up to three times; without a limit a row of backslashes would take quadratic time.
 _ESCAPED = {
-    '"': r'\\*"',
-    "<quote>": r"(?:\\*[\x22'])",
-    "<line>": r"(?:^|\\+[rn])[ \t]*",
-    "<end>": r"[ \t\r]*(?:$|\\+[rn])",
-    "<space>": r"(?:\s|\\+[rnt])+",
+    '"': r'\\{0,7}"',
+    "<quote>": r"(?:\\{0,7}[\x22'])",
+    "<line>": r"(?:^|\\{1,7}[rn])[ \t]*",
+    "<end>": r"[ \t\r]*(?:$|\\{1,7}[rn])",
+    "<space>": r"(?:\s|\\{1,7}[rnt])+",
 }
 
 

@@ -10,6 +10,7 @@ import json
 import random
 import string
 import sysconfig
+import time
 from pathlib import Path
 
 import pytest
@@ -230,6 +231,12 @@ def test_a_secret_in_a_text_within_a_text(tmp_path: Path, kind: str, escaped: st
     text = f"first\n{LOGINS.get(kind) or TOKENS[kind]}\nlast"
     write(tmp_path, "texts.py", ESCAPED[escaped](text))
     assert len(seen(tmp_path)) == 1
+
+
+def test_a_row_of_backslashes_takes_no_longer_than_other_text() -> None:
+    begin = time.monotonic()
+    assert not [*unprefixed(b"\\" * 200_000 + b'"auth machine', ".json")]
+    assert time.monotonic() - begin < 5.0
 
 
 @pytest.mark.parametrize("kind", TOKENS)
