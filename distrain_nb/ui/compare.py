@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.run.pages.differences import CAUSE, STATE, rows
 from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
+from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.overlay import OverlaidMetrics
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class ComparisonView:
         goes_on = any(not each.summary.final for each in self.compared.summaries)
         when = f'<p class="dn-soft">as of {time.strftime("%H:%M:%S")}</p>' if goes_on else ""
         return (
-            f'{document.style()}<div class="distrain" style="overflow-x:auto">'
+            f'{document.style()}<div class="distrain {LITERAL}" style="overflow-x:auto">'
             f'<table class="dn-table"><thead><tr><th scope="col">what differs</th>{heads}</tr>'
             f"</thead><tbody>{body}</tbody></table>{when}</div>"
         )

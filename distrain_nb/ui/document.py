@@ -22,6 +22,7 @@ from distrain_nb.run.summary import (
 from distrain_nb.server.access import fingerprint
 from distrain_nb.ui import ansi, unstyled
 from distrain_nb.ui.log_blocks import blocks
+from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.report import report_html
 from distrain_nb.ui.tail import Tail, shown_text
 
@@ -90,7 +91,9 @@ def still_charts(metrics: Metrics, title: str = "") -> str:
             f'<details class="dn-folded"><summary>{html.escape(title)}</summary>{drawn}</details>'
         )
     pictures = "" if title else unstyled.charts(metrics)
-    return f'<div class="distrain-charts dn-styled" hidden="hidden">{drawn}</div>{pictures}'
+    return (
+        f'<div class="distrain-charts dn-styled {LITERAL}" hidden="hidden">{drawn}</div>{pictures}'
+    )
 
 
 def still_media(metrics: Metrics) -> str:
@@ -105,7 +108,7 @@ def still_media(metrics: Metrics) -> str:
     ]
     table = _hparams(contents["hparams"]) if contents["hparams"] else ""
     shown = f"{table}{''.join(parts)}"
-    return f'<div class="distrain-charts">{shown}</div>' if shown else ""
+    return f'<div class="distrain-charts {LITERAL}">{shown}</div>' if shown else ""
 
 
 def _hparams(values: dict[str, dict[str, Any]]) -> str:
@@ -158,8 +161,9 @@ def _run_html(summary: RunSummary, tail: Tail) -> str:
     return "".join(
         [
             style(),
-            f'<section class="distrain dn-styled" hidden="hidden" data-state="{summary.state}"',
-            f' aria-label="run {summary.id}" style="--dn-tags:{_tag_width(summary)}ch">',
+            f'<section class="distrain dn-styled {LITERAL}" hidden="hidden"',
+            f' data-state="{summary.state}" aria-label="run {summary.id}"',
+            f' style="--dn-tags:{_tag_width(summary)}ch">',
             _head(summary),
             _progress(summary),
             f'<div class="dn-note">{html.escape(summary.note)}</div>' if summary.note else "",

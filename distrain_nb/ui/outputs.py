@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from IPython.display import DisplayHandle
 
 Bundle = dict[str, Any]  # what is displayed, by MIME type
+# Of an element in which dollars are dollars: elsewhere a page takes what they enclose for TeX.
+LITERAL = "mathjax_ignore tex2jax_ignore"
 OWN_CELL, OWN_LINE = "%%distrain", "%distrain"
 REPLACED_EVERY_S, REDRAWN_EVERY_S = 0.1, 1.0
 

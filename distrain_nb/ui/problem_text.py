@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
 from distrain_nb.run.summary import plural
+from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def as_html(points: Sequence[Point], key: str, severity: Severity = Severity.ERR
     body = "".join(_point_html(point, place, len(points) > 1) for place, point in enumerate(points))
     code = _code(points[0]) if len(points) == 1 else ""
     return (
-        f'<div class="distrain dn-problem" role="group" data-distrain-problem="{key}"'
+        f'<div class="distrain dn-problem {LITERAL}" role="group" data-distrain-problem="{key}"'
         f' data-severity="{severity}" aria-label="{severity}">'
         f'<div class="dn-cause">{code}{_marked_up(heading(points))}</div>{body}</div>'
     )

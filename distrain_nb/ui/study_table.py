@@ -12,6 +12,7 @@ from distrain_nb.study.charts.drawing import StudyDrawing
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, written
 from distrain_nb.ui import unstyled
+from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.table import SIGNS
 
 if TYPE_CHECKING:
@@ -75,8 +76,9 @@ class StudyTable:
         )
         error = f'<div class="dn-error">{html.escape(summary.error)}</div>' if summary.error else ""
         return (
-            f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled"'
-            f' hidden="hidden" data-state="{summary.state}" aria-label="study {summary.id}">'
+            f'{style("study")}<section class="distrain distrain-runs distrain-study dn-styled'
+            f' {LITERAL}" hidden="hidden" data-state="{summary.state}"'
+            f' aria-label="study {summary.id}">'
             f"{self._head()}"
             f"{self._best()}{error}{charts if sheet else ''}{self._table()}</section>"
             f"{unstyled.run(repr(self))}"

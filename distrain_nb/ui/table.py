@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.pages.listing import Listing, RunRow, frame
 from distrain_nb.run.summary import brief, duration, plural, progress_text
+from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -116,7 +117,7 @@ def table_html(
     body = "".join(map(_row_html, rows, summaries))
     more = f"<p>{older(summaries)}</p>" if older(summaries) else ""
     return (
-        f'{style()}<div class="distrain" style="overflow-x:auto"><table class="dn-table">'
+        f'{style()}<div class="distrain {LITERAL}" style="overflow-x:auto"><table class="dn-table">'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts import drawing, figure
 from distrain_nb.run.summary import brief
+from distrain_nb.ui.outputs import LITERAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +48,7 @@ def run(text: str) -> str:
     """A run by its text: the first line is its state, and the log's end is the last."""
     state, _, rest = text.partition("\n")
     return (
-        f'<div class="dn-unstyled" style="{_BOX}"><b>{html.escape(state)}</b>'
+        f'<div class="dn-unstyled {LITERAL}" style="{_BOX}"><b>{html.escape(state)}</b>'
         f'<pre style="{_LOG}">{html.escape(rest)}</pre>'
         f'<p style="{_SMALL}">{TRUST}</p></div>'
     )

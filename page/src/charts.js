@@ -2,7 +2,7 @@
 
 import { Charts } from "./charts/charts.js";
 import { plotlyCode } from "./charts/frame.js";
-import { element, fold } from "./dom.js";
+import { element, fold, LITERAL } from "./dom.js";
 import { Source } from "./source.js";
 import { stand, standsWhereMarked } from "./standing.js";
 
@@ -30,7 +30,7 @@ class ComparedSource extends /** @type {typeof Source<ChartsState>} */ (Source) 
  * @returns {View}
  */
 export function openCharts(model) {
-  const root = element("div", { class: "distrain-charts" });
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);

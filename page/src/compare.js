@@ -1,6 +1,6 @@
 // The live table of a comparison as a widget: it stands where its still picture is marked.
 
-import { element } from "./dom.js";
+import { element, LITERAL } from "./dom.js";
 import { Comparison } from "./runs/comparison.js";
 import { Source } from "./source.js";
 import { keepFocus, standsWhereMarked } from "./standing.js";
@@ -27,7 +27,7 @@ class CompareSource extends /** @type {typeof Source<CompareState>} */ (Source) 
  * @returns {View}
  */
 function openComparison(model) {
-  const root = element("section", { class: "distrain distrain-runs", role: "region", "aria-label": "comparison" });
+  const root = element("section", { class: `distrain distrain-runs ${LITERAL}`, role: "region", "aria-label": "comparison" });
   const source = new CompareSource(model);
   const table = new Comparison(root, () => source.ask("compare"));
   return { root, moved: keepFocus(root), end: () => { table.close(); source.close(); } };

@@ -2,6 +2,9 @@
 
 /** @typedef {{node: HTMLElement, gone?: () => void}} Part what shows one item of a list */
 
+// In such an element dollars are dollars: elsewhere a page takes what they enclose for TeX.
+export const LITERAL = "mathjax_ignore tex2jax_ignore";
+
 // On whatever has the focus, itself: JupyterLab takes its keys (arrows, Enter, Space) otherwise.
 export const OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 

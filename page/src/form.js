@@ -1,6 +1,6 @@
 // The job builder as a widget.
 
-import { element, OWN_KEYS } from "./dom.js";
+import { element, LITERAL, OWN_KEYS } from "./dom.js";
 import { Form } from "./form/form.js";
 
 /** @import { FormState, Widget } from "./protocol.d.ts" */
@@ -9,7 +9,7 @@ const TRAITS = ["view", "options", "files", "heard"];
 
 /** @param {Widget<FormState>} widget */
 function render({ model, el }) {
-  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
+  const root = element("section", { class: `distrain dn-form ${LITERAL}`, "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
   el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));

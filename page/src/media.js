@@ -2,7 +2,7 @@
 
 import { PlotFrame, plotlyCode } from "./charts/frame.js";
 import { MediaFold } from "./charts/media.js";
-import { element, fold } from "./dom.js";
+import { element, fold, LITERAL } from "./dom.js";
 import { Source } from "./source.js";
 import { stand, standsWhereMarked } from "./standing.js";
 
@@ -35,7 +35,7 @@ function hparamsTable(values) {
  * @returns {View}
  */
 export function openMedia(model) {
-  const root = element("div", { class: "distrain-charts" });
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
   const source = new Source(model);
   const plot = (/** @type {HTMLElement} */ place, /** @type {string} */ title) => (
     new PlotFrame(place, title, () => plotlyCode(model))

@@ -1,6 +1,7 @@
 // Made from page/src by `make page`: edit that.
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -1210,7 +1211,7 @@ Source {
   }
 };
 function openCharts(model) {
-  const root = element("div", { class: "distrain-charts" });
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
   const source = model.get("runs") ? new ComparedSource(model) : new Source(model);
   const folded = model.get("title") ? fold(model.get("title")) : null;
   if (folded) root.append(folded.box);

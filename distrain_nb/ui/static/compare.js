@@ -1,6 +1,7 @@
 // Made from page/src by `make page`: edit that.
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -423,7 +424,7 @@ Source {
   }
 };
 function openComparison(model) {
-  const root = element("section", { class: "distrain distrain-runs", role: "region", "aria-label": "comparison" });
+  const root = element("section", { class: `distrain distrain-runs ${LITERAL}`, role: "region", "aria-label": "comparison" });
   const source = new CompareSource(model);
   const table = new Comparison(root, () => source.ask("compare"));
   return { root, moved: keepFocus(root), end: () => {

@@ -1,6 +1,7 @@
 // Made from page/src by `make page`: edit that.
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -1238,7 +1239,7 @@ var Form = class {
 // src/form.js
 var TRAITS = ["view", "options", "files", "heard"];
 function render({ model, el }) {
-  const root = element("section", { class: "distrain dn-form", "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
+  const root = element("section", { class: `distrain dn-form ${LITERAL}`, "aria-label": "Job layout", tabindex: "-1", ...OWN_KEYS });
   el.append(root);
   const form = new Form(model, root);
   root.addEventListener("keydown", (event) => form.pressed(event));

@@ -1,6 +1,7 @@
 // Made from page/src by `make page`: edit that.
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -753,7 +754,7 @@ function hparamsTable(values) {
   return table;
 }
 function openMedia(model) {
-  const root = element("div", { class: "distrain-charts" });
+  const root = element("div", { class: `distrain-charts ${LITERAL}` });
   const source = new Source(model);
   const plot = (place, title) => new PlotFrame(place, title, () => plotlyCode(model));
   const folds = KINDS.map(([kind, title]) => new MediaFold(kind, title, source, plot));

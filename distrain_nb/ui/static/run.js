@@ -1,6 +1,7 @@
 // Made from page/src by `make page`: edit that.
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -1772,7 +1773,7 @@ function look(log, source) {
   };
 }
 function openRun(model) {
-  const root = element("section", { class: "distrain", role: "region", "aria-label": "run" });
+  const root = element("section", { class: `distrain ${LITERAL}`, role: "region", "aria-label": "run" });
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);

@@ -102,6 +102,7 @@ function standsWhereMarked(open) {
 }
 
 // src/dom.js
+var LITERAL = "mathjax_ignore tex2jax_ignore";
 var OWN_KEYS = { "data-lm-suppress-shortcuts": "true" };
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -2338,7 +2339,7 @@ function look(log, source) {
   };
 }
 function openRun(model) {
-  const root = element("section", { class: "distrain", role: "region", "aria-label": "run" });
+  const root = element("section", { class: `distrain ${LITERAL}`, role: "region", "aria-label": "run" });
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);
@@ -3065,7 +3066,7 @@ function progress(root, source) {
   change();
 }
 function openStudy(model, openRun2) {
-  const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
+  const root = element("section", { class: `distrain distrain-runs distrain-study ${LITERAL}`, role: "region", "aria-label": "study" });
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");

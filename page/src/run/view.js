@@ -1,6 +1,6 @@
 // The view of a run: state line, Stop, report, log of all ranks, from whoever answers for it.
 
-import { element } from "../dom.js";
+import { element, LITERAL } from "../dom.js";
 import { Toolbar } from "../log/toolbar.js";
 import { RunSource } from "../source.js";
 import { keepFocus } from "../standing.js";
@@ -75,7 +75,7 @@ function look(log, source) {
  * @returns {View}
  */
 export function openRun(model) {
-  const root = element("section", { class: "distrain", role: "region", "aria-label": "run" });
+  const root = element("section", { class: `distrain ${LITERAL}`, role: "region", "aria-label": "run" });
   const source = new RunSource(model);
   const [stop, endStop] = stopButton(root, source);
   const head = new StateLine(root, source, stop);

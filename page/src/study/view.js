@@ -1,6 +1,6 @@
 // The view of a study: state, best trial and progress, charts, the table of trials.
 
-import { element, write } from "../dom.js";
+import { element, LITERAL, write } from "../dom.js";
 import { progressBar, StateLine } from "../run/head.js";
 import { report } from "../run/report.js";
 import { stopButton } from "../run/stop.js";
@@ -40,7 +40,7 @@ function progress(root, source) {
  * @returns {View}
  */
 export function openStudy(model, openRun) {
-  const root = element("section", { class: "distrain distrain-runs distrain-study", role: "region", "aria-label": "study" });
+  const root = element("section", { class: `distrain distrain-runs distrain-study ${LITERAL}`, role: "region", "aria-label": "study" });
   const source = new StudySource(model);
   const [stop, endStop] = stopButton(root, source, "study");
   const head = new StateLine(root, source, stop, "study");
