@@ -16,6 +16,7 @@ from distrain_nb.backends.remote import fetch
 from distrain_nb.backends.remote.service import Stored
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError
+from distrain_nb.findings import errors
 from distrain_nb.layout import Layout
 from distrain_nb.tuning.formats import read_study_file
 from distrain_nb.ui.form import Form
@@ -108,6 +109,7 @@ HOMELESS, LONG = "~nobodyxyz/a", "a" * 5_000
         ({"data": f"x={HOMELESS}"}, f"--data x={HOMELESS}: this machine has no such home folder"),
         ({"data": f"x={LONG}"}, "(5,000 characters): File name too long"),
         ({"data": "x=a\0"}, r"--data x='a\x00': no path has such characters"),
+        ({"data": f"x={HOMELESS}", "on": "vertex"}, f"--data x={HOMELESS}: this machine has no"),
         ({"data": "x=file://gone"}, "--data x=file://gone: there is no gone on this machine"),
     ],
 )
@@ -121,6 +123,17 @@ def test_a_path_that_can_t_be_is_named_with_its_option(
     with pytest.raises(OptionError) as refused:
         api.prepare("print(1)", **options)
     assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [(HOMELESS, "this machine has no such home folder"), (LONG, "File name too long")],
+)
+def test_so_is_one_to_include(home: Path, name: str, says: str) -> None:
+    prepared = api.prepare("print(1)", include=name)
+    (found,) = errors(prepared.findings)
+    assert found.where.startswith(f"--include {name[:20]}")
+    assert says in found.message
 
 
 @pytest.mark.parametrize("name", [HOMELESS, "a\0", LONG])

@@ -4,16 +4,17 @@ of what is in them, so that the same content is there already."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.backends.folders import Folder
+from distrain_nb.config import path_named
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
 GIB = 1 << 30
 
@@ -55,12 +56,15 @@ def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
     """The path on this machine that a text of `--data` means, for a job elsewhere whose machines
     have folders of their own at `mounted`; None for a URI, and for what they have themselves.
 
-    Raises OptionError for what is not there.
+    Raises OptionError for what is not there, or can't be.
     """
     scheme, separator, rest = text.partition("://")
     if separator and scheme != "file":
         return None
-    path = Path(rest if separator else text).expanduser()
+    try:
+        path = path_named(rest if separator else text)
+    except OptionError as wrong:
+        raise OptionError(f"--data {name}={wrong}") from None
     if path.is_absolute() and not separator:
         theirs = any(f"{path}/".startswith(each) for each in mounted)
         if theirs or not path.exists():

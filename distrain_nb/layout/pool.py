@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 POOL_FORM = "[REPLICAS*]MACHINE[+COUNT*ACCELERATOR][,disk=TYPE:GB][,topology=AxB][,image=URI]"
 
 _UNSET = "?"
+_MOST = 999_999_999
 _POOL = re.compile(
     r"""(?: (?P<bare>-?\d+)
           | (?:(?P<replicas>-?\d+)\*)? (?P<machine>[A-Za-z][\w.-]*|\?)
@@ -73,6 +74,9 @@ class Pool:
     image: str | None = None
 
     def __post_init__(self) -> None:
+        numbers = (self.replicas, self.accelerator_count, self.disk_gb or 0)
+        if any(abs(number) > _MOST for number in numbers):
+            raise OptionError(f"a number of a pool is larger than {_MOST:,}")
         if self.accelerator:
             object.__setattr__(self, "accelerator", accelerator_name(self.accelerator))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError
+from distrain_nb.errors import OptionError, RunUnreadable
 from distrain_nb.run.summary import plural
 from distrain_nb.study import Study, find_study, studies
 from distrain_nb.study.listing import delete
@@ -98,7 +99,9 @@ def tune_verb(options: argparse.Namespace) -> Any:
 
 
 def _delete(study: Study) -> None:
-    said = f"study {study.id} ({study.name}) is deleted, with {plural(len(study.each()), 'trial')}"
+    said = f"study {study.id} ({study.name}) is deleted"
+    with suppress(RunUnreadable):
+        said += f", with {plural(len(study.each()), 'trial')}"
     delete(study)
     print(said)
 

@@ -6,6 +6,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.config import path_named, shortened
+from distrain_nb.errors import OptionError
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import gone_file, included
 from distrain_nb.repairs import add_option, write_in_option
@@ -31,13 +33,16 @@ def files_of(
     files: dict[str, bytes | Path] = dict(local)
     findings = []
     for given in include:
-        path = folder / Path(given).expanduser()
-        if not path.exists():
-            message = f"{given} does not exist: paths are relative to {folder}"
-            where, fixes = f"--include {given}", tuple(_other_paths(given, folder))
-            findings.append(Finding("capture.missing-file", Severity.ERROR, where, message, fixes))
+        try:
+            path = folder / path_named(given)
+        except OptionError as wrong:
+            findings.append(_missing(given, str(wrong)))
             continue
-        files.update({place(name, each): each for name, each in included(path)})
+        if path.exists():
+            files.update({place(name, each): each for name, each in included(path)})
+        else:
+            message = f"{given} does not exist: paths are relative to {folder}"
+            findings.append(_missing(given, message, tuple(_other_paths(given, folder))))
     for own in taken:
         if own in files:
             message = (
@@ -46,6 +51,11 @@ def files_of(
             )
             findings.append(Finding("capture.name-taken", Severity.ERROR, own, message))
     return files, findings
+
+
+def _missing(given: str, message: str, fixes: tuple[Fix[str], ...] = ()) -> Finding:
+    where = f"--include {shortened(given)}"
+    return Finding("capture.missing-file", Severity.ERROR, where, message, fixes)
 
 
 def _other_paths(given: str, folder: Path) -> Iterator[Fix[str]]:

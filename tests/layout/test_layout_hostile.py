@@ -68,6 +68,7 @@ CRUEL = {
     "a group that is a number": "E(instance_groups=1)",
     "a long line": "--on vertex --primary " + "a" * 1_000_000,
     "a line of digits": "--on vertex --primary " + "9" * 19_000 + "*a",
+    "a pool of a long number": f"--on vertex --primary {'9' * 4_000}*n1-standard-4",
     "open brackets in a line": "--on vertex --tune " + "[" * 19_000,
     "open quotes in a line": "--on vertex --tune '\"" + '\\"' * 9_000 + "'",
     "an open quote in a line": "%%distrain --on '" + '"' * 19_000,

@@ -93,6 +93,15 @@ def test_others_are_found_behind_it(
     assert capsys.readouterr().out == "study 1 (sweep) is deleted, with 2 trials\n"
 
 
+def test_a_damaged_trial_keeps_nobody_from_deleting_its_study(
+    home: Path, good: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (good.folder / "trials" / "1.json").write_text("")
+    line("tune", "sweep", "--delete")
+    assert capsys.readouterr().out == "study 1 (sweep) is deleted\n"
+    assert not good.folder.exists()
+
+
 def test_runs_of_one_by_name_are_compared_though_a_newer_one_is_odd(
     home: Path, good: Study
 ) -> None:

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from distrain_nb.worker.data.buckets import filesystem, objects
 from distrain_nb.worker.data.storage import in_bucket
+from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.packing.tables import content_of, is_cell
 
 CHUNK = 1 << 20
@@ -91,7 +92,7 @@ class ShardFolder:
         try:
             with draft.open("wb", buffering=CHUNK) as file:
                 yield file
-            draft.replace(target)
+            replace(draft, target)
         finally:
             draft.unlink(missing_ok=True)
 
