@@ -1,8 +1,8 @@
 """A cell that stays at `[*]` beside an idle kernel, and what brings it on.
 
 ipykernel 7.0 to 7.3 sends its answers by the socket that requests come by. The socket's file
-descriptor tells of news once; what comes while an answer is sent is told to nobody. Sending takes
-seconds here instead of microseconds, so that it happens each time.
+descriptor tells of news once; what comes just when an answer is sent is told to nobody. Here one
+answer waits for that request, so that it happens each time.
 """
 
 from __future__ import annotations
@@ -13,24 +13,27 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter import OpenNotebook
+from tests.conftest import eventually
 from tests.embedding.conftest import NEW_FOLDER
 from tests.embedding.spaces import Space, SpaceNotebook, space
 
-SLOW = """import time
-class Slow:
-    delay = 0
+LATE = """import pathlib, time, zmq
+class Late:
+    is_next = False
     def __init__(self, socket):
         self.socket = socket
     def __getattr__(self, name):
         return getattr(self.socket, name)
     def send_multipart(self, *words, **options):
-        delay, Slow.delay = Slow.delay, 0
-        time.sleep(delay)
+        if Late.is_next:
+            Late.is_next = False
+            pathlib.Path("sending").touch()
+            while not self.socket.get(zmq.EVENTS) & zmq.POLLIN:
+                time.sleep(0.01)
         return self.socket.send_multipart(*words, **options)
 manager = get_ipython().kernel.shell_channel_thread.manager
-manager._shell_socket = Slow(manager._shell_socket)"""
-CELLS = (SLOW, "Slow.delay = 3", "print('first')", "print('second')")
-WHILE_IT_SENDS_MS = 1500
+manager._shell_socket = Late(manager._shell_socket)"""
+CELLS = (LATE, "Late.is_next = True", "print('first')", "print('second')")
 LONG_ENOUGH_MS = 5000
 
 
@@ -41,11 +44,13 @@ def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
 
 
 def run_overlooked(notebook: OpenNotebook) -> None:
-    """Start the third cell when the kernel's answer to the second is on its way."""
+    """Start the third cell when the kernel is about to answer the second."""
+    sending = notebook.path.parent / "sending"
+    sending.unlink(missing_ok=True)
     notebook.run_cell(0)
     notebook.wait_for_cell(0, 60)
     notebook.run_cell(1)
-    notebook.page.wait_for_timeout(WHILE_IT_SENDS_MS)
+    assert eventually(sending.exists)
     notebook.run_cell(2)
 
 

@@ -37,7 +37,7 @@ REFUSED = {
     "more lines": (f"\n{VERTEX} \\\n  --env MINE={{plain}} --nonsense\n1", "2 │   --env MINE=***"),
     "a long one": (
         "%%distrain --on sagemaker --workers 2*ml.m5.xlarge --rehearse --env MINE={long}\n1",
-        "'***' has 840 characters",
+        "the value of MINE has 840 characters",
     ),
     "a script": ("%distrain run \\\n  --on vertex --env MINE={plain} --nonsense a.py", "1 │ %"),
     "run by code": (
