@@ -64,11 +64,15 @@ def machines_with(catalog: Catalog, place: str, machines: Iterable[str], text: s
         {name: f"{each.shown} {each.has}".partition("takes ")[0] for name, each in known.items()},
         {name: each.takes for name, each in known.items()},
     ):
-        terms = {name: set(re.split(r"[\s,()]+", each.lower())) for name, each in said.items()}
-        found = [name for name in terms if words <= terms[name]]
+        found = [name for name, each in said.items() if words <= _terms(each)]
         if found:
             return sorted(found, key=lambda name: machine_rank(catalog, name))
     return []
+
+
+@lru_cache(maxsize=2048)
+def _terms(said: str) -> frozenset[str]:
+    return frozenset(re.split(r"[\s,()]+", said.lower()))
 
 
 def accelerators_of(catalog: Catalog, machine: str) -> Accelerators | None:
