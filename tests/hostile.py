@@ -11,7 +11,7 @@ from distrain_nb.errors import OptionError
 
 SOON_S = 0.1  # of this thread's time
 LONGEST_SENTENCE = 2_000
-_TRIES = 3  # a first one also imports
+_TRIES = 10  # a first one also imports, and neighbours slow this thread down
 
 
 def refused(read: Callable[[str], object], text: str) -> str:
