@@ -123,8 +123,8 @@ def new_key() -> str:
 def _is_being_made(folder: Path) -> bool:
     """Whether somebody starts a study there, whose file is written last."""
     with suppress(OSError):
-        made = time.time() - folder.lstat().st_mtime
-        return made < MADE_WITHIN_S and not os.path.lexists(folder / STUDY_FILE)
+        since = abs(time.time() - folder.lstat().st_mtime)  # the clock may have gone back
+        return since < MADE_WITHIN_S and not os.path.lexists(folder / STUDY_FILE)
     return True  # it has just been deleted
 
 

@@ -27,9 +27,9 @@ def looping(path: Path) -> None:
     path.symlink_to(path.name)
 
 
-def missing(folder: Path) -> None:
+def missing(folder: Path, ago: float = 2 * MADE_WITHIN_S) -> None:
     (folder / "study.json").unlink()
-    old = time.time() - 2 * MADE_WITHIN_S
+    old = time.time() - ago
     os.utime(folder, (old, old))
 
 
@@ -45,6 +45,7 @@ ODD: dict[str, Callable[[Path], object]] = {
     "deep study.json": lambda folder: (folder / "study.json").write_text("[" * 100_000),
     "looping study.json": lambda folder: looping(folder / "study.json"),
     "no study.json": missing,
+    "no study.json, and the clock an hour back": lambda folder: missing(folder, -3600.0),
     "empty status.json": lambda folder: (folder / "status.json").write_text(""),
     "looping status.json": lambda folder: looping(folder / "status.json"),
     "no status.json": lambda folder: (folder / "status.json").unlink(),
