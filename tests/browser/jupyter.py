@@ -254,7 +254,7 @@ class OpenNotebook:
         if page.url.startswith(f"{lab.url}lab") and page.evaluate(IS_CLEAR):
             page.evaluate(OPEN, name)
             page.wait_for_selector(".jp-Notebook .jp-Cell")
-            page.wait_for_function(self.IDLE)
+            self.wait_for_kernel()
         else:
             self.reload()
 
@@ -264,6 +264,10 @@ class OpenNotebook:
         self.page.goto(self._url)
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.page.wait_for_function("window.jupyterapp !== undefined")
+        self.wait_for_kernel(busy=busy)
+
+    def wait_for_kernel(self, *, busy: bool = False) -> None:
+        """Until it is idle, or, if it is `busy`, until it is there."""
         self.page.wait_for_function(self.CONNECTED if busy else self.IDLE)
 
     def kernel_id(self) -> str:

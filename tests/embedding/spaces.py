@@ -33,15 +33,17 @@ SHARED = ("--collaborative",)
 UNSERVED = ("--ServerApp.jpserver_extensions={'distrain_nb.server': False}",)
 # The kernel of distribution 4, ipykernel 7.3, overlooks a request now and then, and all that come
 # after it over the same connection (ipython/ipykernel#1554): it looks again when there is another.
-RECONNECT = f"""(number) => {{
-    const again = setInterval(() => {{
-        const notebook = {NOTEBOOK};
-        const prompt = notebook?.content.widgets[number]?.node.querySelector(".jp-InputPrompt");
-        if (!prompt?.textContent.includes("*")) return clearInterval(again);
-        const kernel = notebook.context.sessionContext.session?.kernel;
-        if (!kernel || kernel.status === "busy") return;
-        const other = kernel.clone();
-        setTimeout(() => other.dispose(), 5_000);
+# Overlooked are cells, and what a page asks first: it doesn't know the kernel's state without.
+RECONNECT = f"""() => {{
+    window.reconnecting ??= setInterval(() => {{
+        const kernel = {NOTEBOOK}?.context.sessionContext.session?.kernel;
+        const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
+        const waits = prompts.some((prompt) => prompt.textContent.includes("*"));
+        const asked = ["unknown", "starting"].includes(kernel?.status);
+        if (asked || (kernel?.status === "idle" && waits)) {{
+            const other = kernel.clone();
+            setTimeout(() => other.dispose(), 5_000);
+        }}
     }}, 10_000);
 }}"""
 
@@ -69,11 +71,11 @@ class Space(Lab):
 
 
 class SpaceNotebook(OpenNotebook):
-    """A notebook that is open in a space: a cell that is started is taken by the kernel."""
+    """A notebook that is open in a space: what is asked of the kernel reaches it."""
 
-    def run_cell(self, number: int) -> None:
-        super().run_cell(number)
-        self.page.evaluate(RECONNECT, number)
+    def wait_for_kernel(self, *, busy: bool = False) -> None:
+        self.page.evaluate(RECONNECT)
+        super().wait_for_kernel(busy=busy)
 
 
 def give(folder: Path, *, folders_only: bool = False) -> None:
