@@ -11,7 +11,7 @@ from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.run import Run, Store
-from distrain_nb.secrets import HIDDEN, is_secret
+from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
 
 if TYPE_CHECKING:
@@ -78,17 +78,9 @@ def start(prepared: Prepared) -> Run:
 def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
     """By which runs are compared, but for secrets. Not `env`: its values may all be some."""
     texts = {
-        "args": (shlex.join(map(_without_secret, options.args)),) if options.args else (),
-        "param": tuple(map(_without_secret, options.param)),
+        "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
+        "param": tuple(map(without_secret, options.param)),
         "data": options.data,
         "require": options.require,
     }
     return {name: values for name, values in texts.items() if values}
-
-
-def _without_secret(text: str) -> str:
-    """A NAME=VALUE text, or an argument such as `--name=VALUE`, as it may be shown."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        return HIDDEN if is_secret("", text) else text
-    return f"{name}={HIDDEN}" if is_secret(name.strip("-").replace("-", "_"), value) else text

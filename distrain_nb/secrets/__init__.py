@@ -2,7 +2,12 @@
 
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secret_files, refuse_secrets
 from distrain_nb.secrets.names import is_secret_name
-from distrain_nb.secrets.redaction import redacted, redacted_options, variables_in
+from distrain_nb.secrets.redaction import (
+    redacted,
+    redacted_options,
+    variables_in,
+    without_secret,
+)
 
 __all__ = [
     "HIDDEN",
@@ -14,4 +19,5 @@ __all__ = [
     "refuse_secret_files",
     "refuse_secrets",
     "variables_in",
+    "without_secret",
 ]

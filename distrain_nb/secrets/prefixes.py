@@ -114,13 +114,14 @@ _MADE_UP = re.compile(
     rb"(?i)example|sample|dummy|fake|x{5}|\.{3}|your|changeme|placeholder|redacted|"
     rb"12345678|abcdefgh|deadbeef|0{8}"
 )
-# Ways in which source, JSON and URLs write a sign whose last one is a letter or a digit.
+# Signs that end with a letter or a digit, as source, JSON, URLs and terminals have them.
 _ESCAPES = (
     r"\\[abfnrtv0]",
     r"\\[0-7]{3}",
     r"\\x[0-9A-Fa-f]{2}",
     r"\\u[0-9A-Fa-f]{4}",
     "%[0-9A-Fa-f]{2}",
+    r"[0-9;[]m",  # a terminal's colour
 )
 _FEWEST_SIGNS = 9
 _SHORTEST = 20

@@ -59,11 +59,20 @@ def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
         is_shown = not equals or value.startswith(STORED) or _any_in(placeholders, value)
         return found[0] if is_shown else f"{found['option']}{name}={_instead(value, word)}"
 
-    def without_secret(found: re.Match[str]) -> str:
+    def without_secrets(found: re.Match[str]) -> str:
         word = found[0]
-        return word if _any_in(placeholders, word) else _without_secret(word)
+        return word if _any_in(placeholders, word) else without_secret(word)
 
-    return redacted(_ANY_WORD.sub(without_secret, _VARIABLE.sub(without_value, options)))
+    return redacted(_ANY_WORD.sub(without_secrets, _VARIABLE.sub(without_value, options)))
+
+
+def without_secret(word: str) -> str:
+    """A word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
+    for found in _NAME.finditer(word):
+        value = word[found.end() :].replace(HIDDEN, "")
+        if is_secret(found[1].replace("-", "_"), value):
+            return f"{word[: found.end()]}{_instead(value, word)}"
+    return HIDDEN if is_secret("", word) else word
 
 
 def _without(value: str, text: str) -> str:
@@ -74,15 +83,6 @@ def _without(value: str, text: str) -> str:
     text = text.replace(value, HIDDEN)
     begins = re.escape(value[:_BEGINNING])
     return re.sub(rf"{begins}[^'\"\n]*", HIDDEN, text) if len(value) > _BEGINNING else text
-
-
-def _without_secret(word: str) -> str:
-    """A word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
-    for found in _NAME.finditer(word):
-        value = word[found.end() :].replace(HIDDEN, "")
-        if is_secret(found[1].replace("-", "_"), value):
-            return f"{word[: found.end()]}{_instead(value, word)}"
-    return HIDDEN if is_secret("", word) else word
 
 
 def _read(word: str) -> str:
