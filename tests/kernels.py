@@ -18,6 +18,9 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+# ipykernel 7.0 to 7.3 overlooks a request now and then, until there is another connection; see
+# tests/embedding/test_overlooked.py.
+SILENCE_S = 10
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -93,13 +96,15 @@ class Kernel:
     def outcome(self, sent: str, timeout: float = 120) -> Outcome:
         """What the cell of that message left, once it has ended."""
         outcome, end = Outcome(), time.monotonic() + timeout
-        while True:
+        while (left := end - time.monotonic()) > 0:
             try:
-                message = self._client.get_iopub_msg(timeout=max(0.01, end - time.monotonic()))
+                message = self._client.get_iopub_msg(timeout=min(left, SILENCE_S))
             except Empty:
-                raise TimeoutError(f"cell not done in {timeout} s; so far:\n{outcome}") from None
+                self._sockets.enter_context(self.manager.connect_shell())
+                continue
             if message["parent_header"].get("msg_id") == sent and _take(message, outcome):
                 return outcome
+        raise TimeoutError(f"cell not done in {timeout} s; so far:\n{outcome}")
 
     def offered(self, code: str, position: int | None = None) -> dict[str, str]:
         """What Tab offers at a position, in order, and what a front end shows beside each."""

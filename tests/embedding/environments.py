@@ -74,6 +74,16 @@ def environment(place: Place, *, torch: bool = False) -> str:
     return python
 
 
+def kernels_of(python: str, folder: Path) -> str:
+    """A folder for JUPYTER_PATH, by which `python3` is that interpreter's kernel."""
+    spec = folder / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    words = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    told = {"argv": words, "display_name": "Python 3", "language": "python"}
+    (spec / "kernel.json").write_text(json.dumps(told))
+    return str(folder)
+
+
 def copy(python: str, folder: Path) -> str:
     """The interpreter of a copy of that environment, which can be changed; its files are links."""
     subprocess.run(["cp", "-al", str(Path(python).parents[1]), str(folder)], check=True)

@@ -18,6 +18,7 @@ from tests.embedding.environments import (
     copy,
     environment,
     installed,
+    kernels_of,
 )
 from tests.kernels import Outcome, kernel
 
@@ -28,16 +29,6 @@ for step in range(5):
 print("done")
 """
 HTML, TEXT = "text/html", "text/plain"
-
-
-def kernels_of(python: str, folder: Path) -> str:
-    """A folder for JUPYTER_PATH, by which `python3` is that interpreter's kernel."""
-    spec = folder / "kernels" / "python3"
-    spec.mkdir(parents=True)
-    words = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    told = {"argv": words, "display_name": "Python 3", "language": "python"}
-    (spec / "kernel.json").write_text(json.dumps(told))
-    return str(folder)
 
 
 def cells_on_layouts() -> list[str]:
@@ -71,10 +62,9 @@ def test_one_line_installs_beside_what_is_pinned_and_lasts(
         assert_shown(started.outcome(started.send(TRAIN, on_a_page=True)))
     with kernel(tmp_path, dict(os.environ)) as started:
         assert_shown(started.outcome(started.send(TRAIN, on_a_page=True)))
-        if place is COLAB:  # ipykernel 7.3, in distribution 4, overlooks one of many quick requests
-            for cell in cells_on_layouts():
-                outcome = started.run(cell)
-                assert not outcome.error, outcome.traceback
+        for cell in cells_on_layouts():
+            outcome = started.run(cell)
+            assert not outcome.error, outcome.traceback
     after = installed(python)
     assert "distrain-nb" in after
     assert {name: after.get(name) for name in before} == before

@@ -7,7 +7,9 @@ answer waits for that request, so that it happens each time.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -15,7 +17,9 @@ from playwright.sync_api import Page, expect
 from tests.browser.jupyter import KERNEL_IS_IDLE, NOTEBOOK, OpenNotebook
 from tests.conftest import eventually
 from tests.embedding.conftest import NEW_FOLDER
+from tests.embedding.environments import kernels_of
 from tests.embedding.spaces import Space, SpaceNotebook, give, space
+from tests.kernels import kernel
 
 LATE = """import pathlib, time, zmq
 class Late:
@@ -117,3 +121,14 @@ def test_one_more_connection_opens_a_notebook_in_our_tests(overlooking: Space, p
     notebook = SpaceNotebook(page, overlooking, overlooking.write("opened", "print('known')"))
     notebook.run_cell(0)
     expect(page.locator(".jp-Cell").first).to_contain_text("known")
+
+
+def test_one_more_connection_brings_on_a_request_without_a_page(
+    private_python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_PATH", kernels_of(private_python, tmp_path / "jupyter"))
+    with kernel(tmp_path, dict(os.environ)) as started:
+        assert not started.run(LATE).error
+        started.send("Late.number = 1")
+        assert eventually((tmp_path / "sending").exists)
+        assert started.outcome(started.send("print('first')")).text == "first\n"

@@ -239,12 +239,12 @@ def test_a_row_of_backslashes_takes_no_longer_than_other_text() -> None:
     assert time.monotonic() - begin < 5.0
 
 
+BREAKS = ("\\n", "\\t", "\\r", "\\0", "\\033", "\\x1b", "\\u001b", "token%3D")
+COLOURS = ("\x1b[m", "\x1b[31m", "\x1b[38;5;208m", "\\u001b[1;31m")
+
+
 @pytest.mark.parametrize("kind", TOKENS)
-@pytest.mark.parametrize(
-    "before",
-    ["\\n", "\\t", "\\r", "\\0", "\\033", "\\x1b", "\\u001b", "token%3D"]
-    + ["\x1b[m", "\x1b[31m", "\x1b[38;5;208m", "\\u001b[1;31m"],
-)
+@pytest.mark.parametrize("before", [*BREAKS, *COLOURS])
 def test_a_token_behind_an_escaped_sign(kind: str, before: str) -> None:
     assert [*prefixed(f"a{before}{TOKENS[kind]}".encode())]
 
