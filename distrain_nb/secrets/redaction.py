@@ -7,7 +7,7 @@ import shlex
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
 from distrain_nb.secrets.prefixes import prefixed
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # A value as short as `1` is no secret, and stands everywhere; one of a few signs may be a word's
 # part, and of a long one a message may have the beginning only.
 _SHORTEST, _FEW, _BEGINNING = 4, 8, 32
+_LONG = 1_000  # signs: no value that is secret for its name and its looks has as many
 # A word as a shell reads it, whether or not its quotes are closed.
 _WORD = r"(?:\\.|'[^']*(?:'|\Z)|\"(?:\\.|[^\"\\])*(?:\"|\Z)|[^\s'\"\\])+"
 _ANY_WORD = re.compile(_WORD)
@@ -68,11 +69,21 @@ def redacted_options(options: str, placeholders: Collection[str] = ()) -> str:
 
 def without_secret(word: str) -> str:
     """A word as it may be shown, such as `--name=VALUE` of a name that speaks of secrets."""
+    first = _NAME.search(word)
+    begin = first.end() if first else 0
+    if is_secret("", word[begin:].replace(HIDDEN, "")):
+        return f"{word[:begin]}{_instead(word[begin:], word)}"
+    if is_secret("", word):
+        return HIDDEN
     for found in _NAME.finditer(word):
-        value = word[found.end() :].replace(HIDDEN, "")
-        if is_secret(found[1].replace("-", "_"), value):
-            return f"{word[: found.end()]}{_instead(value, word)}"
-    return HIDDEN if is_secret("", word) else word
+        end = found.end()
+        value = word[end : end + _LONG].replace(
+            HIDDEN, ""
+        )  # or a row of names takes quadratic time
+        is_shown = not value or value.startswith(STORED)
+        if not is_shown and is_secret_by_name(found[1].replace("-", "_"), value):
+            return f"{word[:end]}{_instead(word[end:], word)}"
+    return word
 
 
 def _without(value: str, text: str) -> str:

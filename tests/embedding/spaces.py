@@ -39,8 +39,8 @@ RECONNECT = f"""() => {{
         const kernel = {NOTEBOOK}?.context.sessionContext.session?.kernel;
         const prompts = [...document.querySelectorAll(".jp-InputPrompt")];
         const waits = prompts.some((prompt) => prompt.textContent.includes("*"));
-        const asked = ["unknown", "starting"].includes(kernel?.status);
-        if (asked || (kernel?.status === "idle" && waits)) {{
+        const unanswered = ["unknown", "starting"].includes(kernel?.status);
+        if (unanswered || (kernel?.status === "idle" && waits)) {{
             const other = kernel.clone();
             setTimeout(() => other.dispose(), 5_000);
         }}
