@@ -2,6 +2,7 @@
 # tests. Each sets up what it needs.
 
 PYTHON ?= python3
+RERUNS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/.demo
@@ -11,7 +12,7 @@ INSTALLED := $(VENV)/.installed
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check quick test lint types style page pictures room services clean
+.PHONY: demo check quick test durations expected wheel lint types style page pictures room services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
@@ -21,12 +22,23 @@ check: $(INSTALLED) style
 	$(MAKE) --jobs 2 --output-sync types quick
 
 quick: $(INSTALLED)
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m tests.suite --reruns 0 --workers 2 -m "not slow"
 
-# Three processes, though two cores are enough: tests wait for services, browsers and each other.
-test: room $(INSTALLED) services lint
-	$(BIN)/python scripts/horovod_wheel.py
-	$(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder --durations 20
+# What fails is run once more, by itself; RERUNS=0 is the strict way.
+test: room $(INSTALLED) services
+	$(MAKE) --jobs 2 --output-sync types style wheel
+	$(BIN)/python -m tests.suite --reruns $(RERUNS) --durations 10
+
+# Rewrites the durations by which tests are ordered, from the report of the last `make test`.
+durations: $(INSTALLED)
+	$(BIN)/python -m tests.schedule
+
+# Rewrites what programs print when their authors' commands start them.
+expected: $(INSTALLED)
+	RECORD_EXPECTED=1 $(BIN)/python -m pytest tests/programs -k test_as_a_function
+
+wheel: $(INSTALLED)
+	$(BIN)/python -m scripts.horovod_wheel
 
 lint: style types
 

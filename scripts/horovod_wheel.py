@@ -1,8 +1,8 @@
 """Builds Horovod for the PyTorch of this environment, with Open MPI and without GPUs.
 
-`python scripts/horovod_wheel.py` prints the wheel's path. It is kept below `.cache`; the first
-build takes about two and a half minutes of processor time, shared by two processes. It needs a C++
-compiler, CMake and Open MPI's headers.
+`python -m scripts.horovod_wheel` prints the wheel's path. `scripts/cache.py` says where it is kept.
+The first build takes two and a half minutes of processor time, shared by two processes. It needs a
+C++ compiler, CMake and Open MPI's headers.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+from scripts.cache import cache
+
 VERSION = "0.28.1"
-CACHE = Path(__file__).parents[1] / ".cache" / "horovod"
+CACHE = cache("horovod")
 BUILD = {
     "HOROVOD_WITH_MPI": "1",
     "HOROVOD_WITH_PYTORCH": "1",

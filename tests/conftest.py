@@ -13,46 +13,24 @@ from types import ModuleType
 
 import psutil
 import pytest
-from xdist.scheduler import LoadScopeScheduling
 
 from tests import fuzzing
 from tests.kernels import Kernel, kernel
-
-# Folders of tests that share engines and registries, a browser, or TensorFlow, and so belong into
-# one process each.
-SHARING = (
-    ("sagemaker", "vertex"),
-    ("image", "rehearsal", "remote"),
-    ("browser",),
-    ("embedding",),
-    ("run",),
-)
-PROGRAMS = "programs"  # the tests of each share a run of it by its own command
+from tests.schedule import LongestFirst
 
 # Which jsonschema imports where it is installed: two seconds in which it compiles a grammar.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
-SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", PROGRAMS, "rehearsal", "server")
+SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
 SLOW_FILE = "\npytestmark = pytest.mark.slow"
 WITHOUT_SLOW = "not slow"
 
 
-class ByWhatIsShared(LoadScopeScheduling):
-    """Of tests in several processes, those that share things run in one; others by file."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.split("::")[0]
-        folder = file.split("/")[1]
-        if folder == PROGRAMS:
-            return nodeid.partition("[")[2]
-        return next((group[0] for group in SHARING if folder in group), file)
-
-
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
-    return ByWhatIsShared(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LongestFirst:
+    return LongestFirst(config, log)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,18 +52,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow. What takes longest starts first."""
-    order = [folder for group in SHARING for folder in group]
-
-    def place(item: pytest.Item) -> int:
-        folder = _folder(item.path)
-        return order.index(folder) if folder in order else len(order)
-
+    """Mark what is slow."""
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         if _folder(item.path) in SLOW_FOLDERS or SLOW_FIXTURES.intersection(fixtures):
             item.add_marker(pytest.mark.slow)
-    items.sort(key=place)
 
 
 def _folder(path: Path) -> str:

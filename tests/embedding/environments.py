@@ -3,8 +3,8 @@
 `pins/` has the lists that the places publish, whole. Of these an environment has what a notebook
 needs, in the place's own Python where this machine has one of that minor version, else in the one
 that runs the tests. torch is the exception: where a run needs it, it is the one of the tests, built
-for CPUs, as no index here has the pinned builds. uv makes environments once, and `.cache/` of the
-project keeps them.
+for CPUs, as no index here has the pinned builds. uv makes environments once, and
+`scripts/cache.py` says where they are kept.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
+from scripts.cache import cache
+
 ROOT = Path(__file__).parents[2]
 PINS = Path(__file__).parent / "pins"
-CACHE = ROOT / ".cache" / "embedding"
+CACHE = cache("embedding")
 NOTEBOOK = ("ipykernel", "ipython", "ipywidgets", "plotly", "numpy", "pandas", "pip")
 SERVER = ("jupyterlab", "jupyter-server", "nbconvert", "jupyter-collaboration")
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import json
+import multiprocessing
 import os
 import re
+import runpy
 import shlex
 import socket
 import subprocess
@@ -19,6 +21,8 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from distrain_nb.worker.rank.values import VALUES_FOLDER
 
 HERE = Path(__file__).parent
 FOLDERS = ("pytorch", "libraries", "mpi", "tensorflow")
@@ -35,7 +39,7 @@ COMMANDS = {
     "mpirun": ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"],
 }
 
-# The end of a script that submits its function from Python.
+# The end of a script that submits its function from Python, and of one that only plans it.
 SUBMIT = """
 
 if __name__ == "__main__":
@@ -47,6 +51,18 @@ if __name__ == "__main__":
         if str(finding.severity) != "info":
             print("FINDING", finding)
 """
+PLAN = """
+
+if __name__ == "__main__":
+    import distrain_nb
+
+    assert all(str(f.severity) == "info" for f in distrain_nb.check(job, **{options!r}))
+    distrain_nb.plan(job, **{options!r}).job.program.write(__import__("pathlib").Path("planned"))
+"""
+
+# Each plan is made in a fork of a process that has imported what most scripts import.
+_forks = multiprocessing.get_context("forkserver")
+_forks.set_forkserver_preload(["torch", "torch.distributed", "distrain_nb.api"])
 
 
 @dataclass(frozen=True)
@@ -125,16 +141,61 @@ def as_its_author_does(program: Program, folder: Path) -> list[Any]:
 
 def as_function(program: Program, folder: Path) -> tuple[list[Any], list[str]]:
     """Submit it from a Python script, as a function; gives its results and findings."""
+    script = _script(program, folder, SUBMIT)
+    printed = _printed([sys.executable, str(script)], folder, dict(os.environ))
+    return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
+
+
+def runs_alike(program: Program, spread: str, folder: Path) -> bool:
+    """Say whether a run of its function does what a run of its spread cells did.
+
+    So it is if the programs are equal but for the line that calls the function, no values travel,
+    and the training defines no function or class, to which its scope would matter.
+
+    Args:
+        program: The program.
+        spread: The text of the spread cells' program, which no values travelled with.
+        folder: Where to plan the function.
+    """
+    if _defines(program.cells[-1]):
+        return False
+    script = _script(program, folder, PLAN)
+    process = _forks.Process(target=_plan, args=(script, {**os.environ, **VARIABLES}))
+    process.start()
+    process.join(WITHIN_S)
+    planned = folder / "planned"
+    if process.exitcode or (planned / VALUES_FOLDER).exists():
+        return False
+    *before, job, call = ast.parse((planned / "main.py").read_text("utf-8")).body
+    assert isinstance(job, ast.FunctionDef) and isinstance(call, ast.Assign)
+    function = ast.Module([*before, *job.body], [])
+    return ast.dump(function) == ast.dump(ast.parse(spread))
+
+
+def _defines(code: str) -> bool:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Global)
+    return any(isinstance(node, kinds) for node in ast.walk(ast.parse(code)))
+
+
+def _plan(script: Path, environment: dict[str, str]) -> None:
+    os.environ.update(environment)
+    os.chdir(script.parent)
+    sys.argv = [str(script)]
+    sys.path.insert(0, str(script.parent))
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def _script(program: Program, folder: Path, end: str) -> Path:
+    """Write the script in which a function trains, with that end."""
     from distrain_nb.magics.command_line import cell_options
 
     *before, last = program.cells
     options = cell_options(shlex.split(program.options)) or {}
     body = textwrap.indent(last, "    ")
-    text = "\n\n".join([*before, f"def job():\n{body}"]) + SUBMIT.format(options=options)
+    text = "\n\n".join([*before, f"def job():\n{body}"]) + end.format(options=options)
     script = folder / f"submit_{program.path.name}"
     script.write_text(text, encoding="utf-8")
-    printed = _printed([sys.executable, str(script)], folder, dict(os.environ))
-    return results(printed), re.findall(r"^FINDING (.*)$", printed, re.M)
+    return script
 
 
 def _printed(command: list[str], folder: Path, environment: dict[str, str]) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-CACHE = Path(__file__).parents[2] / ".cache"
+from scripts.cache import cache
+
+CACHE = cache("sagemaker")
 
 # Without what they depend on, as far as this environment has that already: their pins are old.
 TOOLKIT = (
@@ -36,19 +39,21 @@ SDK = (
 
 def toolkit() -> Path:
     """The toolkit that AWS's framework containers start."""
-    return _installed("sagemaker-toolkit-1", TOOLKIT)
+    return _installed("toolkit", TOOLKIT)
 
 
 def sdk() -> Path:
     """What of SageMaker's SDK 3 a `ModelTrainer` needs."""
-    return _installed("sagemaker-sdk-1", SDK)
+    return _installed("sdk", SDK)
 
 
 def _installed(name: str, packages: tuple[str, ...]) -> Path:
     """A folder for PYTHONPATH; the first call installs it."""
-    folder = CACHE / name
+    described = "\n".join((sys.version, *packages))
+    key = hashlib.sha256(described.encode()).hexdigest()[:12]
+    folder = CACHE / f"{name}-{key}"
     if not folder.exists():
-        CACHE.mkdir(exist_ok=True)
+        CACHE.mkdir(parents=True, exist_ok=True)
         draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
         uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"]
         here = ["--python", sys.executable, "--no-deps", "--target", draft]

@@ -16,9 +16,11 @@ from typing import Any
 
 import httpx
 
+from scripts.cache import cache
+
 from .processes import run
 
-CACHE = Path(__file__).resolve().parents[3] / ".cache" / "images"
+CACHE = cache("images")
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _SUITE = "bookworm"
 # Nothing is configured, so nobody else compiles what every container starts with.

@@ -1,0 +1,172 @@
+"""Which process runs which tests, and when.
+
+What failed last and what uncommitted changes concern comes first; then the longest, by durations of
+an earlier run. (pytest-testmon would choose by coverage, and sees none of the kernels, supervisors
+and ranks that most tests start.)
+
+`tests/durations.json` has the seconds of each file, and of each test of a file that takes long.
+`make durations` writes it anew from the report of the last whole run.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from xdist.scheduler import LoadScopeScheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+    from xdist.workermanage import WorkerController
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+DURATIONS = TESTS / "durations.json"
+REPORT = ROOT / "out" / "tests.xml"
+
+# Folders whose tests share engines, registries, browsers or TensorFlow: a process that has started
+# these goes on with them.
+SHARING = (
+    ("sagemaker", "vertex"),
+    ("image", "rehearsal", "remote"),
+    ("browser",),
+    ("embedding",),
+    ("run",),
+)
+PROGRAMS = "tests/programs/test_programs.py"  # tests of a program share a run by its own command
+TOGETHER_S = 20.0  # a file that takes longer may be split over processes, test by test
+UNKNOWN_S = 1.0  # for a test that no run has recorded
+
+Durations = dict[str, "float | dict[str, float]"]
+
+
+class LongestFirst(LoadScopeScheduling):
+    """Gives a process more of what it has started, else what takes longest of all that is left."""
+
+    def __init__(self, config: pytest.Config, log: object = None) -> None:
+        super().__init__(config, log)
+        self._started: dict[WorkerController, list[str]] = defaultdict(list)
+        failed = config.cache.get("cache/lastfailed", {}) if config.cache else {}
+        self._failed = {unit(nodeid) for nodeid in failed}
+        self._changed = changed_folders(ROOT)
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit(nodeid)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        started = self._started[node]
+        waiting = {name: seconds(name, len(tests)) for name, tests in self.workqueue.items()}
+        urgent = self._failed & waiting.keys() or self._of_changes(waiting)
+        chosen = choose(
+            {name: duration for name, duration in waiting.items() if name in urgent} or waiting,
+            started,
+            {group for groups in self._started.values() for group in groups},
+        )
+        for group in groups_of(chosen):
+            if group not in started:
+                started.append(group)
+        self.workqueue.move_to_end(chosen, last=False)
+        super()._assign_work_unit(node)
+
+    def _of_changes(self, waiting: Mapping[str, float]) -> set[str]:
+        return {name for name in waiting if self._changed.intersection(name.split("/")[1:])}
+
+
+def changed_folders(root: Path) -> set[str]:
+    """List folders and test files with uncommitted changes: `tests/ui` is about `…/ui/form`."""
+    command = ["git", "-C", str(root), "status", "--porcelain", "--no-renames"]
+    status = subprocess.run(command, capture_output=True, text=True)
+    names = set[str]()
+    for line in status.stdout.splitlines():
+        first, *inner = line[3:].split("/")
+        names.update(
+            inner[:-1] if first == "distrain_nb" else inner[-1:] if first == "tests" else []
+        )
+    return names
+
+
+def choose(waiting: Mapping[str, float], started: list[str], taken: set[str]) -> str:
+    """Choose the unit that a process runs next.
+
+    Args:
+        waiting: Units that nobody runs yet, with their seconds.
+        started: Groups of which this process has run units.
+        taken: Groups of which any process has.
+    """
+    left: dict[str, float] = defaultdict(float)
+    for name, duration in waiting.items():
+        for group in set(groups_of(name)):
+            left[group] += duration
+
+    def rank(name: str) -> tuple[int, float, float]:
+        file, shared = groups_of(name)
+        if file in started:
+            return 0, 0.0, -waiting[name]
+        if shared in started:
+            return 1, -left[file], -waiting[name]
+        return (3 if shared in taken else 2), -left[shared], -waiting[name]
+
+    return min(waiting, key=rank)
+
+
+@cache
+def groups_of(name: str) -> tuple[str, str]:
+    """Name what a unit shares fixtures with: its file, and its folders."""
+    if name.startswith("["):
+        return name, name
+    file = name.split("::")[0]
+    folder = file.split("/")[1]
+    return file, next((group[0] for group in SHARING if folder in group), file)
+
+
+@cache
+def unit(nodeid: str) -> str:
+    """Name what runs in one process: a program, a file, or a test of a file that takes long."""
+    file = nodeid.split("::")[0]
+    if file == PROGRAMS:
+        return nodeid[nodeid.index("[") :]
+    return nodeid if isinstance(recorded().get(file), dict) else file
+
+
+def seconds(name: str, tests: int) -> float:
+    """Give the recorded seconds of a unit that has so many tests."""
+    file, _, test = name.partition("::")
+    known = recorded().get(file, UNKNOWN_S * tests)
+    return known.get(test, UNKNOWN_S) if isinstance(known, dict) else known
+
+
+@cache
+def recorded() -> Durations:
+    """Read the durations of an earlier run; none where there is no record."""
+    return dict(json.loads(DURATIONS.read_text("utf-8"))) if DURATIONS.exists() else {}
+
+
+def durations(report: Path) -> Durations:
+    """Sum up a report in JUnit's form, as `--junitxml` writes it."""
+    files: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for case in ElementTree.parse(report).iter("testcase"):
+        file = case.attrib["classname"].replace(".", "/") + ".py"
+        test, duration = case.attrib["name"], float(case.attrib["time"])
+        if file == PROGRAMS:
+            files[test[test.index("[") :]][""] += duration
+        else:
+            files[file][test] += duration
+    return {
+        file: round(sum(tests.values()), 1)
+        if sum(tests.values()) <= TOGETHER_S or len(tests) == 1
+        else {test: round(duration, 1) for test, duration in sorted(tests.items())}
+        for file, tests in sorted(files.items())
+    }
+
+
+if __name__ == "__main__":
+    report = Path(sys.argv[1]) if sys.argv[1:] else REPORT
+    DURATIONS.write_text(json.dumps(durations(report), indent=1) + "\n", "utf-8")
