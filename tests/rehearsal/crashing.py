@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -22,6 +22,7 @@ import grpc
 import httpx
 import requests.adapters
 
+import distrain_nb
 from distrain_nb.backends.plugins import find
 from distrain_nb.backends.remote import carrier
 from distrain_nb.backends.remote.carried import Pace
@@ -31,6 +32,7 @@ from distrain_nb.worker.files.status import Process, State, Status
 
 if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
+    from types import FrameType
 
     from distrain_nb.backends.remote.backend import RemoteBackend
 
@@ -102,14 +104,14 @@ class Crashing:
         Journal(request=dict(request)).write(run)
         return run
 
-    def carry(self, folder: Path, point: int = 0) -> bool:
+    def carry(self, folder: Path, point: int = 0, room: str = "") -> bool:
         """Carry that run until the point-th point, or (0) for as long as it takes; whether the
-        carrier came so far that it was killed."""
-        return self.killed(folder, self.start(folder, point))
+        carrier came so far that it was killed. If a room is named, other points don't count."""
+        return self.killed(folder, self.start(folder, point, room))
 
-    def start(self, folder: Path, point: int = 0) -> BaseProcess:
+    def start(self, folder: Path, point: int = 0, room: str = "") -> BaseProcess:
         """A carrier of that run, as `carry` has it."""
-        process = _context.Process(target=_carry, args=(folder, dict(self.endpoints), point))
+        process = _context.Process(target=_carry, args=(folder, dict(self.endpoints), point, room))
         process.start()
         return process
 
@@ -119,7 +121,12 @@ class Crashing:
         assert process.exitcode in (0, -signal.SIGKILL), (folder / "carrier.log").read_text()
         return process.exitcode != 0
 
-    def killed_at_each_point(self, folder: Path) -> int:
+    @property
+    def room(self) -> str:
+        """Where the code is that this backend alone runs."""
+        return f"{Path(distrain_nb.__file__).parent}/backends/{self.backend}/"
+
+    def killed_at_each_point(self, folder: Path, room: str = "") -> int:
         """Carry that run until it goes through; how often a carrier was killed.
 
         What a carrier may find is the journal, and a job or none at the service: of those that
@@ -129,7 +136,7 @@ class Crashing:
         while True:
             found = f"{journal(folder)} {len(self.jobs(run_of(folder)))}"
             points[found] += 1
-            if not self.carry(folder, points[found]):
+            if not self.carry(folder, points[found], room):
                 return points.total() - 1
 
 
@@ -154,33 +161,55 @@ def journal(folder: Path) -> str:
 
 def points(folder: Path) -> list[str]:
     """The points that carriers of a run have come to."""
+    return [point.partition("\t")[0] for point in _points(folder)]
+
+
+def stacks(folder: Path) -> set[str]:
+    """The functions of this project that were being called at these points."""
+    return {point.partition("\t")[2] for point in _points(folder)}
+
+
+def _points(folder: Path) -> list[str]:
     return (folder.parent / f"{folder.name}-{POINTS_FILE}").read_text().splitlines()
 
 
-def _carry(folder: Path, endpoints: dict[str, str], point: int) -> None:
+def _carry(folder: Path, endpoints: dict[str, str], point: int, room: str) -> None:
     log = os.open(folder / "carrier.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1)
     os.dup2(log, 2)
-    _count(folder, point)
+    _count(folder, point, room)
     Pace.of = lambda endpoints: PACE  # type: ignore[method-assign]
     carrier.carry(folder, endpoints)
 
 
-def _count(folder: Path, point: int) -> None:
+def _count(folder: Path, point: int, room: str) -> None:
     told = os.open(
         folder.parent / f"{folder.name}-{POINTS_FILE}", os.O_WRONLY | os.O_CREAT | os.O_APPEND
     )
     left, lock = [point], threading.Lock()
 
     def reach(what: str) -> None:
+        calls = list(_project_calls())
+        if not any(file.startswith(room) for file, _ in calls):
+            return
         with lock:
             left[0] -= 1
-            os.write(told, f"{what}\n".encode())
+            os.write(told, f"{what}\t{' '.join(f'{f}:{name}' for f, name in calls)}\n".encode())
             if not left[0]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     _count_writes(folder.parent, reach)
     _count_calls(reach)
+
+
+def _project_calls() -> Iterator[tuple[str, str]]:
+    """File and name of each function of this project that is being called, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    root = str(Path(distrain_nb.__file__).parent)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(root):
+            yield frame.f_code.co_filename, frame.f_code.co_name
+        frame = frame.f_back
 
 
 def _count_writes(root: Path, reach: Callable[[str], None]) -> None:
