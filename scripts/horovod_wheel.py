@@ -15,7 +15,7 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-from scripts.cache import cache
+from scripts.cache import alone, cache
 
 VERSION = "0.28.1"
 CACHE = cache("horovod")
@@ -37,11 +37,11 @@ QUICK = 'set(CMAKE_UNITY_BUILD ON)\nset(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O0 -DND
 def wheel() -> Path:
     """The wheel; built where there is none yet. Raises CalledProcessError where that fails."""
     folder = CACHE / f"torch-{version('torch')}-python{sys.version_info[0]}.{sys.version_info[1]}"
-    if not folder.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=CACHE) as draft:
-            _build(_source(Path(draft)), Path(draft, "wheel"))
-            Path(draft, "wheel").rename(folder)
+    with alone(folder):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=CACHE) as draft:
+                _build(_source(Path(draft)), Path(draft, "wheel"))
+                Path(draft, "wheel").rename(folder)
     return next(folder.glob("*.whl"))
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
+from scripts.cache import alone
+
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "pyproject.toml"  # whose entry points are part of the environment
 
@@ -34,11 +36,12 @@ class Environment:
         name = hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
         folder = ROOT / ".cache" / self.name / name
         done, found = folder / "complete", str(folder / "bin" / "python")
-        if not done.exists():
-            _uv("venv", "--clear", "--python", sys.executable, str(folder))
-            _uv("pip", "install", "--python", found, *packages)
-            _uv("pip", "install", "--python", found, "--no-deps", "--editable", str(ROOT))
-            done.touch()
+        with alone(folder):
+            if not done.exists():
+                _uv("venv", "--clear", "--python", sys.executable, str(folder))
+                _uv("pip", "install", "--python", found, *packages)
+                _uv("pip", "install", "--python", found, "--no-deps", "--editable", str(ROOT))
+                done.touch()
         if with_frameworks:
             site_packages = sysconfig.get_path("purelib", vars={"base": str(folder)})
             further = Path(site_packages) / "frameworks.pth"

@@ -22,7 +22,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from uv import find_uv_bin
 
-from scripts.cache import cache
+from scripts.cache import alone, cache
 
 ROOT = Path(__file__).parents[2]
 PINS = Path(__file__).parent / "pins"
@@ -67,12 +67,13 @@ def environment(place: Place, *, torch: bool = False) -> str:
     folder = CACHE / f"{place.name}-{name}"
     done = folder / "complete"
     python = str(folder / "bin" / "python")
-    if not done.exists():
-        uv("venv", "--clear", "--python", interpreter(place), str(folder))
-        uv("pip", "install", "--python", python, *place.pinned, *place.packages)
-        if torch:
-            uv("pip", "install", "--python", python, f"torch=={version('torch').split('+')[0]}")
-        done.touch()
+    with alone(folder):
+        if not done.exists():
+            uv("venv", "--clear", "--python", interpreter(place), str(folder))
+            uv("pip", "install", "--python", python, *place.pinned, *place.packages)
+            if torch:
+                uv("pip", "install", "--python", python, f"torch=={version('torch').split('+')[0]}")
+            done.touch()
     return python
 
 

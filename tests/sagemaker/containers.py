@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import os
 import tarfile
 import zipfile
 from io import BytesIO
 from pathlib import Path
 
 from scripts.horovod_wheel import wheel
-from tests.image.services.bases import CACHE, BaseImage, Blob, blob, small_base
+from tests.image.services.bases import CACHE, BaseImage, Blob, blob, new_draft, small_base
 from tests.vertex.packages import WHERE, base_with
 
 # Of Debian's alternatives, which are set up by a script that is not run.
@@ -28,7 +27,7 @@ def container() -> BaseImage:
 def _horovod(wheel: Path) -> Blob:
     path = CACHE / f"horovod-{wheel.parent.name}.tar.gz"
     if not path.exists():
-        draft = path.with_suffix(f".{os.getpid()}")
+        draft = new_draft(path)
         with (
             gzip.GzipFile(draft, "wb", 0, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,

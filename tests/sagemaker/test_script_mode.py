@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from distrain_nb import script, submit
-from tests.image.services.bases import CACHE, BaseImage, Blob, blob
+from tests.image.services.bases import CACHE, BaseImage, Blob, blob, new_draft
 from tests.sagemaker.toolkit import toolkit
 from tests.vertex.packages import WHERE, base_with
 
@@ -60,7 +60,7 @@ def container() -> BaseImage:
 def _layer(folder: Path) -> Blob:
     path = CACHE / f"{folder.name}.tar.gz"
     if not path.exists():
-        draft = path.with_suffix(".draft")
+        draft = new_draft(path)
         with (
             gzip.GzipFile(draft, "wb", 1, mtime=0) as packed,
             tarfile.open(fileobj=packed, mode="w") as tar,

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scripts.cache import cache
+from scripts.cache import alone, cache
 
 CACHE = cache("sagemaker")
 
@@ -52,11 +52,11 @@ def _installed(name: str, packages: tuple[str, ...]) -> Path:
     described = "\n".join((sys.version, *packages))
     key = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = CACHE / f"{name}-{key}"
-    if not folder.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
-        uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"]
-        here = ["--python", sys.executable, "--no-deps", "--target", draft]
-        subprocess.run([*uv, *here, *packages], check=True)
-        Path(draft).rename(folder)
+    with alone(folder):
+        if not folder.exists():
+            draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
+            uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"]
+            here = ["--python", sys.executable, "--no-deps", "--target", draft]
+            subprocess.run([*uv, *here, *packages], check=True)
+            Path(draft).rename(folder)
     return folder
