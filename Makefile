@@ -1,21 +1,29 @@
-# `make demo` runs the quickstart; `make check` is for every change, quick; `make test` passes all
-# tests. Each sets up what it needs.
+# `make demo` runs the quickstart; `make first` sets up what a first change needs, `make setup`
+# everything; `make check` is for every change, quick; `make test` passes all tests. Each sets up
+# what it needs.
 
 PYTHON ?= python3
 RERUNS ?= 1
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/.demo
+FIRST := $(VENV)/.first
 INSTALLED := $(VENV)/.installed
 
 # Tests start hundreds of interpreters that import frameworks and clouds' SDKs: what they compile is
 # kept, whatever the environment says: importing TensorFlow takes 6 seconds then, and 14 without.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo check quick test durations expected wheel lint types style page pictures room services clean
+.PHONY: demo first setup check quick test durations expected wheel lint types style page pictures docs room services clean
 
 demo: $(DEMO)
 	$(BIN)/python scripts/demo.py
+
+# In seconds: tests of layouts, studies, secrets and pages need no framework and no cloud's SDK.
+first: $(FIRST)
+	@echo "Now: $(BIN)/python -m pytest -m 'not slow' tests/layout"
+
+setup: $(INSTALLED)
 
 # Types are checked beside the tests: by one process, for half a minute where nothing is cached.
 check: $(INSTALLED) style
@@ -59,11 +67,21 @@ page: $(INSTALLED)
 pictures: $(INSTALLED) services
 	$(BIN)/python -m scripts.pictures
 
+# The site, in out/docs. A link or an anchor that leads nowhere fails it.
+docs: $(INSTALLED)
+	$(BIN)/mkdocs build
+
 room:
 	sh scripts/room.sh
 
 services:
 	sh scripts/services.sh
+
+$(FIRST): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[first]'
+	touch $@
 
 # PyTorch first and by itself: a range would bring a build for GPUs, of several gigabytes. The rest
 # with uv: pip tries versions for ten minutes before it finds some that agree.

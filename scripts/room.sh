@@ -5,7 +5,7 @@ set -eu
 
 folder="${TMPDIR:-/tmp}"
 written_gb=13    # to the folder for temporary files
-installed_gb=11  # in the checkout, once: packages, and what is kept of images and distributions
+installed_gb=6    # in the checkout, once: packages
 [ ! -d .cache/images ] || installed_gb=0
 
 filesystem_of() { df -Pk "$1" | awk 'NR == 2 { print $6 }'; }

@@ -1,16 +1,14 @@
-"""Inputs by chance, within a budget: every round can be made again from its number."""
+"""Inputs by chance: as many on every machine, and every round can be made again from its number."""
 
 from __future__ import annotations
 
 import random
-import time
 from typing import TYPE_CHECKING, AnyStr
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-SECONDS = 3.0
-QUICK_SHARE = 0.2  # of the budget, in quick tests
+QUICK_SHARE = 0.2  # of the rounds, in quick tests
 AT_LEAST = 20
 
 _share = 1.0
@@ -23,16 +21,14 @@ def be_quick() -> None:
 
 
 def several(count: int) -> int:
-    """How many of that many examples Hypothesis is to make."""
+    """How many of that many examples are to be made: fewer in quick tests."""
     return max(round(count * _share), min(count, AT_LEAST))
 
 
-def rounds(seed: int, seconds: float = SECONDS) -> Iterator[random.Random]:
-    """A source of chance for each round, for so long; a few rounds on the slowest machine too."""
-    end, number = time.monotonic() + seconds * _share, 0
-    while number < AT_LEAST or time.monotonic() < end:
+def rounds(seed: int, count: int) -> Iterator[random.Random]:
+    """A source of chance for each of `several(count)` rounds."""
+    for number in range(several(count)):
         yield random.Random(1_000_000 * seed + number)
-        number += 1
 
 
 def mutated(chance: random.Random, seeds: Sequence[AnyStr], pieces: Sequence[AnyStr]) -> AnyStr:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import socket
-import tempfile
 import time
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -17,10 +15,12 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import is_allowed
 from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.gateway import Gateway
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
+    from pathlib import Path
 
 PROGRAMS = ("docker-registry", "registry")
 _START_S = 60.0
@@ -40,11 +40,10 @@ def registry(folder: Path) -> Iterator[str]:
             "`registry` of https://github.com/distribution/distribution on the PATH."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    own = Path(tempfile.mkdtemp(prefix="distrain-registry-"))  # short, as a socket's path must be
-    config, log, address = own / "config.yml", own / "log.txt", own / "socket"
-    config.write_text(yaml.safe_dump(_settings(folder, address)), encoding="utf-8")
     environment = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
-    try:
+    with Scratch("registry") as own:  # a short path, as a socket's must be
+        config, log, address = own / "config.yml", own / "log.txt", own / "socket"
+        config.write_text(yaml.safe_dump(_settings(folder, address)), encoding="utf-8")
         with log.open("wb") as out:
             command = [program, "serve", str(config)]
             process = processes.start(command, environment, stdout=out, stderr=out)
@@ -55,8 +54,6 @@ def registry(folder: Path) -> Iterator[str]:
             gateway.close()
         finally:
             processes.stop(process, 5.0)
-    finally:
-        shutil.rmtree(own)
 
 
 def _settings(folder: Path, address: Path) -> dict[str, object]:

@@ -171,7 +171,7 @@ def test_pools_come_back_whole(layout: Layout) -> None:
 
 @examples
 @given(layouts())
-def test_no_export_raises_and_what_cannot_be_read_back_is_said(layout: Layout) -> None:
+def test_no_export_raises_and_reading_it_raises_only_a_refusal(layout: Layout) -> None:
     for text in exports(layout).values():
         with contextlib.suppress(OptionError):
             read_any(text)
@@ -179,9 +179,7 @@ def test_no_export_raises_and_what_cannot_be_read_back_is_said(layout: Layout) -
 
 @examples
 @given(layouts(), st.data())
-def test_a_piece_of_a_text_is_read_or_refused_but_never_raises_else(
-    layout: Layout, data: st.DataObject
-) -> None:
+def test_a_piece_of_a_text_raises_only_a_refusal(layout: Layout, data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(list(exports(layout).values())))
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(text))] * 2)))
     for piece in (text[start:end], text[:start] + text[end:], text.replace(":", ": [", 1)):
@@ -191,7 +189,7 @@ def test_a_piece_of_a_text_is_read_or_refused_but_never_raises_else(
 
 @examples
 @given(st.text())
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_raises_only_a_refusal(text: str) -> None:
     for piece in (text, "{" + text, "gcloud ai custom-jobs create " + text, "--on " + text,
                   "instance_type=" + text, "on: " + text, "trainingInput: " + text):  # fmt: skip
         with contextlib.suppress(OptionError):

@@ -97,8 +97,8 @@ def test_totals() -> None:
 
 @examples
 @given(layouts())
-def test_totals_and_choices_never_raise(layout: Layout) -> None:
-    assert totals(layout).replicas >= 0
+def test_totals_count_every_pool_and_choices_never_raise(layout: Layout) -> None:
+    assert totals(layout).replicas == sum(max(pool.replicas, 0) for _, pool in layout.pools())
     for option in OPTIONS:
         choices(layout, option.field)
     for role in Role:

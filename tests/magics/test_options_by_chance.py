@@ -25,7 +25,7 @@ PIECES = [
 
 
 def test_lines_by_chance() -> None:
-    for chance in rounds(41):
+    for chance in rounds(41, 400):
         line = mutated(chance, SEEDS, PIECES)
         for parse in (cell_options, image_options, line_options):
             with contextlib.suppress(DistrainError, HelpAsked):

@@ -53,7 +53,7 @@ def listed(run: Run) -> list[str]:
 def test_a_status_by_chance_is_a_row(run: Run) -> None:
     file = run.folder / "status.json"
     whole = file.read_bytes()
-    for number, chance in enumerate(rounds(31)):
+    for number, chance in enumerate(rounds(31, 2_500)):
         made = CRUEL[number] if number < len(CRUEL) else mutated(chance, [whole], PIECES)
         file.write_bytes(made if chance.random() < 0.7 or not made else flipped(chance, made))
         assert len(listed(run)) == 1
@@ -61,13 +61,13 @@ def test_a_status_by_chance_is_a_row(run: Run) -> None:
             to_json(answer(run, "summary", {}))
 
 
-def test_what_a_carrier_reads_by_chance(tmp_path: Path) -> None:
+def test_what_a_carrier_reads_by_chance_raises_only_that_it_is_damaged(tmp_path: Path) -> None:
     Submission("vertex", {"a": 1}, (Process(0, "rank 0", "primary", 0, 0),)).write(tmp_path)
     Journal({"a": 1}, 1.5, "job", {"b": 2}, 3, 4, ["rank 0"]).write(tmp_path)
     write_links({"job": "https://x"}, tmp_path)
     files = [tmp_path / name for name in ("submission.json", "carrier.json", "links.json")]
     whole = [file.read_bytes() for file in files]
-    for number, chance in enumerate(rounds(32, 2.0)):
+    for number, chance in enumerate(rounds(32, 2_000)):
         for file, data in zip(files, whole, strict=True):
             odd = CRUEL[number] if number < len(CRUEL) else mutated(chance, [data], PIECES)
             file.write_bytes(odd)
@@ -81,7 +81,7 @@ def test_reports_and_source_maps_by_chance(tmp_path: Path) -> None:
     (report,) = tmp_path.glob("failure-*.json")
     segments = source_map([Segment(1, 3, "Cell In[1]", 1, True)])
     seeds = [report.read_bytes(), segments.encode()]
-    for number, chance in enumerate(rounds(33, 2.0)):
+    for number, chance in enumerate(rounds(33, 2_000)):
         odd = CRUEL[number] if number < len(CRUEL) else mutated(chance, seeds, PIECES)
         report.write_bytes(odd)
         (tmp_path / SOURCE_MAP).write_bytes(odd)

@@ -386,7 +386,7 @@ def test_what_is_no_study_is_refused_with_its_place(text: str, says: str) -> Non
 
 @examples
 @given(studies(), st.data())
-def test_any_form_with_a_part_lost_or_replaced_is_read_or_refused(
+def test_any_form_with_a_part_lost_or_replaced_raises_only_a_refusal(
     spec: StudySpec, data: st.DataObject
 ) -> None:
     form = data.draw(st.sampled_from(FORMS))

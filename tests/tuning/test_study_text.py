@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named_with_its_place(option: str, value: object, says:
 
 @examples
 @given(st.text(max_size=30))
-def test_any_text_is_read_or_refused(anything: str) -> None:
+def test_any_text_raises_only_a_refusal(anything: str) -> None:
     for part in options.PARTS:
         with contextlib.suppress(OptionError):
             options.study({part: anything})

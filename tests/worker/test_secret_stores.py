@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,8 +40,12 @@ def lead(monkeypatch: pytest.MonkeyPatch, port: int) -> None:
 
 def test_a_job_without_secrets_asks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(SECRETS_VARIABLE, raising=False)
-    monkeypatch.setenv("GCE_METADATA_HOST", "127.0.0.1:9")
-    fetch()
+    with socket.create_server(("127.0.0.1", 0)) as nobody:
+        lead(monkeypatch, nobody.getsockname()[1])
+        fetch()
+        nobody.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            nobody.accept()
 
 
 def test_secret_manager(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,15 +13,17 @@ image needs Python 3.8 or later; `Horovod` needs Open MPI in it, but no SSH.
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, PrivateAttr
 from sagemaker.train.distributed import DistributedConfig
 
 from distrain_nb.image.image import worker_files
+from distrain_nb.scratch import Scratch
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _DRIVER = """\
 import os
@@ -47,9 +49,10 @@ class _Launched(DistributedConfig):  # type: ignore[misc]
     def driver_dir(self) -> str:
         """A folder with the driver and the worker, there for as long as this configuration."""
         if not self._folder:
-            self._folder = tempfile.mkdtemp(prefix="distrain-driver-")
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            _write_driver(Path(self._folder), self.driver_script)
+            scratch = Scratch("driver")
+            weakref.finalize(self, scratch.close)
+            _write_driver(scratch.path, self.driver_script)
+            self._folder = str(scratch.path)
         return self._folder
 
     @property

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
 from distrain_nb.image.registry.manifest import digest_of
+from distrain_nb.scratch import Scratch
 from distrain_nb.worker.files.disk import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 
 def cache_folder(kind: str) -> Path:
@@ -36,7 +36,7 @@ def cached_blob(digest: str, fetch: Callable[[], bytes]) -> bytes:
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
     """A file to write, which takes the place of `path` when it is complete."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as folder:
-        draft = Path(folder) / path.name
+    with Scratch("draft", path.parent) as folder:
+        draft = folder / path.name
         yield draft
         replace(draft, path)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import distrain_nb
@@ -30,10 +28,12 @@ from distrain_nb.image.progress import Listener, Meter, announce
 from distrain_nb.image.registry.client import Registry, RegistryBlob, open_registries
 from distrain_nb.image.registry.manifest import ContainerSettings, Manifest, digest_of
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from distrain_nb.image.registry.manifest import Descriptor
 
@@ -53,7 +53,7 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
     where, target = Reference.parse(recipe.base), _target(recipe.target)
     with ExitStack() as stack:
         source, sink = stack.enter_context(open_registries(where, target))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-image-")))
+        folder = stack.enter_context(Scratch("image"))
         announce(progress, "reading the base")
         base = read_own_base(source, where, recipe.platform)
         announce(progress, "packing")

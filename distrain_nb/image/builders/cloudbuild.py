@@ -6,10 +6,8 @@ Source of the request's form: the discovery document of the Cloud Build API, v1.
 from __future__ import annotations
 
 import os
-import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -21,6 +19,7 @@ from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.credentials import google_token
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.image.registry.retry import check_busy, with_retries
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from distrain_nb.image.image import Image, ProgramFiles, Recipe
@@ -64,11 +63,11 @@ def build(
     """
     began = time.monotonic()
     announce(progress, "packing")
-    with tempfile.TemporaryDirectory(prefix="distrain-cloudbuild-") as folder:
-        context = Path(folder, "context")
+    with Scratch("cloudbuild") as folder:
+        context = folder / "context"
         context.mkdir()
         write_context(program, recipe, context)
-        packed = write_layer(Path(folder, "context.tar.gz"), {p.name: p for p in context.iterdir()})
+        packed = write_layer(folder / "context.tar.gz", {p.name: p for p in context.iterdir()})
         name = f"distrain-nb/{packed.digest[7:39]}.tar.gz"
         with _session() as http:
             announce(progress, "sending the context")

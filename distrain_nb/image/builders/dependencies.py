@@ -6,9 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
@@ -20,9 +18,11 @@ from distrain_nb.image.image import PACKAGES, Recipe
 from distrain_nb.image.layers import Layer, write_layer
 from distrain_nb.image.progress import Listener, announce
 from distrain_nb.program.requirements import public_version
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from distrain_nb.image.base.base import Base
     from distrain_nb.image.registry.client import Registry
@@ -143,8 +143,8 @@ def _layer(added: Sequence[str], python: uv.Python, listener: Listener | None) -
     if facts.exists() and path.exists():
         return Layer(path=path, **json.loads(facts.read_bytes()))
     announce(listener, f"installing {len(added)} packages")
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".draft-") as drafts:
-        folder = Path(drafts) / "packages"
+    with Scratch("packages", path.parent) as drafts:
+        folder = drafts / "packages"
         uv.install(added, python, folder)
         _normalise(folder)
         with draft_of(path) as draft:

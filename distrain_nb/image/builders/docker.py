@@ -9,9 +9,7 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
@@ -30,9 +28,12 @@ from distrain_nb.image.image import (
 from distrain_nb.image.progress import Listener, announce
 from distrain_nb.image.registry.client import open_registries
 from distrain_nb.image.registry.reference import Reference
+from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import refuse_secrets
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from distrain_nb.image.image import ProgramFiles, Recipe
 
 # As Google's documentation has it, "Distributed training": what custom containers of workers need
@@ -110,10 +111,10 @@ def build(program: ProgramFiles, recipe: Recipe, progress: Listener | None = Non
     """
     began = time.monotonic()
     target = Reference.parse(recipe.target)
-    with tempfile.TemporaryDirectory(prefix="distrain-docker-") as folder:
-        write_context(program, recipe, Path(folder))
+    with Scratch("docker") as folder:
+        write_context(program, recipe, folder)
         announce(progress, "docker build")
-        _docker("build", "--tag", str(target), folder)
+        _docker("build", "--tag", str(target), str(folder))
     announce(progress, "docker push")
     said = _docker("push", str(target))
     digest = re.search(r"digest: (sha256:[0-9a-f]{64})", said)

@@ -9,13 +9,13 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import ImageError
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,19 +58,19 @@ def resolve(
     What is installed keeps its version and brings no dependencies of its own. Raises ImageError
     if there is no solution, with the package if it has no wheel.
     """
-    with tempfile.TemporaryDirectory(prefix="distrain-uv-") as folder:
-        wanted = _lines(Path(folder, "requirements.txt"), requirements)
+    with Scratch("uv") as folder:
+        wanted = _lines(folder / "requirements.txt", requirements)
         fixed = [f"{name}=={version}" for name, version in installed.items()]
-        kept = _lines(Path(folder, "installed.txt"), fixed)
+        kept = _lines(folder / "installed.txt", fixed)
         for name, version in installed.items():
-            _write_empty_wheel(Path(folder), name, version)
+            _write_empty_wheel(folder, name, version)
         text = _run(
             ["pip", "compile", str(wanted), f"--constraint={kept}", "--no-header"]
             + [f"--no-emit-package={name}" for name in installed]
             + ["--no-annotate", "--no-emit-index-url", "--no-emit-find-links"]
             + python.options(),
             installed,
-            wheels=folder,
+            wheels=str(folder),
         )
     lines = (line.partition("#")[0].strip() for line in text.splitlines())
     return tuple(sorted(line for line in lines if line and not line.startswith("-")))
@@ -78,8 +78,8 @@ def resolve(
 
 def install(resolved: Sequence[str], python: Python, folder: Path) -> None:
     """Install the packages of `resolved` in `folder`. Raises ImageError if one is missing."""
-    with tempfile.TemporaryDirectory(prefix="distrain-uv-") as drafts:
-        wanted = _lines(Path(drafts, "requirements.txt"), resolved)
+    with Scratch("uv") as drafts:
+        wanted = _lines(drafts / "requirements.txt", resolved)
         what = [f"--requirement={wanted}", f"--target={folder}", "--no-deps"]
         _run(["pip", "install", *what, *python.options()], {})
 

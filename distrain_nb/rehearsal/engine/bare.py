@@ -20,6 +20,7 @@ from distrain_nb.rehearsal.engine import processes
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.tree import make_folder, place
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
+from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class BareNetwork:
         return f"127.0.0.1:{port}"
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="distrain-processes-"))
+        self._scratch = Scratch("processes")
         self._held = {name: HeldPort() for name in names}
 
     @property
@@ -77,17 +78,19 @@ class BareNetwork:
     def start(self, replica: ReplicaSpec) -> BareProcess:
         """Run our worker with the replica's program, in a copy of where that works."""
         image = unpack(replica.image)
-        work = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
+        own = Path(tempfile.mkdtemp(dir=self._scratch.path))
+        work, temporary = own / "work", own / "tmp"
+        temporary.mkdir()
         there = make_folder(image.root, image.settings.get("WorkingDir") or "/tmp")
         shutil.copytree(there, work, symlinks=True)
         command = [sys.executable, "-m", "distrain_nb.worker", *replica.arguments]
-        environment = _environment(replica, image)
+        environment = {"TMPDIR": str(temporary), **_environment(replica, image)}
         return BareProcess(processes.start(command, environment, folder=work))
 
     def close(self) -> None:
         """Forget what the replicas wrote."""
         self._held.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
 
 class BareProcess(processes.Started):
@@ -100,7 +103,8 @@ class BareProcess(processes.Started):
 
 def _environment(replica: ReplicaSpec, image: UnpackedImage) -> dict[str, str]:
     worker = place(image.root, image.environment["PYTHONPATH"].partition(":")[0])
-    own = {name: value for name, value in os.environ.items() if name != _PACKAGES}
+    left_out = {_PACKAGES, "TMPDIR"}
+    own = {name: value for name, value in os.environ.items() if name not in left_out}
     return {
         **own,
         **{name: _here(value, replica.mounts) for name, value in replica.environment.items()},

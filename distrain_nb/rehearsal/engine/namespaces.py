@@ -10,12 +10,11 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.engine import processes
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,8 +86,8 @@ class Namespaces:
 
     def listen(self) -> socket.socket:
         """A socket of this process that hosts reach at `GATEWAY`, on a port of its own."""
-        with tempfile.TemporaryDirectory(prefix="distrain-") as folder:
-            meeting = str(Path(folder, "s"))
+        with Scratch("socket") as folder:
+            meeting = str(folder / "s")
             with socket.socket(socket.AF_UNIX) as server:
                 server.bind(meeting)
                 server.listen()

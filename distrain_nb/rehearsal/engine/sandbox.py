@@ -23,6 +23,7 @@ from distrain_nb.rehearsal.engine.namespaces import Namespaces
 from distrain_nb.rehearsal.engine.replica import GRACE_S, ReplicaSpec
 from distrain_nb.rehearsal.engine.tree import inside, make_folder
 from distrain_nb.rehearsal.engine.unpacked import UnpackedImage, unpack
+from distrain_nb.scratch import Scratch
 from distrain_nb.worker.machine.system import HeldPort, descendants
 
 if TYPE_CHECKING:
@@ -80,11 +81,11 @@ class Sandboxed:
         self._names = tuple(names)
         self._own = own
         self._gateways: list[Gateway] = []
-        self._folder = Path(tempfile.mkdtemp(prefix="distrain-sandbox-"))
+        self._scratch = Scratch("sandbox")
         self._held = {name: HeldPort() for name in names}
         hosts = ["127.0.0.1 localhost", "::1 localhost"]
         hosts += [f"{self._address(number)} {name}" for number, name in enumerate(names)]
-        self._hosts = self._folder / "hosts"
+        self._hosts = self._scratch.path / "hosts"
         self._hosts.write_text("".join(f"{line}\n" for line in hosts), encoding="utf-8")
 
     def _address(self, number: int) -> str:
@@ -142,7 +143,7 @@ class Sandboxed:
 
     def _copied(self, root: Path, work: str) -> Path:
         """A program may write where it works; its neighbours and the next job don't see it."""
-        copy = Path(tempfile.mkdtemp(dir=self._folder)) / "work"
+        copy = Path(tempfile.mkdtemp(dir=self._scratch.path)) / "work"
         return Path(shutil.copytree(make_folder(root, work), copy, symlinks=True))
 
     def close(self) -> None:
@@ -152,7 +153,7 @@ class Sandboxed:
         if self._own is not None:
             self._own.close()
         self._held.clear()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._scratch.close()
 
 
 @contextmanager

@@ -11,11 +11,9 @@ import io
 import os
 import shutil
 import tarfile
-import tempfile
 import zlib
 from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.config import private_home
@@ -26,9 +24,11 @@ from distrain_nb.image.registry.client import Registry, RegistryBlob
 from distrain_nb.image.registry.reference import Reference
 from distrain_nb.program.progress import ByteCounter, report
 from distrain_nb.rehearsal.engine.tree import extract, make_file, make_folder, white_out
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from distrain_nb.image.registry.manifest import Descriptor
 
@@ -70,7 +70,8 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
     if root.exists():
         return root
     root.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(dir=root.parent, prefix=".draft-"))
+    scratch = Scratch("root", root.parent)
+    draft = scratch.path
     try:
         if top and len(layers) > 1:
             below = _root(registry, image, layers[:-1], top=0)
@@ -94,7 +95,7 @@ def _root(registry: Registry, image: Base, layers: Sequence[Descriptor], top: in
             why = wrong.strerror if isinstance(wrong, OSError) and wrong.strerror else wrong
             raise ImageError(f"cannot unpack {image.reference}: {why}") from wrong
     finally:
-        shutil.rmtree(draft, ignore_errors=True)
+        scratch.close()
     return root
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
@@ -20,6 +18,7 @@ from distrain_nb.rehearsal.sagemaker_ai.refusals import DATA
 from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore, client
 from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
 from distrain_nb.rehearsal.sagemaker_ai.tuning_jobs import TuningJobService
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -42,13 +41,7 @@ def stand_in(faults: Faults, buckets: Iterable[str] = ()) -> Iterator[SageMakerS
     Raises DistrainError naming what is not installed.
     """
     with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(
-                tempfile.TemporaryDirectory(
-                    prefix="distrain-rehearsal-", ignore_cleanup_errors=True
-                )
-            )
-        )
+        folder = stack.enter_context(Scratch("rehearsal"))
         report("looking for what can run images here")
         chosen = engine.choose()
         report("starting the rehearsal's registry")

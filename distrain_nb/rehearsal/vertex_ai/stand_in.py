@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
@@ -27,9 +25,11 @@ from distrain_nb.rehearsal.vertex_ai.servers import (
 )
 from distrain_nb.rehearsal.vertex_ai.tensorboards import TensorboardService
 from distrain_nb.rehearsal.vertex_ai.tuning import HyperparameterTuningService
+from distrain_nb.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from distrain_nb.rehearsal.faults import Faults
 
@@ -49,9 +49,7 @@ def stand_in(faults: Faults, names: Iterable[str] = ()) -> Iterator[VertexStandI
     """Services with buckets of these names. Raises DistrainError naming what is not installed."""
     kept = private_home() / "rehearsal"
     with ExitStack() as stack:
-        folder = Path(
-            stack.enter_context(tempfile.TemporaryDirectory(prefix="distrain-rehearsal-"))
-        )
+        folder = stack.enter_context(Scratch("rehearsal"))
         report("looking for what can run images here")
         chosen = engine.choose(bare=True)
         report("starting the rehearsal's registry")
