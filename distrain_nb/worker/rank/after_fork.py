@@ -1,7 +1,7 @@
 """What a process has of its own, given anew to a rank that was forked from a warm process.
 
-Libraries draw seeds, keys and the like once a process, when they are imported. Ranks that are forked
-later would all have the same: so each draws again, before its program sets a seed of its own.
+Libraries draw seeds, keys and the like once a process, when they are imported. Ranks that are
+forked later would all have the same: so each draws again, before its program sets its own seeds.
 What draws from the system at each use, or notices a fork by itself, is not here: `secrets`, `uuid`,
 names of temporary files, TensorFlow, OpenSSL. Nor is what is the same in every new process:
 PyTorch's generators of GPUs, C's `rand`. Python's hash seed can't be changed in a living process.
