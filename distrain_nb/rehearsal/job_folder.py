@@ -201,8 +201,8 @@ class JobFolder:
 def _parts(name: str) -> list[str]:
     """The folders and the file that an object's name means.
 
-    Raises OutsideJobFolder for an absolute one, for `.`, `..` and empty parts, for NUL, and for what is too
-    long or no text.
+    Raises OutsideJobFolder for an absolute one, for `.`, `..` and empty parts, for NUL, and for
+    what is too long or no text.
     """
     if not _is_name(name):
         raise OutsideJobFolder(name)

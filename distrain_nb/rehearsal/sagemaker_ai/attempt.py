@@ -100,8 +100,8 @@ class Attempt:
     def prepare(self) -> None:
         """Lay every host's /opt/ml out, with its data and what an attempt before has kept.
 
-        Raises botocore's ClientError where the role may not read, and OutsideJobFolder for a key that no
-        file can have.
+        Raises botocore's ClientError where the role may not read, and OutsideJobFolder for a key
+        that no file can have.
         """
         store = f"http://127.0.0.1:{self._context.s3_port}"
         create_secrets(self._job.request, store, self._job.region)

@@ -139,7 +139,10 @@ class SyncedFolder:
     _known: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def restore(self) -> None:
-        """Bring here what is kept there. Raises OutsideJobFolder for a key that no file can have."""
+        """Bring here what is kept there.
+
+        Raises OutsideJobFolder for a key that no file can have.
+        """
         start = self.place.below("")
         for key in self.store.keys(start):
             data = self.store.pieces(S3Location(start.bucket, key))
