@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from distrain_nb.rehearsal.job_folder import JobFolder
-from distrain_nb.worker.files.disk import FULL
+from distrain_nb.rehearsal.job_folder import JobFolder, is_of_the_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -34,13 +33,15 @@ class BucketFolder:
             try:
                 folder.write(name, read(name))
             except OSError as wrong:
-                if wrong.errno in FULL:
+                if not is_of_the_job(wrong):
                     raise
                 outside.append(name)
         for name in sorted(each for each in gone if not each.startswith(OWN)):
             try:
                 folder.unlink(name)
-            except OSError:
+            except OSError as wrong:
+                if not is_of_the_job(wrong):
+                    raise
                 outside.append(name)
         if outside:
             more = f" and {len(outside) - 1:,} more" if len(outside) > 1 else ""

@@ -18,8 +18,6 @@ from io import FileIO
 from typing import IO, TYPE_CHECKING
 from uuid import uuid4
 
-from distrain_nb.worker.files.disk import FULL
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
@@ -34,6 +32,11 @@ _OPENAT2 = 437  # on every architecture of Linux that Python's wheels are built 
 _NO_MAGIC_LINKS, _BENEATH = 0x02, 0x08
 _WITHOUT_OPENAT2 = (errno.ENOSYS, errno.EPERM)  # old kernels, and filters of containers
 _ATTEMPTS = 16
+_OF_THE_JOB = frozenset(
+    [errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY, errno.EXDEV,
+     errno.ELOOP, errno.ENXIO, errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.EBUSY,
+     errno.ETXTBSY, errno.ESTALE, errno.ENODEV]
+)  # fmt: skip
 
 
 class OutsideJobFolder(OSError):
@@ -49,13 +52,19 @@ class _How(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "mode", "resolve")]
 
 
+def is_of_the_job(error: OSError) -> bool:
+    """Whether a job can bring that about in its folder: the system's own troubles, such as a full
+    disk, are none of it."""
+    return error.errno in _OF_THE_JOB
+
+
 @contextmanager
 def passing_over() -> Iterator[None]:
-    """Go on after what a job can bring about in its folder; a full disk is still raised."""
+    """Go on after what a job can bring about in its folder."""
     try:
         yield
-    except OSError as wrong:
-        if wrong.errno in FULL:
+    except OSError as error:
+        if not is_of_the_job(error):
             raise
 
 
@@ -81,7 +90,7 @@ class JobFolder:
         """All regular files in the order of their names, without names that no object can have."""
         found: list[tuple[str, os.stat_result]] = []
         for name, _ in self._walk():
-            with suppress(OSError), self._opened(name) as file:
+            with passing_over(), self._opened(name) as file:
                 found.append((name, os.fstat(file)))
         return iter(sorted(found, key=lambda each: each[0]))
 
@@ -89,7 +98,8 @@ class JobFolder:
         """All links, wherever they lead, with what the system says of each itself."""
         for name, entry in self._walk():
             if entry.is_symlink():
-                yield name, entry.stat(follow_symlinks=False)
+                with passing_over():
+                    yield name, entry.stat(follow_symlinks=False)
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -152,7 +162,7 @@ class JobFolder:
         waiting = [""]
         while waiting:
             above = waiting.pop()
-            with suppress(OSError), self._folder(above) as folder, os.scandir(folder) as entries:
+            with passing_over(), self._folder(above) as folder, os.scandir(folder) as entries:
                 for entry in entries:
                     name = f"{above}/{entry.name}" if above else entry.name
                     if not _is_name(name) or name.endswith(_DRAFT):

@@ -153,9 +153,19 @@ def test_a_job_that_swaps_folders_for_links_while_its_host_looks(
     assert_untouched(outside)
 
 
-def test_a_full_disk_is_no_doing_of_the_job() -> None:
-    with pytest.raises(OSError, match="full"), job_folder.passing_over():
-        raise OSError(errno.ENOSPC, "full")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EIO])
+def test_what_the_system_lacks_is_no_doing_of_the_job(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What isn't seen for that reason would count as deleted."""
+
+    def fail(*_: object, **__: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(job_folder, "_open_beneath", fail)
+    with pytest.raises(OSError, match=os.strerror(number)):
+        list(JobFolder(tmp_path).files())
 
 
 def test_buckets_of_vertex_bring_nothing_of_the_host(
