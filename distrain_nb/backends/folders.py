@@ -14,16 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.program.progress import ByteCounter
+from distrain_nb.worker.files.below import files_below
 from distrain_nb.worker.files.disk import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
 CACHE = "cache/digests"
 AT_ONCE = 8
@@ -61,8 +62,8 @@ class Folder:
 
     @classmethod
     def of(cls, source: Path) -> Folder:
-        """Links are followed. Raises DistrainError for what can't be read or be named in a
-        bucket."""
+        """Links are followed, each to all that it leads to. Raises DistrainError for what can't be
+        read or be named in a bucket."""
         try:
             found = tuple(sorted(_found(source), key=lambda each: each.name))
         except OSError as wrong:
@@ -115,21 +116,8 @@ def _found(source: Path) -> Iterator[LocalFile]:
     if source.is_file():
         yield _file(source.name, source)
         return
-
-    def refuse(wrong: OSError) -> None:
-        raise wrong
-
-    seen = set()
-    for folder, folders, names in os.walk(source, onerror=refuse, followlinks=True):
-        here = os.path.realpath(folder)
-        if here in seen:  # a link that leads back
-            folders.clear()
-            continue
-        seen.add(here)
-        for name in names:
-            path = Path(folder, name)
-            if path.is_file():
-                yield _file(path.relative_to(source).as_posix(), path)
+    for name, path in files_below(source):
+        yield _file(name, path)
 
 
 def _file(name: str, path: Path) -> LocalFile:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
-from uuid import uuid4
+
+from distrain_nb.rehearsal.job_folder import JobFolder, is_of_the_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
 
 OWN = "distrain/"  # what a run itself puts into its bucket
 
@@ -24,27 +24,24 @@ class BucketFolder:
     path: Path
 
     def update(
-        self, written: Iterable[str], gone: Iterable[str], bring: Callable[[str, Path], object]
+        self, written: Iterable[str], gone: Iterable[str], read: Callable[[str], Iterable[bytes]]
     ) -> Iterator[str]:
-        """Have the objects that were written, each by `bring(name, path)`, and not those that are
-        gone. Says what stays as it was."""
-        outside = []
+        """Have the objects that were written, with what `read` gives of each, and not those that
+        are gone. Says what stays as it was."""
+        folder, outside = JobFolder(self.path), []
         for name in sorted(each for each in written if not each.startswith(OWN)):
-            if not self._has(name):
-                outside.append(name)
-                continue
-            target = self.path / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            draft = target.with_name(f".{uuid4().hex}")
             try:
-                bring(name, draft)
-                draft.replace(target)
-            finally:
-                draft.unlink(missing_ok=True)
+                folder.write(name, read(name))
+            except OSError as wrong:
+                if not is_of_the_job(wrong):
+                    raise
+                outside.append(name)
         for name in sorted(each for each in gone if not each.startswith(OWN)):
-            if self._has(name):
-                (self.path / name).unlink(missing_ok=True)
-            else:
+            try:
+                folder.unlink(name)
+            except OSError as wrong:
+                if not is_of_the_job(wrong):
+                    raise
                 outside.append(name)
         if outside:
             more = f" and {len(outside) - 1:,} more" if len(outside) > 1 else ""
@@ -52,11 +49,3 @@ class BucketFolder:
                 f"What the job wrote or deleted behind links is not kept: {outside[0]}{more} of "
                 f"{self.path}."
             )
-
-    def _has(self, name: str) -> bool:
-        """Whether an object's file is in the folder itself, wherever links and `..` lead."""
-        root = self.path.parent.resolve() / self.path.name
-        with suppress(OSError, RuntimeError):  # links in a circle
-            parent = (self.path / name).parent.resolve()
-            return Path(name).name not in ("", "..") and (parent == root or root in parent.parents)
-        return False

@@ -10,9 +10,11 @@ import pickle
 from collections import OrderedDict
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
-from distrain_nb.worker.pickles import OUT_OF_BAND, other_numpy
+from distrain_nb.worker.pickles import OUT_OF_BAND, count_of, other_numpy
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.types import Value
     from distrain_nb.worker.pickles import Restoring
 
@@ -27,11 +29,13 @@ _PLAIN = {
     "fractions": ("Fraction",),
     "pathlib": ("PosixPath", "PurePosixPath"),
     "uuid": ("UUID",),
-    "numpy": ("dtype",),
     "torch": ("Size", "device"),
 }
 _OUT_OF_BAND_KINDS = ("array", "tensor")
 _WITH_STATE = ("collections.OrderedDict", "numpy.ndarray", "uuid.UUID")
+# Flags of a dtype that make NumPy treat an element as an object or go by its own functions for it.
+_OBJECTS_WAYS = 0x67
+_ALIGNMENTS = frozenset([1, 2, 4, 8, 16, 32, 64])
 _METADATA = "_metadata"  # what modules add to their state dicts: versions, by name
 
 
@@ -51,14 +55,19 @@ class PlainReader(pickle._Unpickler):
     def __init__(self, objects: BinaryIO, restoring: Restoring) -> None:
         super().__init__(objects)
         self._restoring = restoring
+        self._settled: dict[int, Value] = {}  # dtypes that arrays or other dtypes are made of
 
     def find_class(self, module: str, name: str) -> Value:
         if (module, name) == OUT_OF_BAND:
             return self._restore
         if (module, name) == ("numpy", "ndarray"):
             return None  # only named by what `_reconstruct` is given
-        if module in _MULTIARRAY and name in _NUMPYS_OWN:
-            return _NUMPYS_OWN[name]
+        if module in _MULTIARRAY and name == "_reconstruct":
+            return _empty_array
+        if module in _MULTIARRAY and name == "scalar":
+            return self._scalar
+        if (module, name) == ("numpy", "dtype"):
+            return self._dtype
         if name in _PLAIN.get(module, ()) or (module == "torch" and _is_dtype(name)):
             try:
                 return super().find_class(module, name)
@@ -69,9 +78,36 @@ class PlainReader(pickle._Unpickler):
     def _restore(self, kind: str, *state: Value) -> Value:
         if kind not in _OUT_OF_BAND_KINDS:
             raise NotPlain(f"{state[0] if state else kind} of the notebook")
-        if kind == "array" and state[2].hasobject:
-            raise NotPlain("an array of objects made of bytes")
+        if kind == "array":
+            if state[2].hasobject:
+                raise NotPlain("an array of objects made of bytes")
+            self._settle(state[2])
         return self._restoring.restore(kind, *state)
+
+    def _dtype(self, *given: Value) -> Value:
+        import numpy as np
+
+        made = np.dtype(*given)
+        for inner in _inside(made):
+            self._settle(inner)
+        return made
+
+    def _scalar(self, dtype: Value, data: Value) -> Value:
+        import numpy as np
+
+        if dtype.hasobject:
+            raise NotPlain("a scalar of objects")
+        if type(data) is not bytes or len(data) != dtype.itemsize:
+            raise NotPlain("a scalar of another size than its dtype's")
+        self._settle(dtype)
+        return np.frombuffer(data, dtype, 1)[0]
+
+    def _settle(self, dtype: Value) -> None:
+        """Whoever has a dtype relies on its size: from now on it gets no other state."""
+        if id(dtype) not in self._settled:
+            self._settled[id(dtype)] = dtype
+            for inner in _inside(dtype):
+                self._settle(inner)
 
     def _build(self) -> None:
         """Give the object below the top of the stack the state on it."""
@@ -82,13 +118,31 @@ class PlainReader(pickle._Unpickler):
             raise NotPlain(f"{kind} with attributes")
         if not dtype and kind not in _WITH_STATE:
             raise NotPlain(f"{kind} with a state")
-        if dtype and _is_shared(made):
+        if dtype and (_is_shared(made) or id(made) in self._settled):
             raise NotPlain("a dtype that others use")
+        if kind == "numpy.ndarray":
+            _check_array(*state)
+            self._settle(state[2])
         pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
         if dtype and not _is_sound(made):
             raise NotPlain("a dtype of objects")
+        if dtype:
+            self._settle(made)
 
     dispatch[pickle.BUILD[0]] = _build
+
+
+def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, data: Value) -> None:
+    """Raises NotPlain where an array in the pickle has other data than its shape says: NumPy takes
+    as many objects out of a list as it wants."""
+    import numpy as np
+
+    if not isinstance(dtype, np.dtype) or type(version) is not int or type(fortran) is not bool:
+        raise NotPlain("an array that NumPy doesn't write")
+    objects = dtype == np.dtype("O")
+    width = 1 if objects else dtype.itemsize
+    if type(data) is not (list if objects else bytes) or len(data) != count_of(shape) * width:
+        raise NotPlain("an array whose shape is not that of its data")
 
 
 def _empty_array(*_: object) -> Value:
@@ -98,16 +152,14 @@ def _empty_array(*_: object) -> Value:
     return np.empty(0, "i1")
 
 
-def _scalar(dtype: Value, data: Value) -> Value:
-    import numpy as np
-
-    if dtype.hasobject:
-        raise NotPlain("a scalar of objects")
-    return np.frombuffer(data, dtype, 1)[0]
-
-
 _MULTIARRAY = ("numpy._core.multiarray", "numpy.core.multiarray")
-_NUMPYS_OWN = {"_reconstruct": _empty_array, "scalar": _scalar}
+
+
+def _inside(dtype: Value) -> Iterator[Value]:
+    """The dtypes that one is made of."""
+    if dtype.subdtype is not None:
+        yield dtype.subdtype[0]
+    yield from (inner for inner, *_ in (dtype.fields or {}).values())
 
 
 def _is_dtype(name: str) -> bool:
@@ -129,11 +181,16 @@ def _is_sound(dtype: Value) -> bool:
 
     if dtype.hasobject or dtype.kind == "O":
         return bool(dtype == np.dtype("O") and dtype.flags == np.dtype("O").flags)
+    if dtype.itemsize < 0 or dtype.flags & _OBJECTS_WAYS or dtype.alignment not in _ALIGNMENTS:
+        return False
     if dtype.subdtype is not None:
-        return not dtype.subdtype[0].hasobject and _is_sound(dtype.subdtype[0])
-    fields = [dtype.fields[name][:2] for name in dtype.names or ()]
+        inner, shape = dtype.subdtype
+        fits = count_of(shape) * inner.itemsize == dtype.itemsize
+        return fits and not inner.hasobject and _is_sound(inner)
+    fields = [each[:2] for each in (dtype.fields or {}).values()]
     return all(
-        at >= 0
+        type(at) is int
+        and at >= 0
         and at + inner.itemsize <= dtype.itemsize
         and not inner.hasobject
         and _is_sound(inner)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import ResultUntrusted, RunUnreadable
 from distrain_nb.run.plain import NotPlain, PlainReader
 from distrain_nb.types import Value
-from distrain_nb.worker.pickles import Reader
 from distrain_nb.worker.rank import values
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ class Results(Mapping[str, Value]):
     Plain data (numbers, texts, times, containers, arrays, tensors, state dicts) is read as such.
     All else is read by running code that its file names: where others may have written the file,
     in a bucket say, asking for it raises ResultUntrusted, unless it is asked for by `trusted`.
-    Asking for one that could not be saved raises ValueError with the reason.
+    Asking for one that could not be saved raises ValueError with the reason; for one whose file is
+    damaged, RunUnreadable.
     """
 
     def __init__(self, folder: Path, run: int, trusts: bool) -> None:
@@ -50,9 +50,24 @@ class Results(Mapping[str, Value]):
         if name not in self.named:
             there = ", ".join(self) or "nothing"
             raise KeyError(f"run {self._run} brought back {there}; name {name!r} with --result")
-        reader = Reader if self._trusts else PlainReader
+        reason = self._index().unsaved.get(name)
+        if reason is not None:
+            raise ValueError(f"{name} was not saved: {reason}")
+        return self._all_of(name) if self._trusts else self._plain(name)
+
+    def _all_of(self, name: str) -> Value:
         try:
-            return values.load(self._folder, [name], reader)[name]
+            return values.load(self._folder, [name])[name]
+        except AttributeError as wrong:
+            raise AttributeError(
+                f"result {name!r} of run {self._run} needs what this notebook doesn't define "
+                f"({wrong}): run its definition in a cell of its own first, or bring back plain "
+                "data, such as model.state_dict()"
+            ) from None
+
+    def _plain(self, name: str) -> Value:
+        try:
+            return values.load(self._folder, [name], PlainReader)[name]
         except NotPlain as wrong:
             raise ResultUntrusted(
                 f"result {name!r} of run {self._run} is more than plain data: to read it runs code "
@@ -60,12 +75,11 @@ class Results(Mapping[str, Value]):
                 "such as whoever can write to the job's bucket. If you trust them: "
                 f"`run.results.trusted[{name!r}]`, or `%distrain result {self._run} --trust`"
             ) from None
-        except AttributeError as wrong:
-            raise AttributeError(
-                f"result {name!r} of run {self._run} needs what this notebook doesn't define "
-                f"({wrong}): run its definition in a cell of its own first, or bring back plain "
-                "data, such as model.state_dict()"
-            ) from None
+        except Exception as wrong:  # whatever a stranger's pickle has Python raise
+            raise RunUnreadable(
+                f"result {name!r} of run {self._run} can't be read: {self._folder} is damaged "
+                f"({type(wrong).__name__}: {wrong})"
+            ) from wrong
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names(self._index()))

@@ -81,6 +81,38 @@ class Writer(pickle.Pickler):
         return self.storages[key]
 
 
+class OutOfBounds(ValueError):
+    """A number in a pickle says that a value lies where there is none."""
+
+
+def _whole(number: Any) -> int:
+    """A count of bytes or elements. Raises OutOfBounds for anything else."""
+    if type(number) is not int or number < 0:
+        raise OutOfBounds(f"{number!r} in place of a count")
+    return number
+
+
+def count_of(shape: Any) -> int:
+    """How many elements an array of that shape has."""
+    if type(shape) is not tuple:
+        raise OutOfBounds(f"{shape!r} in place of a shape")
+    count = 1
+    for length in shape:
+        count *= _whole(length)
+    return count
+
+
+def _check_layout(layout: Any, elements: int) -> None:
+    """Raises OutOfBounds where a tensor of that offset, shape and strides, in elements, reaches
+    outside of so many of them."""
+    offset, shape, strides = layout
+    if count_of(shape):
+        count_of(strides)
+        steps = sum((length - 1) * stride for length, stride in zip(shape, strides))
+        if len(shape) != len(strides) or _whole(offset) + steps >= elements:
+            raise OutOfBounds(f"a tensor of the layout {layout!r} in {elements} elements")
+
+
 class Restoring:
     """What stands out of band in a pickle; `namespace` is where the program's names are found."""
 
@@ -101,9 +133,10 @@ class Restoring:
     def _array(self, start: int, shape: Tuple[int, ...], dtype: Any, order: Any) -> Any:
         import numpy
 
-        if 0 in shape or not dtype.itemsize:
-            return numpy.empty(shape, dtype, order)
-        return numpy.ndarray(shape, dtype, self.arrays, start, order=order)
+        if not isinstance(dtype, numpy.dtype):
+            raise OutOfBounds(f"an array of {dtype!r}")
+        room = self._room(start, count_of(shape) * dtype.itemsize)
+        return numpy.ndarray(shape, dtype, room, 0, order=order)
 
     def _tensor(
         self,
@@ -116,8 +149,15 @@ class Restoring:
     ) -> Any:
         import torch
 
-        storage = self._storage(start, size)
-        tensor = torch.empty(0, dtype=getattr(torch, dtype)).set_(storage, *layout)
+        kind = getattr(torch, dtype, None)
+        if not isinstance(kind, torch.dtype) or dtype.startswith("q"):  # nor do we write those
+            raise OutOfBounds(f"a tensor of {dtype!r}")
+        tensor = torch.empty(0, dtype=kind)
+        width = tensor.element_size()
+        _check_layout(layout, _whole(size) // width)
+        if _whole(start) % width:
+            raise OutOfBounds(f"a tensor of {dtype} that begins at byte {start}")
+        tensor.set_(self._storage(start, size), *layout)
         if parameter:
             return torch.nn.Parameter(tensor, requires_grad)
         return tensor.requires_grad_(requires_grad)
@@ -128,9 +168,16 @@ class Restoring:
         if not size:
             return torch.empty(0, dtype=torch.uint8).untyped_storage()
         if (start, size) not in self.storages:
-            data = torch.frombuffer(self.arrays, dtype=torch.uint8, count=size, offset=start)
+            data = torch.frombuffer(self._room(start, size), dtype=torch.uint8)
             self.storages[start, size] = data.untyped_storage()
         return self.storages[start, size]
+
+    def _room(self, start: Any, size: int) -> Any:
+        """The bytes from `start` on. Raises OutOfBounds where they aren't all there."""
+        if _whole(start) + _whole(size) > len(self.arrays) and size:
+            have = f"{len(self.arrays):,} bytes"
+            raise OutOfBounds(f"{size} bytes from byte {start} on, of a file of {have}")
+        return memoryview(self.arrays)[start : start + size] if size else bytearray()
 
     def _notebook(self, path: str) -> Any:
         name, *rest = path.split(".")

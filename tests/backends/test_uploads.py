@@ -84,6 +84,24 @@ def test_links_are_followed_and_none_leads_round_in_a_circle(images: Path, tmp_p
     assert names == ["cat/1.txt", "cat/2.txt", "dog/1.txt", "linked/9.txt"]
 
 
+def test_what_several_links_lead_to_is_there_by_each_name(images: Path, tmp_path: Path) -> None:
+    (images / "also").symlink_to("cat")
+    for split in ("train", "val"):
+        (images / split).symlink_to(tmp_path / "all")
+    (tmp_path / "all/deep").mkdir(parents=True)
+    (tmp_path / "all/deep/9.txt").write_text("9")
+    (tmp_path / "all/deep/up").symlink_to(tmp_path / "all")
+    (images / "dog/cats").symlink_to(images / "cat")
+    (images / "cat/dogs").symlink_to(images / "dog")
+    names = {each.name for each in Folder.of(images).files}
+    cats, dogs = {"1.txt", "2.txt"}, {"1.txt"}
+    assert names == {
+        *(f"{folder}/{name}" for folder in ("cat", "also", "dog/cats") for name in cats),
+        *(f"{folder}/{name}" for folder in ("dog", "cat/dogs", "also/dogs") for name in dogs),
+        *(f"{split}/deep/9.txt" for split in ("train", "val")),
+    }
+
+
 @pytest.mark.parametrize("name", [b"a\nb", b"\xff"])
 def test_a_name_that_no_bucket_takes_is_refused(images: Path, name: bytes) -> None:
     Path(os.fsdecode(os.fsencode(images) + b"/" + name)).write_text("x")

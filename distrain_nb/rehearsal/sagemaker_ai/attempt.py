@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tarfile
+import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from distrain_nb.program.progress import report
+from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.sagemaker_ai.channels import FILE_MODES, channels, download
 from distrain_nb.rehearsal.sagemaker_ai.hosts import HostDisk, hosts, place_of
 from distrain_nb.rehearsal.sagemaker_ai.pipes import Pipe
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from distrain_nb.rehearsal.sagemaker_ai.record import JobRecord
     from distrain_nb.rehearsal.sagemaker_ai.store import KeptBucket, ObjectStore
     from distrain_nb.rehearsal.sagemaker_ai.streams import LogStreams
+
+_LONGEST_FAILURE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -94,7 +100,8 @@ class Attempt:
     def prepare(self) -> None:
         """Lay every host's /opt/ml out, with its data and what an attempt before has kept.
 
-        Raises botocore's ClientError where the role may not read.
+        Raises botocore's ClientError where the role may not read, and OutsideJobFolder for a key
+        that no file can have.
         """
         store = f"http://127.0.0.1:{self._context.s3_port}"
         create_secrets(self._job.request, store, self._job.region)
@@ -110,17 +117,19 @@ class Attempt:
 
     def _download_data(self, machine: HostDisk) -> None:
         names = [one.host.name for one in self._machines]
-        folder = machine.folder / "input" / "data"
+        below = "input/data"
         for channel in channels(self._job.request):
+            folder = JobFolder(machine.folder, f"{below}/{channel.name}")
             if not channel.source:
-                (folder / channel.name).mkdir()  # a file system that is not here
+                folder.make()  # a file system that is not here
                 continue
             store = self._context.store
             pieces = channel.pieces(store, names, machine.host.name)
             if channel.mode in FILE_MODES:
-                download(pieces, store, folder / channel.name)
+                download(pieces, store, folder)
             else:
-                self._pipes.append(Pipe(channel, pieces, store, folder))
+                where = JobFolder(machine.folder, below)
+                self._pipes.append(Pipe(channel, pieces, store, where))
 
     def _synced_folder(
         self, machine: HostDisk, asked: str, uri: str, below: str
@@ -130,7 +139,7 @@ class Attempt:
             return None
         place = S3Location.of(self._job.request[asked][uri])
         place = place.below(below) if below else place
-        kept = SyncedFolder(machine.path(inside), place, self._context.store)
+        kept = SyncedFolder(machine.within(inside), place, self._context.store)
         self._synced.append(kept)
         return kept
 
@@ -166,9 +175,9 @@ class Attempt:
     def failure(self, host: str) -> str:
         """What a host has written to /opt/ml/output/failure."""
         for machine in self._machines:
-            path = machine.folder / "output" / "failure"
-            if machine.host.name == host and path.is_file():
-                return path.read_text(encoding="utf-8", errors="replace").strip()
+            if machine.host.name == host:
+                with suppress(OSError), JobFolder(machine.folder, "output").open("failure") as file:
+                    return file.read(_LONGEST_FAILURE).decode("utf-8", "replace").strip()
         return ""
 
     def save(self) -> None:
@@ -190,8 +199,8 @@ class Attempt:
         """
         asked = self._job.request["OutputDataConfig"]
         place = S3Location.of(asked["S3OutputPath"]).below(f"{self._job.name}/output")
-        output = [machine.folder / "output" / "data" for machine in self._machines]
-        model = [machine.folder / "model" for machine in self._machines]
+        output = [JobFolder(machine.folder, "output/data") for machine in self._machines]
+        model = [JobFolder(machine.folder, "model") for machine in self._machines]
         if asked.get("CompressionType") == "NONE":
             self._upload_files(output, place.below("data"))
             self._upload_files(model, place.below("model"))
@@ -201,14 +210,18 @@ class Attempt:
         self._upload_archive(model, place.below("model.tar.gz"))
         return str(place.below("model.tar.gz"))
 
-    def _upload_archive(self, folders: list[Path], place: S3Location) -> None:
-        path = self._folder / "archive.tar.gz"
-        with tarfile.open(path, "w:gz", compresslevel=1) as tar:
-            for name, file in _files(folders):
-                tar.add(file, name)
-        self._context.store.write(place, path)
+    def _upload_archive(self, folders: list[JobFolder], place: S3Location) -> None:
+        with tempfile.TemporaryFile(dir=self._folder) as archive:
+            with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
+                for name, file in _files(folders):
+                    stat = os.fstat(file.fileno())
+                    entry = tarfile.TarInfo(name)
+                    entry.size, entry.mtime, entry.mode = stat.st_size, stat.st_mtime, stat.st_mode
+                    tar.addfile(entry, file)
+            archive.seek(0)
+            self._context.store.write(place, archive)
 
-    def _upload_files(self, folders: list[Path], place: S3Location) -> None:
+    def _upload_files(self, folders: list[JobFolder], place: S3Location) -> None:
         for name, file in _files(folders):
             self._context.store.write(place.below(name), file)
 
@@ -226,12 +239,12 @@ class Attempt:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _files(folders: list[Path]) -> Iterator[tuple[str, Path]]:
-    """The files of all hosts by their names; of those with one name, the first host's."""
+def _files(folders: list[JobFolder]) -> Iterator[tuple[str, IO[bytes]]]:
+    """The files of all hosts by their names, open; of those with one name, the first host's."""
     seen = set()
     for folder in folders:
-        for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder).as_posix()
-            if path.is_file() and name not in seen:
+        for name, _ in folder.files():
+            if name not in seen:
                 seen.add(name)
-                yield name, path
+                with folder.open(name) as file:
+                    yield name, file

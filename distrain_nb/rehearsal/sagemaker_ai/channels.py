@@ -10,7 +10,8 @@ from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, S3Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+
+    from distrain_nb.rehearsal.job_folder import JobFolder
 
 FILE_MODES = ("File", "FastFile")
 
@@ -84,11 +85,11 @@ def channels(request: Mapping[str, Any]) -> tuple[InputChannel, ...]:
     )
 
 
-def download(pieces: Sequence[InputObject], store: ObjectStore, folder: Path) -> None:
-    """Lay the files of a channel down below `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
+def download(pieces: Sequence[InputObject], store: ObjectStore, folder: JobFolder) -> None:
+    """Lay the files of a channel down. Raises OutsideJobFolder for a key that no file can have."""
+    folder.make()
     for piece in pieces:
-        store.download(piece.place, folder / piece.name)
+        folder.write(piece.name, store.pieces(piece.place))
 
 
 def _listed(store: ObjectStore, manifest: S3Location) -> Iterator[InputObject]:

@@ -16,6 +16,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.layout.catalog import current
 from distrain_nb.rehearsal.engine import GRACE_S
 from distrain_nb.rehearsal.errors import JobFailed
+from distrain_nb.rehearsal.job_folder import OutsideJobFolder
 from distrain_nb.rehearsal.sagemaker_ai.attempt import Attempt
 from distrain_nb.rehearsal.sagemaker_ai.hosts import hosts
 
@@ -112,6 +113,8 @@ class TrainingJobExecution:
                 attempt.prepare()
             except ClientError as wrong:
                 raise JobFailed(f"ClientError: Data download failed:{_said(wrong)}") from None
+            except OutsideJobFolder as wrong:
+                raise JobFailed(f"ClientError: Data download failed:{wrong}") from None
             if self._stopped.is_set():
                 return "Stopped"
             self._enter("Training")

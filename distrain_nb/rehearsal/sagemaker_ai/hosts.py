@@ -6,8 +6,10 @@ import json
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from distrain_nb.rehearsal.engine import ReplicaSpec
+from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
 from distrain_nb.rehearsal.sagemaker_ai.channels import channels
 
@@ -50,11 +52,12 @@ class HostDisk:
     host: Host
     folder: Path
 
-    def path(self, inside: PurePosixPath) -> Path:
-        """Where a path of the container is here: below /opt/ml, or in a folder beside it."""
+    def within(self, inside: PurePosixPath) -> JobFolder:
+        """A folder of the container here: below /opt/ml, or mounted from beside it."""
         if inside.is_relative_to(ML):
-            return self.folder / inside.relative_to(ML)
-        return self.folder.with_name("others") / str(inside).strip("/").replace("/", "-")
+            below = inside.relative_to(ML).as_posix()
+            return JobFolder(self.folder, "" if below == "." else below)
+        return JobFolder(self.folder.with_name("others") / quote(str(inside), safe=""))
 
     def lay_out(self, request: Mapping[str, Any], interface: str) -> None:
         """Write the files by which the service describes the job, and the host in it."""
@@ -64,7 +67,7 @@ class HostDisk:
             place_of(request, x) for x in ("CheckpointConfig", "TensorBoardOutputConfig")
         ):
             if place:
-                self.path(place).mkdir(parents=True, exist_ok=True)
+                self.within(place).make()
         configs = {
             "hyperparameters": request.get("HyperParameters", {}),
             "resourceconfig": self._resources(request, interface),
@@ -104,7 +107,7 @@ class HostDisk:
         for name in ("CheckpointConfig", "TensorBoardOutputConfig"):
             place = place_of(request, name)
             if place and not place.is_relative_to(ML):
-                mounts[str(place)] = self.path(place)
+                mounts[str(place)] = self.within(place).root
         return ReplicaSpec(
             self.host.name,
             algorithm["TrainingImage"],

@@ -17,8 +17,9 @@ from distrain_nb.rehearsal.sagemaker_ai.store import ObjectStore, S3Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from io import FileIO
 
+    from distrain_nb.rehearsal.job_folder import JobFolder
     from distrain_nb.rehearsal.sagemaker_ai.channels import InputChannel, InputObject
 
 _LOOK_EVERY_S = 0.02
@@ -30,7 +31,11 @@ class Pipe:
     """Feeds `FOLDER/CHANNEL_0`, `FOLDER/CHANNEL_1`, … to whoever opens them, one after another."""
 
     def __init__(
-        self, channel: InputChannel, pieces: Sequence[InputObject], store: ObjectStore, folder: Path
+        self,
+        channel: InputChannel,
+        pieces: Sequence[InputObject],
+        store: ObjectStore,
+        folder: JobFolder,
     ) -> None:
         self._channel = channel
         self._pieces = pieces
@@ -42,36 +47,37 @@ class Pipe:
         self._thread = threading.Thread(target=self._run, name=channel.name, daemon=True)
         self._thread.start()
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{self._channel.name}_{number}"
+    def _name(self, number: int) -> str:
+        return f"{self._channel.name}_{number}"
 
     def _make(self, number: int) -> None:
-        os.mkfifo(self._path(number), 0o666)
+        self._folder.make_pipe(self._name(number))
 
     def _run(self) -> None:
         number = 0
         while (sink := self._opened(number)) is not None:
-            self._make(number + 1)  # so that whoever comes to the end finds the next
             try:
-                with suppress(BrokenPipeError), os.fdopen(sink, "wb", buffering=0) as file:
+                with suppress(BrokenPipeError), sink:
+                    # So that whoever comes to the end finds the next.
+                    self._make(number + 1)
                     for chunk in _chunks(self._channel, self._pieces, self._store):
-                        _write(file, chunk)
-            except ClientError as wrong:
+                        _write(sink, chunk)
+                self._folder.unlink(self._name(number))
+            except (ClientError, OSError) as wrong:
                 self.error = str(wrong)
                 return
-            self._path(number).unlink(missing_ok=True)
             number += 1
 
-    def _opened(self, number: int) -> int | None:
+    def _opened(self, number: int) -> FileIO | None:
         """The end to write to, once somebody reads; None when nobody will any more."""
         while not self._closed.wait(_LOOK_EVERY_S):
             try:
-                sink = os.open(self._path(number), os.O_WRONLY | os.O_NONBLOCK)
+                sink = self._folder.open_pipe(self._name(number))
             except OSError as no:
                 if no.errno != errno.ENXIO:  # which says that nobody reads yet
                     return None
             else:
-                os.set_blocking(sink, True)
+                os.set_blocking(sink.fileno(), True)
                 return sink
         return None
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 
+from distrain_nb.backends.folders import Folder
 from distrain_nb.rehearsal.bucket_folder import BucketFolder
+from distrain_nb.rehearsal.job_folder import PIECE, JobFolder, passing_over
 from distrain_nb.rehearsal.sagemaker_ai.aws import ROLE_KEY
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ class ObjectStore:
         self.s3.create_bucket(Bucket=bucket)
 
     def fill(self, bucket: str, folder: Path) -> None:
-        """Make objects of a folder's files."""
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                self.write(S3Location(bucket, path.relative_to(folder).as_posix()), path)
+        """Make objects of the files of a folder of the user's, also of those behind its links."""
+        for each in Folder.of(folder).files:
+            with each.path.open("rb") as file:
+                self.write(S3Location(bucket, each.name), file)
 
     def keys(self, place: S3Location) -> list[str]:
         """The keys that begin as the place's does, folders' own objects left out, in order."""
@@ -91,17 +92,14 @@ class ObjectStore:
         """An object as a file to read from."""
         return self.s3.get_object(Bucket=place.bucket, Key=place.key)["Body"]
 
-    def write(self, place: S3Location, path: Path) -> None:
-        """Make an object of a file."""
-        with path.open("rb") as file:
-            self.s3.upload_fileobj(file, place.bucket, place.key)
+    def write(self, place: S3Location, file: IO[bytes]) -> None:
+        """Make an object of a file, which is closed then."""
+        self.s3.upload_fileobj(file, place.bucket, place.key)
 
-    def download(self, place: S3Location, path: Path) -> None:
-        """Make a file of an object."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            for chunk in self.read(place).iter_chunks(1 << 20):
-                file.write(chunk)
+    def pieces(self, place: S3Location) -> Iterator[bytes]:
+        """What is in an object."""
+        pieces: Iterator[bytes] = self.read(place).iter_chunks(PIECE)
+        return pieces
 
 
 @dataclass
@@ -126,39 +124,39 @@ class KeptBucket:
             yield from BucketFolder(self.folder).update(
                 (key for key, _ in found.items() - self._known.items()),
                 self._known.keys() - found.keys(),
-                lambda key, path: self.store.download(S3Location(self.name, key), path),
+                lambda key: self.store.pieces(S3Location(self.name, key)),
             )
             self._known = found
 
 
 @dataclass
 class SyncedFolder:
-    """A host's folder whose files become objects while the job runs."""
+    """A folder of a host's disk whose files become objects while the job runs."""
 
-    folder: Path
+    folder: JobFolder
     place: S3Location
     store: ObjectStore
     _known: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def restore(self) -> None:
-        """Bring here what is kept there."""
+        """Bring here what is kept there.
+
+        Raises OutsideJobFolder for a key that no file can have.
+        """
         start = self.place.below("")
         for key in self.store.keys(start):
-            self.store.download(S3Location(start.bucket, key), self.folder / key[len(start.key) :])
+            data = self.store.pieces(S3Location(start.bucket, key))
+            self.folder.write(key[len(start.key) :], data)
         self._known = dict(self._versions())
 
     def save(self) -> None:
         """Keep what has been written since the last time."""
         for name, version in self._versions():
             if self._known.get(name) != version:
-                with suppress(FileNotFoundError):  # renamed meanwhile
-                    self.store.write(self.place.below(name), self.folder / name)
+                with passing_over(), self.folder.open(name) as file:
+                    self.store.write(self.place.below(name), file)
                     self._known[name] = version
 
     def _versions(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        for path in sorted(self.folder.rglob("*")):
-            with suppress(OSError):  # gone meanwhile
-                if path.is_file():
-                    stat = path.stat()
-                    name = path.relative_to(self.folder).as_posix()
-                    yield name, (stat.st_mtime_ns, stat.st_size)
+        for name, stat in self.folder.files():
+            yield name, (stat.st_mtime_ns, stat.st_size)

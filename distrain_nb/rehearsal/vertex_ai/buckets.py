@@ -5,9 +5,10 @@ Of other buckets a job sees the folders that stand below `DATA` of our home.
 
 from __future__ import annotations
 
+import re
 import shutil
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,15 +20,17 @@ from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.bucket_folder import BucketFolder
+from distrain_nb.rehearsal.job_folder import JobFolder, passing_over
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 DATA = "rehearsal/gs"  # a folder for each bucket, with what a rehearsal finds in it
-_DRAFT = ".being-downloaded"
+_NAME = re.compile(r"[a-z0-9](?!.*\.\.)[a-z0-9._-]{1,220}[a-z0-9]")  # of a bucket
 
 _Version = tuple[int, int]  # when a file was written, in ns, and its size
+_Link = tuple[str, int, int]  # a link's name, its inode, and when that was changed, in ns
 
 
 @dataclass
@@ -38,6 +41,7 @@ class Bucket:
     folder: Path
     http: httpx.Client
     _known: dict[str, tuple[_Version, str]] = field(default_factory=dict)
+    _tried: dict[str, str] = field(default_factory=dict)  # the objects that were to become files
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def sync(self) -> None:
@@ -45,21 +49,23 @@ class Bucket:
         with self._busy:
             files, objects = _versions(self.folder), self._objects()
             for name in sorted(files.keys() | objects.keys() | self._known.keys()):
-                self._settle(name, files.get(name), objects.get(name))
+                with passing_over():
+                    self._settle(name, files.get(name), objects.get(name))
 
     def _settle(self, name: str, file: _Version | None, generation: str | None) -> None:
         """Files win over objects, since a program is writing them right now."""
         known_file, known_generation = self._known.get(name, (None, None))
         if file is not None and file != known_file:
-            with suppress(FileNotFoundError):  # renamed meanwhile
-                self._known[name] = (file, self._upload(name))
+            self._known[name] = (file, self._upload(name))
         elif generation is not None and generation != known_generation:
-            self._known[name] = (self._download(name), generation)
+            if self._tried.get(name) != generation:
+                self._tried[name] = generation
+                self._known[name] = (self._download(name), generation)
         elif file is None and generation is not None:
             self._http("DELETE", f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}")
             self._known.pop(name)
         elif generation is None and file is not None:
-            (self.folder / name).unlink(missing_ok=True)
+            JobFolder(self.folder).unlink(name)
             self._known.pop(name)
         elif file is None:
             self._known.pop(name, None)
@@ -76,7 +82,8 @@ class Bucket:
                 return {name: generation for name, generation in found.items() if name[-1] != "/"}
 
     def _upload(self, name: str) -> str:
-        data = (self.folder / name).read_bytes()
+        with JobFolder(self.folder).open(name) as file:
+            data = file.read()
         kind, body = "media", dict[str, Any](content=data)
         if not data:  # which the emulator takes only in parts
             kind, body = "multipart", {"files": [("", (None, b"{}")), ("", (None, b""))]}
@@ -87,12 +94,7 @@ class Bucket:
     def _download(self, name: str) -> _Version:
         path = f"/storage/v1/b/{self.name}/o/{quote(name, safe='')}"
         data = self._http("GET", path, params={"alt": "media"}).content
-        target = self.folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(target.name + _DRAFT)
-        draft.write_bytes(data)
-        draft.replace(target)
-        stat = target.stat()
+        stat = JobFolder(self.folder).write(name, [data])
         return stat.st_mtime_ns, stat.st_size
 
     def _http(self, method: str, path: str, **more: Any) -> httpx.Response:
@@ -103,19 +105,25 @@ class Bucket:
 
 def _versions(folder: Path) -> dict[str, _Version]:
     """The files of a folder, by name."""
-    found = {}
-    for path in folder.rglob("*"):
-        try:
-            stat = path.stat()
-        except OSError:
-            continue  # gone meanwhile
-        if path.is_file() and not path.name.endswith(_DRAFT):
-            found[path.relative_to(folder).as_posix()] = (stat.st_mtime_ns, stat.st_size)
-    return found
+    found = JobFolder(folder).files()
+    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in found}
 
 
-def _copy(folder: Path, name: str, target: Path) -> None:
-    shutil.copy2(folder / name, target)
+def _links(folder: Path) -> Iterator[_Link]:
+    for name, stat in JobFolder(folder).links():
+        yield name, stat.st_ino, stat.st_ctime_ns
+
+
+def _without_new_links(folder: Path, known: frozenset[_Link]) -> Iterator[str]:
+    """Remove the links that a job has made in a folder of the user's, of which the next job would
+    be given what is behind its links; says so."""
+    made = sorted(name for name, *when in _links(folder) if (name, *when) not in known)
+    for name in made:
+        with passing_over():
+            JobFolder(folder).unlink(name)
+    if made:
+        more = f" and {len(made) - 1:,} more" if len(made) > 1 else ""
+        yield f"Links that the job made are not kept: {made[0]}{more} of {folder}."
 
 
 @dataclass
@@ -128,6 +136,7 @@ class Buckets:
     _http: httpx.Client = field(repr=False)
     _open: dict[str, Bucket] = field(default_factory=dict)
     _kept: dict[str, dict[str, _Version]] = field(default_factory=dict)
+    _links: dict[str, frozenset[_Link]] = field(default_factory=dict)
     _busy: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self, name: str) -> None:
@@ -143,7 +152,7 @@ class Buckets:
         """Every bucket that there is now."""
         said = self._http.get("/storage/v1/b").raise_for_status().json()
         for name in (x["name"] for x in said.get("items", ())):
-            if name not in self._open:
+            if name not in self._open and _NAME.fullmatch(name):
                 folder = self.folder / name
                 folder.mkdir(parents=True, exist_ok=True)
                 self._open[name] = Bucket(name, folder, self._http)
@@ -159,13 +168,18 @@ class Buckets:
                 yield from BucketFolder(self.data / name).update(
                     (path for path, _ in found.items() - known.items()),
                     known.keys() - found.keys(),
-                    partial(_copy, mirror),
+                    JobFolder(mirror).pieces,
                 )
                 self._kept[name] = found
+            for name, links in self._links.items():
+                yield from _without_new_links(self.data / name, links)
 
     def folders(self) -> dict[str, Path]:
         """What /gcs has, by bucket: the folders below `data` as they are, and those that mirror."""
         others = {each.name: each for each in self.data.glob("*") if each.is_dir()}
+        for name, folder in others.items():
+            if name not in self._kept and name not in self._links:
+                self._links[name] = frozenset(_links(folder))
         return others | {bucket.name: bucket.folder for bucket in self.mounted()}
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from google.cloud.aiplatform_v1 import types
 
+from distrain_nb.rehearsal.job_folder import JobFolder
 from distrain_nb.rehearsal.vertex_ai.replicas import METRICS_FILE, args_of
 from distrain_nb.tuning.engine import Outcome
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 States: Any = types.Trial.State
 ENDED = (States.SUCCEEDED, States.INFEASIBLE)
+_LONGEST_REPORT = 64 << 20
+_LAST_TIME = 1e11  # which a timestamp of the service can still say
 _NOT_METRICS = frozenset(["timestamp", "trial", "global_step", "checkpoint_path"])
 
 
@@ -47,8 +50,8 @@ class RunningTrial:
     def read(self) -> None:
         """Take in what has been reported: step, time, metric, value. The file of the first replica
         that has written one counts."""
-        for path in sorted(self.folder.glob(f"*/{METRICS_FILE}")):
-            found = tuple(_reports(path))
+        for replica in sorted(self.folder.iterdir()):
+            found = tuple(_reports(JobFolder(replica)))
             if found:
                 self.reports = found
                 return
@@ -146,19 +149,22 @@ def job_of_trial(asked: types.HyperparameterTuningJob, trial: RunningTrial) -> t
     return types.CustomJob(display_name=f"{asked.display_name}-{trial.number}", job_spec=spec)
 
 
-def _reports(path: Path) -> Iterator[tuple[int, float, str, float]]:
+def _reports(folder: JobFolder) -> Iterator[tuple[int, float, str, float]]:
     """What `cloudml-hypertune` has written; a line that is half written is read later."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
+        with folder.open(METRICS_FILE) as file:
+            lines = file.read(_LONGEST_REPORT).decode().splitlines()
+    except (OSError, UnicodeDecodeError):
         return
     for line in lines:
         try:
             report = json.loads(line)
             time, step = float(report["timestamp"]), int(report["global_step"])
+            if not (0 <= time < _LAST_TIME and 0 <= step < 1 << 63):
+                return
             for name in report.keys() - _NOT_METRICS:
                 yield step, time, name, float(report[name])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             return
 
 

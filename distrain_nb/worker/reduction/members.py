@@ -55,6 +55,7 @@ class Connection:
         self.chunks: Deque[Chunk] = deque()
         self.sent = self.bytes_in = self.bytes_out = 0
         self.gone = self._deaf = False
+        self.trouble = ""  # which is not the worker's
         selector.register(connected, _READ, self.turn)
 
     def turn(self, events: int) -> None:
@@ -67,6 +68,9 @@ class Connection:
             if events & selectors.EVENT_READ and not self.gone:
                 self._read()
         except (OSError, Garbled):
+            self.leave()
+        except Exception as error:  # whoever connects may send anything, and harms only itself
+            self.trouble = f"{type(error).__name__}: {error}"
             self.leave()
         if self._group:
             self._group.go_on()
@@ -99,6 +103,7 @@ class Connection:
             answer = json.dumps(group.missing()).encode()
             self.send(protocol.SUM, memoryview(answer))
             yield memoryview(bytearray(1))
+            raise Garbled("more than a question")
         group.join(greeting.member, self)
         self._group = group
         raw = bytearray(protocol.HEADER_BYTES)

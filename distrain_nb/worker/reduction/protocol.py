@@ -42,6 +42,8 @@ _GREETING = struct.Struct("<4sI")
 GREETING_BYTES = _GREETING.size
 _MAGIC = b"dRS3"
 _LONGEST_GREETING = 1 << 20
+MOST_MEMBERS = 1 << 14  # of a group; the reducer has memory for each
+_MOST_RANKS = 1 << 31
 
 
 class Garbled(Exception):
@@ -67,12 +69,17 @@ class Greeting(NamedTuple):
         """From what follows the first bytes. Raises Garbled."""
         try:
             group, ranks, member, asks = json.loads(text)
-            greeting = cls(str(group), tuple(map(int, ranks)), int(member), bool(asks))
-        except (ValueError, TypeError) as wrong:
+            kinds = [type(each) for each in (group, ranks, member, asks)]
+            known = kinds == [str, list, int, bool] and {type(each) for each in ranks} <= {int}
+        except (ValueError, TypeError, RecursionError) as wrong:
             raise Garbled(str(wrong)) from None
-        if len(greeting.ranks) < 2 or not 0 <= greeting.member < len(greeting.ranks):
-            raise Garbled(f"no member {greeting.member} of {len(greeting.ranks)}")
-        return greeting
+        if not known:
+            raise Garbled("no greeting")
+        if not 2 <= len(ranks) <= MOST_MEMBERS or not 0 <= member < len(ranks):
+            raise Garbled(f"no member {member} of {len(ranks)}")
+        if len({*ranks}) < len(ranks) or min(ranks) < 0 or max(ranks) >= _MOST_RANKS:
+            raise Garbled("no ranks of a job")
+        return cls(group, tuple(ranks), member, asks)
 
 
 def greeting_length(first: bytes) -> int:

@@ -56,7 +56,7 @@ class Reducer:
         # What is due later: when, a number that no other has, and what to do.
         self._later: List[Tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
-        self._stopped = self._refused = False
+        self._stopped = self._refused = self._troubled = False
         self._chunks = self._in = self._out = 0
 
     def run(self) -> None:
@@ -98,7 +98,10 @@ class Reducer:
         if self._refused:
             self._say("takes connections again")
         self._refused = False
-        self._connections.append(Connection(connected, self._selector, self._group))
+        try:
+            self._connections.append(Connection(connected, self._selector, self._group))
+        except OSError:  # it has gone already
+            connected.close()
 
     def _listen(self) -> None:
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
@@ -114,6 +117,9 @@ class Reducer:
         for connection in self._connections:
             if connection.gone:
                 self._count(connection)
+                if connection.trouble and not self._troubled:  # once: strangers may come often
+                    self._say(f"a connection was closed: {connection.trouble}")
+                    self._troubled = True
         self._connections = [c for c in self._connections if not c.gone]
         for key, group in [*self._groups.items()]:
             if group.deserted and not group.absent:

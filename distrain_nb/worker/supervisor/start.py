@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
-import weakref
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +18,7 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.rank import rank, trackers
+from distrain_nb.worker.rank import after_fork, rank, trackers
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
 from distrain_nb.worker.supervisor.output import Output
@@ -145,8 +143,7 @@ def _become_rank(
         os.chdir(launch.working_folder)
         if threads.VARIABLE in launch.processes[index].environment:
             threads.limit(int(os.environ[threads.VARIABLE]))
-        _reseed()
-        _disown()
+        after_fork.renew()
         if launch.processes[index].serves:
             parameter_server.serve()
         if launch.processes[index].role == "reducers":
@@ -164,21 +161,6 @@ def _lead_group(supervisor: int) -> None:
     notebook should have as much as all ranks together where they take all there is."""
     os.setpgid(0, 0)
     system.die_with_parent(supervisor)
-
-
-def _reseed() -> None:
-    """Forked ranks would draw the same numbers from generators that were seeded before the fork."""
-    random.seed()
-    numpy_random = sys.modules.get("numpy.random")
-    if numpy_random is not None:
-        numpy_random.seed()
-
-
-def _disown() -> None:
-    """What was made before the fork is not for this process to take apart at its end: PyTorch has
-    registered hundreds of operators so."""
-    for finalizer in [*getattr(weakref.finalize, "_registry", ())]:
-        finalizer.atexit = False
 
 
 def _start_launcher(command: Sequence[str], folder: Path, launch: Launch, output: Output) -> Child:

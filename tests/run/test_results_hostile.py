@@ -1,0 +1,202 @@
+"""Every number of a file of results that a stranger wrote, beyond all bounds.
+
+What takes one of them for an address ends the process that reads, or gives away its memory: so a
+process of its own reads them all, and looks at every byte of what is read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from distrain_nb.errors import ResultUntrusted, RunUnreadable
+from distrain_nb.run import Results
+from distrain_nb.worker.pickles import out_of_band
+from distrain_nb.worker.rank import values
+
+SIZE = 256  # bytes of the arrays in the file
+WHOLE = 4  # elements
+AT_ONCE = 40  # values
+NUMBERS = (
+    -(2**63),
+    -SIZE,
+    -1,
+    0,
+    1,
+    SIZE,
+    SIZE + 1,
+    2**31,
+    2**62,
+    2**63 - 1,
+    2**63,
+    2**64,
+    0.5,
+    "1",
+)
+READ = """
+import sys
+from pathlib import Path
+import numpy, torch
+from distrain_nb.errors import ResultUntrusted, RunUnreadable
+from distrain_nb.run import Results
+
+def touched(value):
+    if isinstance(value, torch.Tensor):
+        assert value.untyped_storage().nbytes() <= 256
+        return value.numel() < 1 << 20 and value.double().sum()
+    if isinstance(value, numpy.ndarray):
+        assert value.nbytes <= 256 or not value.dtype.itemsize, (value.shape, value.dtype)
+        fields = [value[name].tolist() for name in value.dtype.fields or ()]
+        return value.size < 1 << 20 and (value.tobytes(), str(value), fields)
+    return str(value)
+
+read = 0
+for folder in Path(sys.argv[1]).iterdir():
+    results = Results(folder, 1, trusts=False)
+    for name in results:
+        try:
+            touched(results[name])
+            read += 1
+        except (ResultUntrusted, RunUnreadable):
+            pass
+print(read)
+"""
+
+
+class Pickled:
+    """What its pickle names, called with these values, and then given a state."""
+
+    def __init__(self, call: Any, *given: Any, state: Any = None) -> None:
+        self.reduced = (call, given, state)
+
+    def __reduce__(self) -> Any:
+        return self.reduced
+
+
+def instead(whole: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    """The tuple with each number in it, however deep, replaced by each of the others."""
+    for at, item in enumerate(whole):
+        if type(item) is int:
+            others: Any = NUMBERS
+        elif type(item) is tuple:
+            others = [*instead(item), (), item * 2, *itertools.product(NUMBERS[:6], repeat=2)]
+        elif item in ("C", "float32"):
+            others = ["F", "K", "int8", "float64", "nn", "quint8", 7]
+        else:
+            others = ()
+        yield from ((*whole[:at], other, *whole[at + 1 :]) for other in others)
+
+
+def dtype(state: tuple[Any, ...], made: str = "V8") -> Pickled:
+    return Pickled(np.dtype, made, False, True, state=state)
+
+
+def arrays_of(made: Any) -> Iterator[Pickled]:
+    yield Pickled(out_of_band, "array", 0, (WHOLE,), made, "C")
+    yield Pickled(*_NUMPYS_SCALAR, made, b"x" * 8)
+
+
+_NUMPYS_SCALAR = (np.float64(1).__reduce__()[0],)
+_RECONSTRUCT = np.empty(0).__reduce__()[0]
+_START = (np.ndarray, (0,), b"b")
+_FIELDS = {"a": (np.dtype("f4"), 0), "b": (np.dtype("f4"), 4)}
+STRUCT = (3, "|", None, ("a", "b"), _FIELDS, 8, 1, 16)
+F4 = np.dtype("f4")
+
+
+def hostile() -> Iterator[Any]:
+    for state in instead((0, (WHOLE,), F4, "C")):
+        yield Pickled(out_of_band, "array", *state)
+    for state in instead((0, SIZE, "float32", (0, (WHOLE,), (1,)), False, False)):
+        yield Pickled(out_of_band, "tensor", *state)
+    for shape in itertools.product(NUMBERS[:10], repeat=2):
+        yield Pickled(out_of_band, "array", 0, shape, F4, "C")
+        yield Pickled(out_of_band, "tensor", 0, SIZE, "float32", (0, shape, (1, 1)), False, False)
+        yield Pickled(out_of_band, "tensor", 0, SIZE, "float32", (0, (2, 2), shape), False, False)
+    for kind, data in (("f4", b"x" * 16), ("O", [1, 2, 3, 4])):
+        for state in instead((1, (WHOLE,), np.dtype(kind), False, data)):
+            yield Pickled(_RECONSTRUCT, *_START, state=state)
+        for other in ([], [1], b"", b"x" * 15, (1, 2), "xxxx", None):
+            state = (1, (WHOLE,), np.dtype(kind), False, other)
+            yield Pickled(_RECONSTRUCT, *_START, state=state)
+    yield from made_of_odd_dtypes()
+
+
+def made_of_odd_dtypes() -> Iterator[Pickled]:
+    for state in instead(STRUCT):
+        yield from arrays_of(dtype(state))
+    for number in NUMBERS:
+        fields = {**_FIELDS, "b": (F4, number)}
+        yield from arrays_of(dtype((*STRUCT[:4], fields, *STRUCT[5:])))
+        unnamed = {**_FIELDS, "c": (F4, number)}  # which is found all the same
+        yield from arrays_of(dtype((*STRUCT[:4], unnamed, *STRUCT[5:])))
+        for shape in ((number,), (number, number)):
+            inner = dtype((3, "|", (np.dtype("f8"), shape), None, None, 8, 1, 0))
+            yield from arrays_of(inner)
+            yield from arrays_of(dtype((*STRUCT[:4], {**_FIELDS, "b": (inner, 0)}, *STRUCT[5:])))
+        date = (4, "<", None, None, None, -1, -1, 0, ({}, (b"s", number, 1, 1)))
+        yield from arrays_of(dtype(date, "M8[s]"))
+        for kind in ("V8", "S8", "U2"):
+            yield from arrays_of(dtype((3, "|", None, None, None, number, 1, 0), kind))
+
+
+def test_no_number_of_a_stranger_reaches_beyond_the_file(tmp_path: Path) -> None:
+    made = list(hostile())
+    assert len(made) > 1_000
+    unsaved = 0
+    for first in range(0, len(made), AT_ONCE):  # each reads the index of its folder
+        folder = tmp_path / str(first)
+        few = made[first : first + AT_ONCE]
+        unsaved += len(values.dump({f"value {n}": each for n, each in enumerate(few)}, folder))
+        (folder / values.ARRAYS).write_bytes(bytes(SIZE))
+    assert unsaved < len(made) / 20
+    command = [sys.executable, "-c", READ, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert 0 < int(done.stdout) < len(made) / 4
+
+
+def pickled_twice(use: bytes) -> bytes:
+    """`[use(D), D]` for a dtype D, to which a state of 1 MiB is given after its use."""
+    made = b"cnumpy\ndtype\n(S'V8'\nI00\nI01\ntRp0\n"
+    state = b"(I3\nS'|'\nNNNI1048576\nI1\nI0\ntb"
+    return b"(l" + made + b"0" + use + b"ag0\n" + state + b"a."
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        b"cdistrain_nb.worker.pickles\nout_of_band\n(S'array'\nI0\n(I4\ntg0\nS'C'\ntR",
+        b"cnumpy\ndtype\n((lp1\n(S'a'\ng0\ntatRp2\n0"
+        b"cdistrain_nb.worker.pickles\nout_of_band\n(S'array'\nI0\n(I4\ntg2\nS'C'\ntR",
+    ],
+    ids=["its own", "a field's"],
+)
+def test_a_dtype_that_is_in_use_gets_no_other_size(use: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    values.dump({"value": 1}, folder)
+    (folder / values.ARRAYS).write_bytes(bytes(SIZE))
+    (folder / values.OBJECTS).write_bytes(pickled_twice(use))
+    with pytest.raises(ResultUntrusted, match="a dtype that others use"):
+        Results(folder, 1, trusts=False)["value"]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_no_number_of_the_index_leads_elsewhere(number: object, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    values.dump({"value": torch.arange(3)}, folder)
+    index = json.loads((folder / values.INDEX).read_text())
+    index["entries"][0]["offset"] = number
+    (folder / values.INDEX).write_text(json.dumps(index))
+    if number != 0:
+        with pytest.raises((ResultUntrusted, RunUnreadable)):
+            Results(folder, 1, trusts=False)["value"]
