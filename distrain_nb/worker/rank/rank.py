@@ -25,17 +25,17 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
-    before = world.loaded()
     ending.begin()
+    world.watch(folder / PROGRAM_FOLDER)
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
-        world.check(folder, process, before)
+        world.check(folder, process)
     except SystemExit as exit_request:
         status = _requested_exit(exit_request, folder, process)
         if not status:
-            world.check(folder, process, before)
+            world.check(folder, process)
         return status
     except BaseException as error:
         return fail(error, folder, process)
