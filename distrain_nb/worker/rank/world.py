@@ -72,12 +72,12 @@ def _watch_reads(folder: str) -> None:
     kind: Any = type(os.environ)
     read = kind.__getitem__
 
-    def __getitem__(self: Any, key: Any) -> Any:
+    def read_and_note(self: Any, key: Any) -> Any:
         if key in _PLACE and _is_read_by(folder, sys._getframe(1)):
             _seen.reads.add(key)
         return read(self, key)
 
-    kind.__getitem__ = __getitem__
+    kind.__getitem__ = read_and_note
 
 
 def _is_read_by(folder: str, frame: Any) -> bool:
