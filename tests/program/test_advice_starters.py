@@ -59,7 +59,7 @@ def found(cell: str, ranks: int = 2) -> list[Finding]:
 @pytest.mark.parametrize("cell", STARTS)
 def test_a_world_of_its_own_is_refused_with_the_line_to_write(cell: str) -> None:
     (finding,) = found(cell)
-    assert (finding.code, finding.severity) == ("advice.own-processes", Severity.ERROR)
+    assert (finding.code, finding.severity) == ("launcher.own-processes", Severity.ERROR)
     assert finding.where.startswith("Cell In[2], line ")
     text = f"%%distrain -n 2\n{cell}"
     *written, alone = finding.fixes
@@ -90,8 +90,8 @@ def test_each_machine_may_start_its_own_as_one_of_several() -> None:
 def test_it_is_found_by_check_in_jobs_of_several_ranks() -> None:
     cell = f"{TRAIN}from accelerate import notebook_launcher\nnotebook_launcher(train, (), 2)"
     codes = [f.code for f in api.check(cell, ranks_per_replica=2)]
-    assert "advice.own-processes" in codes
-    assert "advice.own-processes" not in [f.code for f in api.check(cell, ranks_per_replica=1)]
+    assert "launcher.own-processes" in codes
+    assert "launcher.own-processes" not in [f.code for f in api.check(cell, ranks_per_replica=1)]
 
 
 AS_RANKS = [program for program in programs() if not program.options.startswith("-n 1 ")]

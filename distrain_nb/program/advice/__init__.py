@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
 from distrain_nb.program.advice import devices
+from distrain_nb.program.advice.arguments import unread_arguments
 from distrain_nb.program.advice.branches import taken
 from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
@@ -39,6 +40,7 @@ __all__ = [
     "one_process",
     "own_processes",
     "told_by",
+    "unread_arguments",
 ]
 
 _OF_GPUS = ("advice.ddp.device", "advice.horovod.device")

@@ -169,7 +169,7 @@ def _finding(code: Code, call: ast.Call, starter: _Starter, *, sure: bool) -> Fi
     instead = _instead(code, call, starter)
     way_out = f"call the function, `{instead}`" if instead else "call what it starts"
     return Finding(
-        "advice.own-processes",
+        "launcher.own-processes",
         Severity.ERROR if sure else Severity.WARNING,
         "",
         f"`{name}` starts processes itself, in every rank again, and their worlds get into each"
