@@ -109,6 +109,16 @@ def write_name(name: str, instead: str) -> Fix[str]:
     return Fix(f"Write `{instead}`", apply)
 
 
+def write_code(there: str, instead: str) -> Fix[str]:
+    """One piece of the cell's code in the place of another."""
+
+    def apply(text: str) -> str:
+        head, body = _parted(text)
+        return head + body.replace(there, instead, 1)
+
+    return Fix(f"Write `{instead}`", apply)
+
+
 def head_lines(text: str) -> int:
     """How many lines the magic's own is, with those that it goes on in: after a backslash at a
     line's end, and lines that begin with an option; 0 where there is none."""

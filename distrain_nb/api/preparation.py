@@ -21,7 +21,13 @@ from distrain_nb.layout.options import in_cell
 from distrain_nb.layout.rules import check as check_layout
 from distrain_nb.options import JobOptions, read
 from distrain_nb.program import NO_PROGRAM, Program, capture, capture_script, working_folder
-from distrain_nb.program.advice import about_storage, findings_in, told_by
+from distrain_nb.program.advice import (
+    about_storage,
+    findings_in,
+    own_processes,
+    told_by,
+    unread_arguments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +116,8 @@ def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]
     folders = backend.remote_folders(job)
     remote = (*folders, *told_by(job.program.arguments, job.program.variables, folders))
     if job.layout.size > 1 or plan.ranks_per_replica > 1:
-        return findings_in(main, segments, gpus=plan.gpus > 0, remote=remote)
+        started = own_processes(main, segments, plan.ranks_per_replica)
+        return (*started, *findings_in(main, segments, gpus=plan.gpus > 0, remote=remote))
     return about_storage(main, segments, remote) if remote else ()
 
 
@@ -151,7 +158,12 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         else _of_script(source.script, options, limit, backend)
     )
     arguments = with_places(options.args, places)
-    return replace(made, arguments=arguments, variables=variables(options, places, backend))
+    return replace(
+        made,
+        arguments=arguments,
+        variables=variables(options, places, backend),
+        findings=(*made.findings, *unread_arguments(made, options.args)),
+    )
 
 
 def _of_cell(source: Source, options: JobOptions, limit: int, backend: AnyBackend) -> Program:

@@ -75,6 +75,7 @@ def capture(
     own = own_names(code.tree, code.names, past, notebook.namespace)
     gathering = Gathering(notebook, past, limit, own)
     gathering.want(code.names.needs.values(), cell.label)
+    gathering.read_by_text(code.names, cell.label)
     _want_results(results, code, gathering, cell.label)
     gathering.run()
     settings = _settings(code, gathering)

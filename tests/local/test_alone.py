@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -11,22 +12,30 @@ from distrain_nb import api
 from distrain_nb.run import Run
 
 GROUP = "import torch.distributed as dist\ndist.init_process_group('gloo'"
+MOCK = (
+    "import os, tempfile\n"
+    "os.environ.update(RANK='0', LOCAL_RANK='0', WORLD_SIZE='1', LOCAL_WORLD_SIZE='1')\n"
+)
 ALONE = {
     "torch.distributed was never initialized": "import torch\nprint(torch.ones(2).sum())",
     "torch.distributed knows of 1 process": (
-        f"import tempfile\n{GROUP}, init_method=f'file://{{tempfile.mkdtemp()}}/meet',"
-        " rank=0, world_size=1)"
+        f"{MOCK}{GROUP}, init_method=f'file://{{tempfile.mkdtemp()}}/meet',"
+        " rank=0, world_size=1)\n"
+        "dist.destroy_process_group()"
     ),
-    "Accelerate knows of 1 process": (
-        "import os\nfrom accelerate import Accelerator\n"
-        "for name in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE'):\n    del os.environ[name]\n"
-        "print(Accelerator(cpu=True).num_processes)\nos.environ['WORLD_SIZE'] = '2'"
+    "Accelerate knows of 1 process (without a GPU, write `Accelerator(cpu=True)` or": (
+        "from accelerate import Accelerator\nprint(Accelerator().num_processes)"
     ),
 }
 TOGETHER = {
     "a group": f"{GROUP})",
     "a group that was destroyed": f"{GROUP})\ndist.destroy_process_group()\nraise SystemExit",
+    "a group that a mesh has made": (
+        "import torch.distributed as dist\ndist.init_device_mesh('cpu', (2,))"
+    ),
     "shares by rank": "import os, torch\nprint(torch.arange(4)[int(os.environ['RANK'])::2])",
+    "shares by rank, and computes nothing with JAX": "import os, jax, torch\nos.getenv('RANK')",
+    "Accelerate": "from accelerate import Accelerator\nAccelerator(cpu=True)",
     "no framework": "print(1)",
     "MPI that was finalized": "import torch\nfrom mpi4py import MPI\nMPI.Finalize()",
 }
@@ -39,7 +48,7 @@ def _run(cell: str, **options: str) -> Run:
 @pytest.mark.parametrize("why", ALONE)
 def test_ranks_that_worked_alone_are_told(home: Path, why: str) -> None:
     run = _run(ALONE[why])
-    with pytest.warns(UserWarning, match=why):
+    with pytest.warns(UserWarning, match=re.escape(why)):
         run.wait(300)
     assert run.status.note.startswith(f"warning: the ranks worked alone: {why}")
     assert f"[rank 1] distrain: warning: rank 1 of 2 worked alone: {why}" in run.logs()

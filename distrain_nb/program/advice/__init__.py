@@ -1,21 +1,25 @@
 """Looks at a training program for what its distributed framework asks of it.
 
 Horovod's six changes, what goes with DDP and FSDP, and the scope of TensorFlow's strategies. It
-reads the code and runs nothing; findings are warnings and infos, never errors.
+reads the code and runs nothing; findings are warnings and infos, and an error only for processes
+that are sure to fail.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding
 from distrain_nb.program.advice import devices
+from distrain_nb.program.advice.arguments import unread_arguments
 from distrain_nb.program.advice.branches import taken
 from distrain_nb.program.advice.devices import without_nccl
 from distrain_nb.program.advice.horovod import horovod
 from distrain_nb.program.advice.pytorch import pytorch
 from distrain_nb.program.advice.reading import Code
+from distrain_nb.program.advice.starters import starters
 from distrain_nb.program.advice.storage import BUCKETS, RemoteFolder, storage, told_by
 from distrain_nb.program.advice.tensorflow import tensorflow
 from distrain_nb.program.python.ipython_syntax import plain
@@ -34,7 +38,9 @@ __all__ = [
     "findings",
     "findings_in",
     "one_process",
+    "own_processes",
     "told_by",
+    "unread_arguments",
 ]
 
 _OF_GPUS = ("advice.ddp.device", "advice.horovod.device")
@@ -84,6 +90,24 @@ def one_process(
     return _found(main, segments, (devices.one_process,), varied)
 
 
+def own_processes(
+    main: str, segments: Sequence[Segment], ranks_per_replica: int
+) -> tuple[Finding, ...]:
+    """What starts processes itself in a program that is started as several ranks: an error where it
+    is sure to fail, which repairs of the cell put right."""
+    tree = plain(main).tree
+    if tree is None:
+        return ()
+    return tuple(
+        replace(
+            finding,
+            where=_place(line, segments),
+            fixes=finding.fixes if _is_of_cell(line, segments) else (),
+        )
+        for line, finding in starters(Code(taken(tree)), main, ranks_per_replica)
+    )
+
+
 def avoids_nccl(main: str) -> str:
     """What a program exchanges gradients by in NCCL's place, `gloo` or `RING`; empty for none."""
     tree = plain(main).tree
@@ -105,6 +129,10 @@ def _found(
         Finding(note.code, note.severity, _place(note.line, segments), note.message)
         for note in sorted(notes, key=lambda note: (note.line, note.code))
     )
+
+
+def _is_of_cell(line: int, segments: Sequence[Segment]) -> bool:
+    return any(s.is_cell and s.first <= line <= s.last for s in segments)
 
 
 def _place(line: int, segments: Sequence[Segment]) -> str:

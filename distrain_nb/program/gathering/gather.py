@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import re
 from collections import deque
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
@@ -22,7 +24,7 @@ from distrain_nb.program.gathering.resolve import (
     is_builtin,
     resolve,
 )
-from distrain_nb.program.gathering.undefined import undefined_name
+from distrain_nb.program.gathering.undefined import listed, run_that_defines, undefined_name
 from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
@@ -30,12 +32,14 @@ from distrain_nb.program.progress import report
 from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
-    from distrain_nb.program.python.reads import Use
+    from distrain_nb.program.python.names import Names
+    from distrain_nb.program.python.reads import ByText, Use
 
+_SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
 _MODULE_NAMES = {
     *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
     *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
@@ -56,6 +60,8 @@ class Gathering:
     _waiting: deque[PendingName] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
     _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
+    _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
+    _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.notebook.namespace)
@@ -68,6 +74,14 @@ class Gathering:
             self._waiting.append(
                 PendingName(use.name, where, use.certain, at_once=use.at_once, deleted=use.deleted)
             )
+
+    def read_by_text(self, names: Names, label: str) -> None:
+        """Keep where code of a cell reads names that it makes at run time."""
+        self._bound |= names.binds
+        for reading in names.by_text:
+            value = self.notebook.namespace.get(reading.by, getattr(builtins, reading.by))
+            if reading.by not in names.binds and is_builtin(reading.by, value):
+                self._by_text[reading, label] = None
 
     def want_result(self, name: str) -> None:
         """Ask for a name that the program is to give back."""
@@ -93,6 +107,9 @@ class Gathering:
             if wanted.name not in set_inside:
                 self._undefined(wanted)
         self._missing.clear()
+        lacks = sorted(self._lacks()) if self._by_text else []
+        for reading, label in self._by_text if lacks else ():
+            self._tell_by_text(reading, f"{label}, line {reading.line}", lacks)
 
     def say(
         self,
@@ -118,7 +135,9 @@ class Gathering:
             self._prompt(wanted)
         elif name not in namespace:
             self._settled.add(name)
-            if not is_builtin(name) and wanted.required:
+            if wanted.required and _SHOWN_LAST.fullmatch(name) and not is_builtin(name):
+                self._prompt(wanted)
+            elif not is_builtin(name) and wanted.required:
                 self._missing.append(wanted)
         elif not is_builtin(name, value):
             self._capture(wanted, value)
@@ -170,6 +189,25 @@ class Gathering:
         else:
             self.found[wanted.name] = needed
 
+    def _lacks(self) -> Iterator[str]:
+        """The notebook's own names that the run does not have."""
+        for name, value in self.notebook.namespace.items():
+            known = name in self.found or name in self._bound or name in _PROMPT
+            imported = callable(value) and getattr(value, "__module__", "") != "__main__"
+            own = not (name.startswith("_") or isinstance(value, ModuleType) or imported)
+            if own and not known:
+                yield name
+
+    def _tell_by_text(self, reading: ByText, where: str, lacks: list[str]) -> None:
+        self.say(
+            "names-by-text",
+            Severity.WARNING,
+            where,
+            f"`{reading.code}` may read names by text, which are not looked for: the run has"
+            f" {listed(sorted(self.found))} of the notebook's names and lacks {listed(lacks)};"
+            " it gets one by a line that names it",
+        )
+
     # -- source -------------------------------------------------------------------------------
 
     def _source(self, wanted: PendingName, how: SourceCode) -> None:
@@ -206,6 +244,7 @@ class Gathering:
             message = f"{note.message} (`{name}` is captured from there)"
             self.say("ipython-syntax", Severity.ERROR, where, message)
         names = statement.names(self.history.late_annotations)
+        self.read_by_text(names, statement.label)
         uses = [
             use
             for use in names.needs.values()
@@ -215,12 +254,16 @@ class Gathering:
 
     def _no_source(self, wanted: PendingName, value: Any) -> None:
         kind = "class" if isinstance(value, type) else "function"
+        run = run_that_defines(wanted.name, self.notebook)
         self.say(
             "no-source",
             Severity.ERROR if wanted.required else Severity.WARNING,
             wanted.where,
-            f"the {kind} `{wanted.name}` is not what any executed cell defines:"
+            f"the {kind} `{wanted.name}` is {run.described}: {run.advice}"
+            if run
+            else f"the {kind} `{wanted.name}` is not what any executed cell defines:"
             " define it at the top level of a cell, or import it from a file",
+            run.fixes if run else (),
         )
         self._settled.add(wanted.name)
 

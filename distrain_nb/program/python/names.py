@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.python.reads import ExpressionWalker, Read, Use
+from distrain_nb.program.python.reads import ByText, ExpressionWalker, Read, Use
 from distrain_nb.program.python.scopes import Scope, bound_names, class_scope, function_scope
 
 if TYPE_CHECKING:
@@ -25,10 +25,12 @@ _LATE_ANNOTATIONS = sys.version_info >= (3, 14)
 
 @dataclass(frozen=True)
 class Names:
-    """What code needs, by name, in order of first use; and what it binds at its top level."""
+    """What code needs, by name, in order of first use; what it binds at its top level; and where
+    it reads names that it makes at run time."""
 
     needs: Mapping[str, Use]
     binds: frozenset[str]
+    by_text: tuple[ByText, ...] = ()
 
 
 def names_of(
@@ -67,7 +69,8 @@ class _Walker(ExpressionWalker, ast.NodeVisitor):
             if read.name not in module.possibly:
                 sure = read.certain and not self.guarded and read.name not in self.bound_inside
                 self.need(read, at_once=False, certain=sure)
-        return Names(self.needs, frozenset(module.possibly | self.bound_inside))
+        binds = frozenset(module.possibly | self.bound_inside)
+        return Names(self.needs, binds, tuple(self.by_text))
 
     # -- statements ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.python.scopes import Scope, bound_names, function_scope
@@ -41,6 +41,16 @@ class Read:
     certain: bool = True
 
 
+@dataclass(frozen=True)
+class ByText:
+    """Code that reads names which it makes at run time, such as `globals()[name]`; `by` is the
+    name of the function that does so, which the code may have defined otherwise."""
+
+    code: str
+    line: int
+    by: str
+
+
 @dataclass
 class ExpressionWalker(ast.NodeVisitor):
     """Walks expressions, and keeps what they need and what is bound so far."""
@@ -50,6 +60,8 @@ class ExpressionWalker(ast.NodeVisitor):
     bodies: dict[str, list[Read]] = field(default_factory=dict)  # the same by function's name
     bound_inside: set[str] = field(default_factory=set)  # by functions that declare `global`
     scopes: list[Scope] = field(default_factory=lambda: [Scope("module")])
+    by_text: list[ByText] = field(default_factory=list)
+    _read_by_text: set[ast.AST] = field(default_factory=set)  # calls whose names are known
     guarded: int = 0  # inside a try that catches NameError, or behind code that may bind any name
 
     # -- reading and binding ------------------------------------------------------------------
@@ -145,6 +157,7 @@ class ExpressionWalker(ast.NodeVisitor):
         self.alternatives(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
 
     def visit_Call(self, node: ast.Call) -> None:
+        self._by_text(node)
         self.generic_visit(node)
         if _binds_any_name(node):
             self.guarded += 1
@@ -155,7 +168,76 @@ class ExpressionWalker(ast.NodeVisitor):
                     self.read(name, node.lineno)
             self.guarded -= 1
 
+    # -- names by text ------------------------------------------------------------------------
+
+    def _by_text(self, node: ast.Call) -> None:
+        """What `globals().get("lr")` and `eval("lr")` read; else that names are read by text."""
+        function = node.func
+        if isinstance(function, ast.Attribute) and self._has_all_names(function.value):
+            gets = function.attr == "get" and node.args and self._literal(node.args[0], node)
+            if gets or function.attr in ("update", "setdefault", "clear", "pop"):
+                self._read_by_text.add(function.value)
+        elif isinstance(function, ast.Name) and function.id in ("eval", "exec"):
+            if len(node.args) == 1 and not self._runs(node):
+                self._notes(node, function.id)
+        elif self._has_all_names(node) and node not in self._read_by_text:
+            self._notes(node, ast.unparse(function))
+
+    def _has_all_names(self, node: ast.AST) -> bool:
+        """Whether it is the names of the module: `vars()` in a function are the function's own."""
+        if not _is_module_dict(node):
+            return False
+        inside = any(scope.kind in ("function", "class") for scope in self.scopes)
+        return not inside or ast.unparse(node) == "globals()"
+
+    def _literal(self, name: ast.expr, node: ast.expr) -> bool:
+        """Read a name that is written out as a text, which need not be there."""
+        if not (isinstance(name, ast.Constant) and isinstance(name.value, str)):
+            return False
+        with self._perhaps():
+            self.read(name.value, node.lineno)
+        return True
+
+    def _runs(self, node: ast.Call) -> bool:
+        """Read what code does that is written out as a text."""
+        text = node.args[0]
+        if not (isinstance(text, ast.Constant) and isinstance(text.value, str)):
+            return False
+        try:
+            tree = ast.parse(text.value.strip())
+        except (SyntaxError, ValueError):
+            return False
+        for inner in ast.walk(tree):
+            if hasattr(inner, "lineno"):
+                inner.lineno = node.lineno
+        with self._perhaps():
+            for statement in tree.body:
+                self.visit(statement)
+        return True
+
+    @contextmanager
+    def _perhaps(self) -> Iterator[None]:
+        """What is read inside need not be there: `eval` may be a function of the notebook's."""
+        start = len(self.later)
+        self.guarded += 1
+        yield
+        self.guarded -= 1
+        self.later[start:] = [replace(read, certain=False) for read in self.later[start:]]
+
+    def _notes(self, node: ast.expr, by: str) -> None:
+        self.by_text.append(ByText(ast.unparse(node), node.lineno, by))
+
+    def visit_Compare(self, node: ast.Compare) -> None:
+        within = [*node.comparators] if isinstance(node.ops[0], (ast.In, ast.NotIn)) else []
+        if within and self._has_all_names(within[0]) and self._literal(node.left, node):
+            self._read_by_text.add(within[0])
+        self.generic_visit(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> None:
+        if self._has_all_names(node.value) and (
+            not isinstance(node.ctx, ast.Load) or self._literal(node.slice, node)
+        ):
+            self._read_by_text.add(node.value)
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Store) and _is_module_dict(node.value):
             if isinstance(node.slice, ast.Constant):
@@ -205,7 +287,7 @@ class ExpressionWalker(ast.NodeVisitor):
                 self.visit(default)
 
 
-def _is_module_dict(node: ast.expr) -> bool:
+def _is_module_dict(node: ast.AST) -> bool:
     """`globals()`, or `vars()` and `locals()`, which are the same at the top level."""
     return (
         isinstance(node, ast.Call)

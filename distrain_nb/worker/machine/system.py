@@ -68,6 +68,48 @@ def flush_c_streams() -> None:
     ctypes.CDLL(None).fflush(None)
 
 
+class Deadline:
+    """When this process ends with a status, even if a thread holds the interpreter's lock for ever.
+
+    Does nothing where the system has no such timers.
+    """
+
+    def __init__(self, status: int) -> None:
+        # `_exit` gets the status in a thread that the C library starts.
+        self._timer = ctypes.c_void_p()
+        try:
+            libc = ctypes.CDLL(None)
+            self._rt = libc if hasattr(libc, "timer_create") else ctypes.CDLL("librt.so.1")
+            act = ctypes.cast(libc._exit, ctypes.c_void_p)
+            event = _SigEvent(status, 0, _SIGEV_THREAD, act)
+            clock, timer = time.CLOCK_MONOTONIC, ctypes.byref(self._timer)
+            self._there = self._rt.timer_create(clock, ctypes.byref(event), timer) == 0
+        except (AttributeError, OSError):
+            self._there = False
+
+    def set(self, seconds: float) -> None:
+        """Let it be so many seconds from now."""
+        if self._there:
+            whole = int(seconds)
+            times = (ctypes.c_long * 4)(0, 0, whole, int((seconds - whole) * 1e9))
+            self._rt.timer_settime(self._timer, 0, times, None)
+
+
+_SIGEV_THREAD = 2
+
+
+class _SigEvent(ctypes.Structure):
+    """`struct sigevent` of Linux, for a function that a thread calls with the value."""
+
+    _fields_ = (
+        ("value", ctypes.c_void_p),
+        ("signal", ctypes.c_int),
+        ("notify", ctypes.c_int),
+        ("function", ctypes.c_void_p),
+        ("rest", ctypes.c_char * 40),
+    )
+
+
 def descendants(pid: int, without: Container[int] = ()) -> List[int]:
     """Every living process below `pid`, except children `without` and what is below those."""
     children: Dict[int, List[int]] = {}

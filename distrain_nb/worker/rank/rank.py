@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
-import ctypes
 import io
-import logging
 import os
 import site
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any, Dict, Sequence
@@ -19,7 +15,7 @@ from distrain_nb.worker.files.failure import Failure
 from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER, RESULTS_FOLDER
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine import system
-from distrain_nb.worker.rank import program, tracebacks, values, world
+from distrain_nb.worker.rank import ending, program, tracebacks, values, world
 from distrain_nb.worker.rank.wrapped import ResultWriter
 
 FAILED = 1
@@ -29,54 +25,21 @@ RUN_FOLDER_VARIABLE = "DISTRAIN_RUN_FOLDER"  # each host's own, whose daemon pas
 def run(folder: Path, process: int, results: Sequence[str]) -> int:
     """Run the program as that process and give its exit status; a failure is written down."""
     _line_buffered_output()
-    before = world.loaded()
+    ending.begin()
+    world.watch(folder / PROGRAM_FOLDER)
     try:
         namespace = program.run(folder / PROGRAM_FOLDER)
         if results:
             _save(namespace, results, folder / RESULTS_FOLDER)
-        world.check(folder, process, before)
+        world.check(folder, process)
     except SystemExit as exit_request:
         status = _requested_exit(exit_request, folder, process)
         if not status:
-            world.check(folder, process, before)
+            world.check(folder, process)
         return status
     except BaseException as error:
         return fail(error, folder, process)
     return 0
-
-
-def leave(status: int) -> None:
-    """End the process as the interpreter would, but without the half second in which it takes
-    PyTorch apart. TensorFlow's and MPI's peers fail without a goodbye, which those two say when
-    they are taken apart; but for a rank that has failed, MPI would wait for the others.
-    """
-    if "tensorflow" in sys.modules or ("mpi4py.MPI" in sys.modules and not status):
-        ctypes.pythonapi.Py_Exit(status)
-    _leave_out_compile_times()
-    for finish in (getattr(threading, "_shutdown", None), getattr(atexit, "_run_exitfuncs", None)):
-        try:
-            if finish is not None:
-                finish()
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            status = status or FAILED
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (OSError, ValueError):
-            pass
-    system.flush_c_streams()
-    os._exit(status)
-
-
-def _leave_out_compile_times() -> None:
-    """PyTorch makes a table of them at the end, for a log that hardly anybody reads."""
-    dynamo = sys.modules.get("torch._dynamo.utils")
-    table = getattr(dynamo, "dump_compile_times", None)
-    if table is not None and not logging.getLogger("torch._dynamo.utils").isEnabledFor(
-        logging.INFO
-    ):
-        atexit.unregister(table)
 
 
 def _save(namespace: Dict[str, Any], names: Sequence[str], folder: Path) -> None:
@@ -144,7 +107,8 @@ def main(folder: Path) -> None:
     os.chdir(launch.working_folder)
     status = run(folder, process, launch.results if process == 0 else ())
     if status:
-        leave(status)  # finalizing MPI would wait for the ranks that are still at work
+        # Finalizing MPI would wait for the ranks that are still at work.
+        ending.leave(status, folder / PROGRAM_FOLDER)
     marks.succeed(folder, process)
 
 

@@ -158,6 +158,11 @@ def captured(*wanted: str) -> Any:
 carried = captured  # as programs of version 0.1.0 call it
 
 
+def forget() -> None:
+    """Let go of the captured values, which are the program's own."""
+    _open.clear()
+
+
 class _Stored:
     """A folder of values that is being read."""
 

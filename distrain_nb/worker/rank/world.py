@@ -1,21 +1,25 @@
 """Whether a rank of a world of many has worked alone, which ends as well as if it had not.
 
-Only what is in `sys.modules` is asked, and nothing is started by asking. Facts are those of
-PyTorch 1.13 to 2.13, Accelerate 1, Horovod 0.28, JAX 0.4, TensorFlow 2.15 to 2.21.
+Told from what was done in the process: which groups were made, what computed, which code read its
+place. Variables of the environment may be the program's own. Nothing is imported or started for
+that. Facts are those of PyTorch 1.13 to 2.13, Accelerate 1, Horovod 0.28, JAX 0.4 to 0.10,
+TensorFlow 2.15 to 2.21.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import sys
 from pathlib import Path
-from typing import Any, FrozenSet, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.rank.program import main_file
+from distrain_nb.worker.rank import program
+from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import groups
 
 # What a rank's log says of it, where a cloud's carrier looks for it.
@@ -26,32 +30,105 @@ _NOTE = (
     " those of one rank."
 )
 
-# Packages that distribute by torch.distributed; importing one is to want that.
-_ON_TORCH = ("torch", "lightning", "pytorch_lightning", "accelerate", "transformers")
-_PLACE = re.compile(r"\b(LOCAL_|SLURM_)?(RANK|WORLD_SIZE|PROCID|CLUSTER_SPEC)\b")
-
-# A framework's name, and how many processes it knows of: None where it was never started.
-Size = Tuple[str, Optional[int]]
-ENDED = 0  # it was started, but nothing is left to say with how many
-
-
-def loaded() -> FrozenSet[str]:
-    """The packages that are imported, perhaps for another run, before the program starts."""
-    return frozenset(name.partition(".")[0] for name in sys.modules)
+_PLACE = {
+    *("RANK", "LOCAL_RANK", "GROUP_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE"),
+    *("SLURM_PROCID", "SLURM_LOCALID", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    *("CLUSTER_SPEC", "TF_CONFIG"),
+}
+_ON_A_CPU = " (without a GPU, write `Accelerator(cpu=True)` or set ACCELERATE_USE_CPU=1)"
 
 
-def check(folder: Path, process: int, before: FrozenSet[str]) -> None:
+class Known(NamedTuple):
+    """How many processes a framework knows of that the program has used: None where it was never
+    started, `ENDED` where nothing is left to say with how many."""
+
+    name: str
+    size: Optional[int]
+    rules: bool = False  # it trains whatever other frameworks know
+    way_out: str = ""
+
+
+ENDED = 0
+
+
+class _Seen(NamedTuple):
+    """What the program did: the groups that it made, by size; whether it read its place."""
+
+    groups: List[int]
+    by_accelerate: List[int]
+    reads: Set[str]
+
+
+_seen = _Seen([], [], set())
+
+
+def watch(folder: Path) -> None:
+    """See from now on what the program in that folder does."""
+    _watch_reads(str(folder.absolute()) + os.sep)
+    on_import({"torch.distributed.distributed_c10d": _watch_groups})
+
+
+def _watch_reads(folder: str) -> None:
+    kind: Any = type(os.environ)
+    read = kind.__getitem__
+
+    def read_and_note(self: Any, key: Any) -> Any:
+        if key in _PLACE and _is_read_by(folder, sys._getframe(1)):
+            _seen.reads.add(key)
+        return read(self, key)
+
+    kind.__getitem__ = read_and_note
+
+
+def _is_read_by(folder: str, frame: Any) -> bool:
+    """Whether code of the program reads a variable, perhaps by `os.environ.get` or `os.getenv`."""
+    frame = _outside(("os", "collections"), frame)  # the base of `os.environ` calls itself so
+    file = frame.f_code.co_filename if frame is not None else ""
+    return file in program.labels or file.startswith(folder)
+
+
+def _outside(packages: Tuple[str, ...], frame: Any) -> Any:
+    """The first frame that runs code of none of these packages; None where all do."""
+    while frame is not None and _package(frame) in packages:
+        frame = frame.f_back
+    return frame
+
+
+def _package(frame: Any) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _watch_groups(module: Any) -> None:
+    init = module.init_process_group
+
+    @functools.wraps(init)
+    def init_process_group(*given: Any, **named: Any) -> None:
+        init(*given, **named)
+        caller = _outside(("torch", "distrain_nb"), sys._getframe(1))
+        of_accelerate = caller is not None and _package(caller) == "accelerate"
+        made = _seen.by_accelerate if of_accelerate else _seen.groups
+        made.append(int(module.get_world_size()))
+
+    module.init_process_group = init_process_group
+    package = sys.modules.get("torch.distributed")
+    if hasattr(package, "init_process_group"):  # it was imported before
+        package.init_process_group = init_process_group  # type: ignore[union-attr]
+
+
+def check(folder: Path, process: int) -> None:
     """Warn in the log, and leave word, where that process of a run has worked alone."""
     launch = Launch.read(folder)
-    rank, world = launch.processes[process].rank, int(os.environ.get("WORLD_SIZE", "1"))
-    pool_of_servers = "workerpool2" in _cluster() and not groups.addresses()
+    spec = launch.processes[process]
+    given = {**os.environ, **spec.environment}  # which the program may have changed since
+    world = int(given.get("WORLD_SIZE", "1"))
+    pool_of_servers = "workerpool2" in given.get("CLUSTER_SPEC", "") and not groups.addresses()
     serves = pool_of_servers or any(p.role == "servers" for p in launch.processes)
-    if rank is None or world < 2 or serves or not launch.distributes:
+    if spec.rank is None or world < 2 or serves or not launch.distributes:
         return
     try:
-        why = _alone(_Program(folder / PROGRAM_FOLDER, before))
+        why = _alone(list(_known(folder / PROGRAM_FOLDER)))
         if why:
-            print(_SAID % (rank, world, why), file=sys.stderr, flush=True)
+            print(_SAID % (spec.rank, world, why), file=sys.stderr, flush=True)
             replace_file(folder / ALONE_FILE.format(process), why.encode())
     except Exception as error:  # a framework of another version, a full disk
         print(f"distrain: can't tell the size of the world: {error!r}", file=sys.stderr)
@@ -72,103 +149,123 @@ def note_in(lines: Iterable[str]) -> str:
     return next((_NOTE % said["why"] for said in found if said), "")
 
 
-def _cluster() -> str:
-    return os.environ.get("CLUSTER_SPEC", "")
-
-
-class _Program:
-    """What the program has imported, which is not all that is imported in a warm process."""
-
-    def __init__(self, folder: Path, before: FrozenSet[str]) -> None:
-        self._before = before
-        self._main = main_file(folder).read_text(encoding="utf-8")
-        files = sorted(folder.rglob("*.py"))
-        self._text = "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
-
-    def uses(self, *packages: str) -> bool:
-        return any(p in sys.modules and (p not in self._before or self._names(p)) for p in packages)
-
-    def _names(self, package: str) -> bool:
-        line = rf"^[ \t]*(from|import)[ \t][^#\n]*\b{re.escape(package)}\b"
-        return re.search(line, self._text, re.M) is not None
-
-    @property
-    def knows_its_place(self) -> bool:
-        """It reads its rank itself, and may share out work that needs no framework."""
-        return _PLACE.search(self._main) is not None
-
-
-def _alone(program: _Program) -> str:
-    sizes = list(_sizes(program))
-    if any(size is not None and size != 1 for _, size in sizes):
-        return ""
-    one = [name for name, size in sizes if size == 1]
+def _alone(known: List[Known]) -> str:
+    one = [k for k in known if k.size == 1]
+    if any(k.size not in (None, 1) for k in known):
+        one = [k for k in one if k.rules]
     if one:
-        return f"{' and '.join(one)} knows of 1 process"
-    if program.knows_its_place:
+        return f"{_names(one)} knows of 1 process{''.join(k.way_out for k in one)}"
+    never = [k for k in known if k.size is None]
+    if len(never) < len(known) or not never or _seen.reads:
         return ""
-    never = [name for name, size in sizes if size is None]
-    return f"{' and '.join(never)} was never initialized" if never else ""
+    return f"{_names(never)} was never initialized"
 
 
-def _sizes(program: _Program) -> Iterator[Size]:
-    if program.uses("horovod"):
-        yield from _horovod()
-    mpi = sys.modules.get("mpi4py.MPI")
-    if mpi is not None and mpi.Is_finalized():
-        yield "MPI.COMM_WORLD", ENDED
-    elif mpi is not None and mpi.Is_initialized():
-        yield "MPI.COMM_WORLD", int(mpi.COMM_WORLD.Get_size())
-    if program.uses(*_ON_TORCH):
-        yield from _torch()
-        yield from _accelerate()
-    if program.uses("tensorflow", "keras"):
-        yield from _tensorflow()
-    if program.uses("jax"):
-        yield "jax.distributed", _jax()
+def _names(known: List[Known]) -> str:
+    return " and ".join(k.name for k in known)
 
 
-def _horovod() -> Iterator[Size]:
+# -- what frameworks know, of those that the program has used -------------------------------------
+
+
+def _known(folder: Path) -> Iterator[Known]:
+    imports = _Imports(folder)
+    yield from _horovod()
+    yield from _mpi(imports)
+    yield from _torch(imports)
+    yield from _accelerate()
+    yield from _tensorflow()
+    yield from _jax()
+
+
+class _Imports:
+    """What the program itself imports: an imported package may have imported more."""
+
+    def __init__(self, folder: Path) -> None:
+        files = [*folder.rglob("*.py"), program.main_file(folder)]
+        text = "\n".join(file.read_text("utf-8", "replace") for file in files)
+        lines = re.findall(r"^[ \t]*(?:from|import)[ \t]+(.*)", text, re.M)
+        self._roots = {word.partition(".")[0] for line in lines for word in _words(line)}
+
+    def have(self, package: str) -> bool:
+        """Whether the program imports it, or a package whose own modules do."""
+        return package in sys.modules and any(
+            root == package or self._brings(root, package) for root in self._roots
+        )
+
+    @staticmethod
+    def _brings(root: str, package: str) -> bool:
+        wanted = sys.modules[package]
+        return any(
+            vars(module).get(package) is wanted
+            for name, module in list(sys.modules.items())
+            if name.partition(".")[0] == root and type(module) is type(sys)
+        )
+
+
+def _words(line: str) -> List[str]:
+    """What is imported, of `a.b import c` and `a, b.c as d`."""
+    return [part.split()[0] for part in line.partition(" import ")[0].split(",") if part.split()]
+
+
+def _horovod() -> Iterator[Known]:
     sets = sys.modules.get("horovod.common.process_sets")
     ranks = getattr(getattr(sets, "global_process_set", None), "ranks", None)
     if ranks:  # which outlast shutdown()
-        yield "Horovod", len(ranks)
+        yield Known("Horovod", len(ranks))
 
 
-def _torch() -> Iterator[Size]:
+def _mpi(imports: _Imports) -> Iterator[Known]:
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is not None and mpi.Is_initialized():
+        size = ENDED if mpi.Is_finalized() else int(mpi.COMM_WORLD.Get_size())
+        if size != 1 or imports.have("mpi4py"):  # to import it is to start a world of one
+            yield Known("MPI.COMM_WORLD", size)
+
+
+def _torch(imports: _Imports) -> Iterator[Known]:
+    name, sizes = "torch.distributed", _seen.groups + _seen.by_accelerate
     c10d = sys.modules.get("torch.distributed.distributed_c10d")
-    if c10d is None:
-        if "torch" in sys.modules:
-            yield "torch.distributed", None
-    elif c10d.is_initialized():
-        yield "torch.distributed", int(c10d.get_world_size())
-    elif getattr(c10d, "_default_pg_init_method", None) is None:
-        yield "torch.distributed", None
-    else:
-        yield "torch.distributed", ENDED
+    if sizes:
+        yield Known(name, max(sizes))
+    elif c10d is not None and c10d.is_initialized():  # by what had been imported before
+        yield Known(name, int(c10d.get_world_size()))
+    elif getattr(c10d, "_default_pg_init_method", None) is not None:
+        yield Known(name, ENDED)
+    elif imports.have("torch"):
+        yield Known(name, None)
 
 
-def _accelerate() -> Iterator[Size]:
-    state = sys.modules.get("accelerate.state")
-    shared = getattr(getattr(state, "PartialState", None), "_shared_state", None)
-    if shared and "num_processes" in shared:
-        yield "Accelerate", int(shared["num_processes"])
+def _accelerate() -> Iterator[Known]:
+    """Also where it has started PyTorch's group itself: what it says of that is what it does."""
+    module: Any = sys.modules.get("accelerate.state")
+    state = getattr(getattr(module, "PartialState", None), "_shared_state", {})
+    prepares = getattr(getattr(module, "AcceleratorState", None), "_shared_state", {})
+    if "num_processes" in state:
+        without_gpu = getattr(state.get("device"), "type", "") == "cpu"
+        way_out = _ON_A_CPU if without_gpu and _seen.by_accelerate else ""
+        rules = bool(prepares or _seen.by_accelerate)
+        yield Known("Accelerate", int(state["num_processes"]), rules, way_out)
 
 
-def _tensorflow() -> Iterator[Size]:
+def _tensorflow() -> Iterator[Known]:
     module = sys.modules.get("tensorflow.python.eager.context")
     context = module._context if module is not None else None
-    servers: List[Any] = [getattr(context, n, None) for n in _SERVERS]
-    if any(each is not None for each in servers):
-        yield "TensorFlow", ENDED
-    else:
-        yield "a strategy of TensorFlow", None
+    servers = [getattr(context, name, None) for name in _SERVERS]
+    if any(server is not None for server in servers):
+        yield Known("TensorFlow", ENDED)
+    elif getattr(context, "_context_handle", None) is not None:  # something was computed
+        yield Known("a strategy of TensorFlow", None)
 
 
 _SERVERS = ("_server_def", "_collective_ops_server_def")
 
 
-def _jax() -> Optional[int]:
-    distributed = sys.modules.get("jax._src.distributed")
-    state = getattr(distributed, "global_state", None)
-    return getattr(state, "num_processes", None)
+def _jax() -> Iterator[Known]:
+    state: Mapping[str, Any] = getattr(
+        getattr(sys.modules.get("jax._src.distributed"), "global_state", None), "__dict__", {}
+    )
+    if "num_processes" in state:  # which outlasts shutdown()
+        yield Known("jax.distributed", int(state["num_processes"]))
+    elif getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
+        yield Known("jax.distributed", None)

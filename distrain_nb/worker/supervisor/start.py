@@ -15,10 +15,10 @@ from typing import Dict, Iterator, List, Sequence
 
 from distrain_nb.worker.files import failure, marks
 from distrain_nb.worker.files.failure import Failure
-from distrain_nb.worker.files.folder import PIPE
+from distrain_nb.worker.files.folder import PIPE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch, ProcessSpec, fill
 from distrain_nb.worker.machine import system, threads
-from distrain_nb.worker.rank import after_fork, rank, trackers
+from distrain_nb.worker.rank import after_fork, ending, rank, trackers
 from distrain_nb.worker.reduction import reducer
 from distrain_nb.worker.supervisor import parameter_server
 from distrain_nb.worker.supervisor.output import Output
@@ -148,12 +148,12 @@ def _become_rank(
             parameter_server.serve()
         if launch.processes[index].role == "reducers":
             reducer.serve(reducer.address(os.environ), launch.processes[index].label)
-            rank.leave(0)
+            ending.leave(0)
         status = rank.run(folder, index, launch.results if index == 0 else ())
     except BaseException as error:
         status = rank.fail(error, folder, index)
     finally:
-        rank.leave(status)
+        ending.leave(status, folder / PROGRAM_FOLDER)
 
 
 def _lead_group(supervisor: int) -> None:

@@ -1,0 +1,102 @@
+"""A program that starts its ranks itself, in a job of several, is told of before it starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from distrain_nb import api
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.advice import own_processes
+from distrain_nb.worker.rank.program import Segment
+from tests.programs.running import Program, programs
+
+TRAIN = "import torch.distributed as dist\ndef train(*args):\n    dist.init_process_group('gloo')\n"
+STARTS = {
+    "import accelerate\naccelerate.notebook_launcher(train, (3,), num_processes=2)": "train(3)",
+    "from accelerate import notebook_launcher as start\nstart(train, num_processes=n)": "train()",
+    "from accelerate import debug_launcher\ndebug_launcher(train, args=(1, x))": "train(1, x)",
+    "import os\nimport torch.multiprocessing as mp\nmp.spawn(train, args=(2,), nprocs=2)": (
+        'train(int(os.environ["RANK"]), 2)'
+    ),
+    "n = 2\nfrom torch.multiprocessing import spawn\nif __name__ == '__main__':\n    spawn(\n"
+    "        train, nprocs=n\n    )": 'train(int(__import__("os").environ["RANK"]))',
+    "import torch_xla.distributed.xla_multiprocessing as xmp\nxmp.spawn(train)": (
+        'train(int(__import__("os").environ["RANK"]))'
+    ),
+    "import torch\ntorch.multiprocessing.start_processes(train, args, 2)": "",
+    "import ignite.distributed as idist\nwith idist.Parallel('gloo', nproc_per_node=2): pass": "",
+    "import multiprocessing as mp\nfor r in range(2):\n"
+    "    mp.get_context('spawn').Process(target=train, args=(r,)).start()": "",
+}
+UNSURE = "import torch.multiprocessing as mp\nif {test}:\n    mp.spawn(train, nprocs=2)"
+FINE = {
+    "one": "from accelerate import notebook_launcher\nnotebook_launcher(train, num_processes=1)",
+    "one by default": "import torch.multiprocessing as mp\nmp.spawn(train)",
+    "no world": "import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)",
+    "a pool": "import multiprocessing\nmultiprocessing.Pool(2).map(train, [1])",
+    "a process": "import multiprocessing as mp\nmp.Process(target=print).start()",
+    "workers": "from torch.utils.data import DataLoader\nDataLoader(data, num_workers=2)",
+    "started otherwise": (
+        "import os, torch.multiprocessing as mp\n"
+        "if 'RANK' in os.environ:\n    train()\nelse:\n    mp.spawn(train, nprocs=2)"
+    ),
+    "left before": (
+        "import torch.multiprocessing as mp\ndef main():\n"
+        "    if dist.is_torchelastic_launched():\n        return train()\n"
+        "    mp.spawn(train, nprocs=2)\nmain()"
+    ),
+    "never called": "from accelerate import debug_launcher\ndef test():\n    debug_launcher(train)",
+}
+
+
+def found(cell: str, ranks: int = 2) -> list[Finding]:
+    main = TRAIN + cell
+    last, first = main.count("\n") + 1, TRAIN.count("\n") + 1
+    segments = (Segment(first, last, "Cell In[2]", 2, is_cell=True),)
+    return list(own_processes(main, segments, ranks))
+
+
+@pytest.mark.parametrize("cell", STARTS)
+def test_a_world_of_its_own_is_refused_with_the_line_to_write(cell: str) -> None:
+    (finding,) = found(cell)
+    assert (finding.code, finding.severity) == ("launcher.own-processes", Severity.ERROR)
+    assert finding.where.startswith("Cell In[2], line ")
+    text = f"%%distrain -n 2\n{cell}"
+    *written, alone = finding.fixes
+    assert alone.apply(text) == f"%%distrain -n 1\n{cell}"
+    assert [fix.label for fix in written] == ([f"Write `{STARTS[cell]}`"] if STARTS[cell] else [])
+    for fix in written:
+        assert STARTS[cell] in finding.message
+        assert not found(fix.apply(text).partition("\n")[2])
+
+
+@pytest.mark.parametrize("how", FINE)
+def test_other_processes_are_fine(how: str) -> None:
+    assert found(FINE[how]) == []
+
+
+@pytest.mark.parametrize("test", ["args.spawn", "world_size > 1"])
+def test_where_a_condition_decides_it_is_a_warning(test: str) -> None:
+    assert [f.severity for f in found(UNSURE.format(test=test))] == [Severity.WARNING]
+
+
+def test_each_machine_may_start_its_own_as_one_of_several() -> None:
+    node = "import os, torch.multiprocessing as mp\nnode = int(os.environ['RANK'])\n"
+    assert found(f"{node}mp.spawn(train, args=(node,), nprocs=2)", ranks=1) == []
+    (finding,) = found("import torch.multiprocessing as mp\nmp.spawn(train, nprocs=2)", ranks=1)
+    assert finding.severity is Severity.WARNING
+
+
+def test_it_is_found_by_check_in_jobs_of_several_ranks() -> None:
+    cell = f"{TRAIN}from accelerate import notebook_launcher\nnotebook_launcher(train, (), 2)"
+    codes = [f.code for f in api.check(cell, ranks_per_replica=2)]
+    assert "launcher.own-processes" in codes
+    assert "launcher.own-processes" not in [f.code for f in api.check(cell, ranks_per_replica=1)]
+
+
+AS_RANKS = [program for program in programs() if not program.options.startswith("-n 1 ")]
+
+
+@pytest.mark.parametrize("program", AS_RANKS, ids=lambda program: program.name)
+def test_programs_that_are_started_as_ranks_start_none(program: Program) -> None:
+    assert own_processes(program.text, (), 2) == ()
