@@ -19,6 +19,7 @@ import httpx
 from scripts.cache import cache
 
 from .processes import run
+from .registries import STORAGE
 
 CACHE = cache("images")
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -180,8 +181,31 @@ def _digest(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(data).hexdigest()}"
 
 
+def _linked(host: str, repository: str, digest: str, source: Path) -> bool:
+    """Give a registry on this disk the file itself: gigabytes are neither sent nor kept twice."""
+    storage = STORAGE.get(host)
+    if storage is None:
+        return False
+    algorithm, _, name = digest.partition(":")
+    blob = storage / "blobs" / algorithm / name[:2] / name / "data"
+    link = storage / "repositories" / repository / "_layers" / algorithm / name / "link"
+    for path in (blob, link):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if not blob.exists():
+            os.link(source, blob)
+    except OSError:  # another file system
+        return False
+    link.write_text(digest)
+    return True
+
+
 def _upload(http: httpx.Client, repository: str, digest: str, source: Path | bytes) -> None:
     if http.head(f"/v2/{repository}/blobs/{digest}").status_code == 200:
+        return
+    if isinstance(source, Path) and _linked(
+        http.base_url.netloc.decode(), repository, digest, source
+    ):
         return
     begun = http.post(f"/v2/{repository}/blobs/uploads/").headers["Location"]
     url = httpx.URL(begun).copy_merge_params({"digest": digest})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -12,9 +13,10 @@ from .processes import free_port, listens, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 USER, PASSWORD = "ada", "correct-horse"
+# Where registries of this process keep their blobs, by host and port.
+STORAGE: dict[str, Path] = {}
 _HTPASSWD = f"{USER}:$2y$05$VNLxhfHPGbwhr2g2e1Xu5Ou7NZ2xS3.Z/im1QL.qWMcSbEAGw5cum\n"
 
 
@@ -37,8 +39,11 @@ def registry(folder: Path, auth: dict[str, Any] | None = None) -> Iterator[str]:
     config.write_text(yaml.safe_dump(settings))
     command = ["docker-registry", "serve", str(config)]
     env = {**os.environ, "OTEL_TRACES_EXPORTER": "none"}
+    host = f"127.0.0.1:{port}"
     with running(command, folder / "log", lambda: listens(port), env):
-        yield f"127.0.0.1:{port}"
+        STORAGE[host] = folder / "storage" / "docker" / "registry" / "v2"
+        yield host
+        del STORAGE[host]
 
 
 def htpasswd(folder: Path) -> dict[str, Any]:
