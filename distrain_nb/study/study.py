@@ -20,6 +20,7 @@ from distrain_nb.errors import (
     RunNotReady,
     RunUnreadable,
 )
+from distrain_nb.escapes import plain
 from distrain_nb.study.files import (
     STOP_FILE,
     STORAGE_FILE,
@@ -208,9 +209,9 @@ class Study:
         """Raises RunFailed with the reason, or RunCancelled, if it has ended so."""
         status = self.status
         if status.state is State.FAILED:
-            raise RunFailed(f"study {self.id} ({self.name}) failed: {status.error}")
+            raise RunFailed(f"study {self.id} ({self.name}) failed: {plain(status.error)}")
         if status.state is State.CANCELLED:
-            why = f": {status.error}" if status.error else ""
+            why = f": {plain(status.error)}" if status.error else ""
             raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
 
     def cancel(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.summary import brief, duration, plural, progress_text, steps_of
 from distrain_nb.study.files import TrialState
@@ -156,7 +157,7 @@ def summary_of(study: Study) -> StudySummary:
         study.id,
         study.name,
         status.state,
-        status.error,
+        escapes.plain(status.error),
         study.spec,
         study.wanted,
         trials,
@@ -165,7 +166,7 @@ def summary_of(study: Study) -> StudySummary:
         end,
         now,
         status.phase,
-        status.note,
+        escapes.plain(status.note),
         steps_of(study.file.created, status, end) if on_service else (),
         None if final else status.progress,
         study.adds_trials,

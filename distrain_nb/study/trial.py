@@ -6,6 +6,7 @@ import math
 import time
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.launching import run_of
@@ -47,7 +48,7 @@ class StudyTrial:
     @property
     def why(self) -> str:
         """Why it was stopped, or failed."""
-        return self._file.why
+        return escapes.plain(self._file.why)
 
     @property
     def steps(self) -> int:
