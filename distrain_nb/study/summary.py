@@ -116,7 +116,7 @@ class StudySummary:
         return max(0.0, mean * left - sum(begun)) / min(self.spec.parallel, left)
 
     def as_json(self) -> dict[str, Json]:
-        """What the page shows besides the charts, as JSON values."""
+        """What the page shows besides trials and charts, as JSON values."""
         return finite.without_nan(
             {
                 "id": self.id,
@@ -142,7 +142,6 @@ class StudySummary:
                 "front": [trial.number for trial in self.front],
                 "names": list(self.names),
                 "goals": list(self.goals),
-                "trials": [trial_json(trial) for trial in self.trials],
             }
         )
 
@@ -172,22 +171,6 @@ def summary_of(study: Study) -> StudySummary:
         study.adds_trials,
         study.stops_trials,
     )
-
-
-def trial_json(trial: StudyTrial) -> dict[str, Json]:
-    """A row of the page's table."""
-    return {
-        "id": trial.number,
-        "state": str(trial.state),
-        "final": trial.state.final,
-        "parameters": dict(trial.params),
-        "goals": dict(trial.goals),
-        "steps": trial.steps,
-        "begin": trial.begin,
-        "end": trial.end,
-        "run": trial.run_id,
-        "why": trial.why,
-    }
 
 
 def values_of(trial: StudyTrial) -> str:

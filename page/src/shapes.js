@@ -133,11 +133,11 @@ const trial = record({
   id, state: text, final: flag, parameters: byName(words), goals: byName(maybe(number)), steps: count, begin: number,
   end: maybe(number), run: maybe(id), why: text,
 });
-/** @type {Shape<protocol.StudySummary>} */
+/** @type {Shape<protocol.StudyAnswer["summary"]>} */
 const studySummary = record({
   ...SUMMARY, labels: () => ({}), pools: () => ({}), ended: count, wanted: count,
   adds_trials: flag, stops_trials: flag, left: text, best: text, front: list(id), names: list(text), goals: list(text),
-  trials: list(trial),
+  trials: maybe(list(trial)),
 });
 /** @type {Shape<protocol.StudyAxis["kind"]>} */
 const scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");

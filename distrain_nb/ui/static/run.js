@@ -224,7 +224,7 @@ var studySummary = record({
   front: list(id),
   names: list(text),
   goals: list(text),
-  trials: list(trial)
+  trials: maybe(list(trial))
 });
 var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
 var studyCharts = record({

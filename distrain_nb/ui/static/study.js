@@ -690,7 +690,7 @@ var studySummary = record({
   front: list(id),
   names: list(text),
   goals: list(text),
-  trials: list(trial)
+  trials: maybe(list(trial))
 });
 var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
 var studyCharts = record({
@@ -1617,7 +1617,7 @@ Source {
     this.heardAt = Date.now();
     if (!summary || (this.summary.now ?? 0) > summary.now) return;
     this.seen = seen ?? "";
-    this.summary = summary;
+    this.summary = { ...summary, trials: summary.trials ?? this.summary.trials ?? [] };
     this.over = end ?? summary.final;
     this.charts = charts ?? this.charts;
     for (const listener of this.listeners) listener();
