@@ -21,6 +21,7 @@ from __future__ import annotations
 from reprlib import Repr
 from typing import TYPE_CHECKING
 
+from distrain_nb.escapes import coloured
 from distrain_nb.findings import Finding, Severity
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class DistrainError(Exception):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows of it: the message, as our own frames say nothing to a user."""
-        return [self.rendered or f"\x1b[31m{self}\x1b[39m"]
+        return [coloured(self.rendered or f"\x1b[31m{self}\x1b[39m")]
 
 
 class OptionError(DistrainError):

@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 ROOMS = (
     "magics", "ui", "health", "server", "study", "api", "options", "tracking", "run", "rehearsal",
     "data", "backends", "image", "cluster", "program", "secrets", "tuning", "layout", "config",
-    "scratch", "errors", "repairs", "findings", "types", "worker",
+    "scratch", "errors", "repairs", "findings", "types", "escapes", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.

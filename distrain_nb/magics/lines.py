@@ -10,6 +10,7 @@ from distrain_nb.api.settings import described_settings
 from distrain_nb.backends import plugins
 from distrain_nb.config import Config
 from distrain_nb.errors import OptionError, RunNotFound, did_you_mean
+from distrain_nb.escapes import coloured
 from distrain_nb.magics.cell import watch
 from distrain_nb.magics.command_line import HELP, HelpAsked
 from distrain_nb.magics.help import show, show_help
@@ -86,11 +87,11 @@ def _logs(options: argparse.Namespace) -> None:
     if options.carrier:
         if options.follow or options.rank is not None:
             raise OptionError("--carrier stands alone: a carrier has no ranks, and is not followed")
-        print(run.carrier_log(), end="")
+        print(coloured(run.carrier_log()), end="")
     elif options.follow:
         _follow(run, options.rank)
     else:
-        print(run.logs(options.rank))
+        print(coloured(run.logs(options.rank)))
 
 
 def _follow(run: Run, rank: int | None) -> None:
@@ -103,7 +104,7 @@ def _follow(run: Run, rank: int | None) -> None:
         labels = {p.index: p.label for p in run.status.processes}
         for line in still(lines):
             if not line.moving:
-                print(f"[{labels.get(line.process, line.process)}] {line.text}")
+                print(coloured(f"[{labels.get(line.process, line.process)}] {line.text}"))
         time.sleep(0 if over else FOLLOW_EVERY_S)
 
 

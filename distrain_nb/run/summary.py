@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from distrain_nb import escapes
 from distrain_nb.backends.plugins import title_of
 from distrain_nb.run.metrics import finite
 from distrain_nb.worker.files.fields import Damaged
@@ -111,8 +112,8 @@ def summary_of(run: MonitoredRun) -> RunSummary:
         pools={process.index: process.role for process in status.processes},
         begin=run.created,
         end=end,
-        note=status.note or _note_of_tracker(run.folder),
-        error=status.error,
+        note=escapes.plain(status.note or _note_of_tracker(run.folder)),
+        error=escapes.plain(status.error),
         progress=None if state.final else status.progress,
     )
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import RunCancelled, RunFailed
+from distrain_nb.escapes import plain
 from distrain_nb.run.results import RETURNED
 from distrain_nb.worker.files.status import State
 
@@ -71,9 +72,9 @@ class Waitable(ABC):
         if status.state is State.SUCCEEDED and status.note.startswith("warning: "):
             warnings.warn(f"run {self.id}: {status.note[len('warning: ') :]}", stacklevel=2)
         if status.state is State.FAILED:
-            raise RunFailed(f"run {self.id} ({self.name}) failed\n{status.error}")
+            raise RunFailed(f"run {self.id} ({self.name}) failed\n{plain(status.error)}")
         if status.state is State.CANCELLED:
-            why = f": {status.error}" if status.error else ""
+            why = f": {plain(status.error)}" if status.error else ""
             raise RunCancelled(f"run {self.id} ({self.name}) was cancelled{why}")
 
     def done(self) -> bool:

@@ -104,15 +104,15 @@ class TrialState(str, Enum):
 
     @property
     def final(self) -> bool:
-        return self in (
-            TrialState.SUCCEEDED,
-            TrialState.STOPPED,
-            TrialState.FAILED,
-            TrialState.CANCELLED,
-        )
+        return self in _FINAL
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+_FINAL = frozenset(
+    (TrialState.SUCCEEDED, TrialState.STOPPED, TrialState.FAILED, TrialState.CANCELLED)
+)
 
 
 @dataclass(frozen=True)

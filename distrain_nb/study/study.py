@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 import time
@@ -10,6 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from distrain_nb.errors import (
     DistrainError,
@@ -20,19 +23,19 @@ from distrain_nb.errors import (
     RunNotReady,
     RunUnreadable,
 )
+from distrain_nb.escapes import plain
 from distrain_nb.study.files import (
     STOP_FILE,
     STORAGE_FILE,
     WANTED_FILE,
     StudyFile,
     TrialState,
-    read_trials,
     readable,
     wanted,
 )
+from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.service import tuning_service
 from distrain_nb.study.spawn import start_process
-from distrain_nb.study.trial import StudyTrial
 from distrain_nb.tuning.engine import SearchEngine, open_storage, require
 from distrain_nb.tuning.spec import Search
 from distrain_nb.worker.files.disk import replace_file
@@ -40,7 +43,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import optuna
     import pandas as pd
@@ -48,6 +51,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.tuning import Tunes
     from distrain_nb.run import Run
+    from distrain_nb.study.trial import StudyTrial
     from distrain_nb.tuning.spec import StudySpec
 
 LOOK_EVERY_S = 0.1
@@ -62,6 +66,7 @@ class Study:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._started_at = 0.0
+        self._reader = TrialReader(folder)
 
     @cached_property
     def file(self) -> StudyFile:
@@ -115,7 +120,7 @@ class Study:
     def each(self) -> list[StudyTrial]:
         """Its trials, in order of their numbers. Raises RunUnreadable."""
         with readable(self.folder):
-            return [StudyTrial(found) for found in read_trials(self.folder)]
+            return list(self._reader.read())
 
     def __getitem__(self, number: int) -> StudyTrial:
         """The trial of that number, from 1. Raises KeyError."""
@@ -173,7 +178,8 @@ class Study:
             found = [(trial, trial.scores(self.spec)) for trial in trials if trial.state is state]
             scored = [(trial, own) for trial, own in found if all(map(math.isfinite, own))]
             if scored:
-                front = [t for t, own in scored if not any(_beats(o, own) for _, o in scored)]
+                best = unbeaten([own for _, own in scored])
+                front = [trial for trial, own in scored if own in best]
                 return front if len(self.spec.goals) > 1 else front[:1]
         return []
 
@@ -208,9 +214,9 @@ class Study:
         """Raises RunFailed with the reason, or RunCancelled, if it has ended so."""
         status = self.status
         if status.state is State.FAILED:
-            raise RunFailed(f"study {self.id} ({self.name}) failed: {status.error}")
+            raise RunFailed(f"study {self.id} ({self.name}) failed: {plain(status.error)}")
         if status.state is State.CANCELLED:
-            why = f": {status.error}" if status.error else ""
+            why = f": {plain(status.error)}" if status.error else ""
             raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
 
     def cancel(self) -> None:
@@ -289,8 +295,21 @@ class Study:
             return f"Study({self.folder.name}, unreadable)"
 
 
-def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
-    return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
+    """Those of which no other is as good in all, and better in one: larger is better."""
+    ordered = sorted(set(scores), reverse=True)  # nothing is beaten by what comes after it
+    if not ordered or len(ordered[0]) == 1:
+        return set(ordered[:1])
+    if len(ordered[0]) == 2:
+        highest = itertools.accumulate((second for _, second in ordered), max, initial=-math.inf)
+        return {own for own, above in zip(ordered, highest, strict=False) if own[1] > above}
+    front = np.empty((len(ordered), len(ordered[0])))
+    count = 0
+    for own in ordered:
+        if not (front[:count] >= own).all(axis=1).any():
+            front[count] = own
+            count += 1
+    return set(map(tuple, front[:count].tolist()))
 
 
 def _as_optuna(study: Study) -> optuna.Study:

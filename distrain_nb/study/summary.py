@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.run.metrics import finite
 from distrain_nb.run.summary import brief, duration, plural, progress_text, steps_of
 from distrain_nb.study.files import TrialState
@@ -115,7 +116,7 @@ class StudySummary:
         return max(0.0, mean * left - sum(begun)) / min(self.spec.parallel, left)
 
     def as_json(self) -> dict[str, Json]:
-        """What the page shows besides the charts, as JSON values."""
+        """What the page shows besides trials and charts, as JSON values."""
         return finite.without_nan(
             {
                 "id": self.id,
@@ -141,7 +142,6 @@ class StudySummary:
                 "front": [trial.number for trial in self.front],
                 "names": list(self.names),
                 "goals": list(self.goals),
-                "trials": [trial_json(trial) for trial in self.trials],
             }
         )
 
@@ -156,7 +156,7 @@ def summary_of(study: Study) -> StudySummary:
         study.id,
         study.name,
         status.state,
-        status.error,
+        escapes.plain(status.error),
         study.spec,
         study.wanted,
         trials,
@@ -165,28 +165,12 @@ def summary_of(study: Study) -> StudySummary:
         end,
         now,
         status.phase,
-        status.note,
+        escapes.plain(status.note),
         steps_of(study.file.created, status, end) if on_service else (),
         None if final else status.progress,
         study.adds_trials,
         study.stops_trials,
     )
-
-
-def trial_json(trial: StudyTrial) -> dict[str, Json]:
-    """A row of the page's table."""
-    return {
-        "id": trial.number,
-        "state": str(trial.state),
-        "final": trial.state.final,
-        "parameters": dict(trial.params),
-        "goals": dict(trial.goals),
-        "steps": trial.steps,
-        "begin": trial.begin,
-        "end": trial.end,
-        "run": trial.run_id,
-        "why": trial.why,
-    }
 
 
 def values_of(trial: StudyTrial) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.errors import RunNotReady
+from distrain_nb.run.metrics import finite
 from distrain_nb.study.files import TrialState
 from distrain_nb.study.launching import run_of
 from distrain_nb.tuning.engine import Outcome
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.run.results import Results
     from distrain_nb.study.files import TrialFile
     from distrain_nb.tuning.spec import StudySpec, Value
+    from distrain_nb.types import Json
 
 
 class StudyTrial:
@@ -47,7 +52,7 @@ class StudyTrial:
     @property
     def why(self) -> str:
         """Why it was stopped, or failed."""
-        return self._file.why
+        return escapes.plain(self._file.why)
 
     @property
     def steps(self) -> int:
@@ -104,6 +109,29 @@ class StudyTrial:
         stopped = complete and self.state is TrialState.STOPPED
         curve = ((self.steps, values[0]),) if stopped else ()
         return Outcome("stopped" if stopped else "failed", values, curve)
+
+    @cached_property
+    def as_json(self) -> dict[str, Json]:
+        """A row of the page's table."""
+        return finite.without_nan(
+            {
+                "id": self.number,
+                "state": str(self.state),
+                "final": self.state.final,
+                "parameters": dict(self.params),
+                "goals": dict(self.goals),
+                "steps": self.steps,
+                "begin": self.begin,
+                "end": self.end,
+                "run": self.run_id,
+                "why": self.why,
+            }
+        )
+
+    @cached_property
+    def digest(self) -> bytes:
+        """What is another one once anything of it has changed."""
+        return hashlib.sha256(finite.to_json(self.as_json).encode()).digest()[:12]
 
     def row(self, names: Iterable[str], goals: Iterable[str]) -> dict[str, object]:
         """The trial as a row of a table, with these parameters and goals."""

@@ -7,11 +7,9 @@ import math
 import re
 from dataclasses import dataclass, replace
 
-_ESCAPE = re.compile(
-    r"\x1b\[([0-9;:]*)m"  # colours
-    r"|\x1b\[[0-9;:?]*[A-Za-ln-z]"  # movements of the cursor
-    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, links
-)
+from distrain_nb.escapes import COLOUR, CONTROL
+
+_ESCAPE = re.compile(f"{COLOUR}|{CONTROL}")
 _COLOUR_SPACE = re.compile(r"([34]8:2):\d*:(\d+:\d+:\d+)")
 _CURLY = re.compile(r"(^|;)4:[1-5]")
 _NO_CODE = 1000
@@ -50,11 +48,6 @@ def to_html(text: str) -> str:
             style = _after(style, escape.group(1))
     parts.append(_span(text[at:], style))
     return "".join(parts)
-
-
-def plain(text: str) -> str:
-    """The text without escapes."""
-    return _ESCAPE.sub("", text)
 
 
 def _span(text: str, style: _Style) -> str:

@@ -11,6 +11,7 @@ from distrain_nb.ui import document
 from distrain_nb.ui.frontend import frontend
 from distrain_nb.ui.outputs import LITERAL
 from distrain_nb.ui.overlay import OverlaidMetrics
+from distrain_nb.ui.table import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,12 +35,8 @@ class ComparisonView:
         return self.compared.frame
 
     def __repr__(self) -> str:
-        table = [("", *self.compared.titles), *((row.name, *row.texts) for row in self._rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in table
-        )
+        rows = ((row.name, *row.texts) for row in self._rows)
+        return as_text(("", *self.compared.titles), rows, "")
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
         return {"text/html": f"{self._live_mark()}{self.still()}", "text/plain": repr(self)}

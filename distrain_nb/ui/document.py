@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb import config
+from distrain_nb import config, escapes
 from distrain_nb.run.charts import drawing
 from distrain_nb.run.pages.media import index
 from distrain_nb.run.summary import (
@@ -149,7 +149,7 @@ def _texts(summary: RunSummary, lines: Iterable[Line]) -> Iterator[tuple[Line, s
         if block.is_traceback and block.is_in(summary.error):
             yield block.lines[0], block.raised
         else:
-            yield from ((line, ansi.plain(shown_text(line))) for line in block.lines)
+            yield from ((line, escapes.plain(shown_text(line))) for line in block.lines)
 
 
 def label(summary: RunSummary, line: Line) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from distrain_nb.ui import ansi
+from distrain_nb import escapes
 from distrain_nb.ui.tail import shown_text
 
 if TYPE_CHECKING:
@@ -57,4 +57,4 @@ def blocks(lines: Iterable[Line]) -> list[Block]:
 
 
 def _text(line: Line) -> str:
-    return ansi.plain(shown_text(line)).rstrip()
+    return escapes.plain(shown_text(line)).rstrip()

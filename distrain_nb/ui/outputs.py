@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from distrain_nb.escapes import coloured
 from distrain_nb.ui.frontend import Frontend, frontend, running_cell
 
 if TYPE_CHECKING:
@@ -32,11 +33,13 @@ class CellOutput(ABC):
 
 def show(bundle: Bundle) -> CellOutput:
     """Display something that may be replaced."""
+    bundle = _shown(bundle)
     return _Redrawn(bundle) if frontend() is Frontend.SERVER else _Updated(bundle)
 
 
 def replace_all(*changes: tuple[CellOutput, Bundle]) -> None:
     """Replace several outputs at once, in this order."""
+    changes = tuple((output, _shown(bundle)) for output, bundle in changes)
     redrawn = [output for output, _ in changes if isinstance(output, _Redrawn)]
     for output, bundle in changes:
         if isinstance(output, _Redrawn):
@@ -52,7 +55,7 @@ def say(text: str) -> None:
     if frontend() is Frontend.SERVER:
         show({"text/plain": text})
     else:
-        print(text)
+        print(coloured(text))
 
 
 def replaceable() -> bool:
@@ -73,7 +76,7 @@ class _Updated(CellOutput):
         self._handle.display(bundle, raw=True)
 
     def replace(self, bundle: Bundle) -> None:
-        self._handle.update(bundle, raw=True)
+        self._handle.update(_shown(bundle), raw=True)
 
 
 class _Redrawn(CellOutput):
@@ -91,6 +94,12 @@ class _Redrawn(CellOutput):
 
     def replace(self, bundle: Bundle) -> None:
         replace_all((self, bundle))
+
+
+def _shown(bundle: Bundle) -> Bundle:
+    """Terminals do what a text tells them: of what programs say they get no more than colours."""
+    plain = "text/plain"
+    return {**bundle, plain: coloured(bundle[plain])} if plain in bundle else bundle
 
 
 def _redraw(changed: list[_Redrawn]) -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.errors import RunUnreadable
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.summary import summary_of
@@ -119,7 +120,7 @@ class StudyMonitor:
         for row, trial in zip(table.rows[::-1], self._summary.trials[-MOST_ROWS:], strict=True):
             if trial.state.final and trial.number not in self._told:
                 self._told.add(trial.number)
-                print("  ".join(filter(None, row)), flush=True)
+                print(escapes.plain("  ".join(filter(None, row))), flush=True)
         if self._summary.state.final:
             print(self._summary.line, flush=True)
 

@@ -13,7 +13,7 @@ from distrain_nb.study.files import TrialState
 from distrain_nb.study.summary import summary_of, written
 from distrain_nb.ui import unstyled
 from distrain_nb.ui.outputs import LITERAL
-from distrain_nb.ui.table import SIGNS
+from distrain_nb.ui.table import SIGNS, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,13 +49,8 @@ class StudyTable:
 
     def __repr__(self) -> str:
         lines = [self.summary.line, self.summary.note, self.summary.error]
-        if self.rows:
-            widths = [max(map(len, each)) for each in zip(self.headings, *self.rows, strict=True)]
-            lines += [
-                "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-                for row in (self.headings, *self.rows)
-            ]
-        return "\n".join(line.rstrip() for line in (*lines, self._more) if line)
+        table = as_text(self.headings, self.rows, "") if self.rows else ""
+        return "\n".join(line.rstrip() for line in (*lines, table, self._more) if line)
 
     def _repr_mimebundle_(self, **_: object) -> dict[str, Any]:
         from distrain_nb.ui.document import study_reference

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from distrain_nb.escapes import plain
 from distrain_nb.run.pages.listing import Listing, RunRow, frame
 from distrain_nb.run.summary import brief, duration, plural, progress_text
 from distrain_nb.ui.outputs import LITERAL
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from distrain_nb.run.pages.listing import ListedRun
-
 
 HEADINGS = ("run", "name", "state", "where", "best metric", "duration", "age")
 LONGEST_CAUSE = 60
@@ -97,8 +97,8 @@ def older(summaries: Sequence[RunRow]) -> str:
 
 
 def as_text(headings: Sequence[str], rows: Iterable[Sequence[str]], more: str) -> str:
-    """Rows below their headings, in columns, and `more` below them."""
-    listed = [headings, *rows]
+    """Rows below their headings, in columns, and `more` below them, for a terminal too."""
+    listed = [[plain(cell) for cell in row] for row in (headings, *rows)]
     widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
     lines = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

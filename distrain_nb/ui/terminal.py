@@ -6,8 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from distrain_nb import escapes
 from distrain_nb.run.summary import brief, progress_text
-from distrain_nb.ui import ansi
 from distrain_nb.ui.document import label
 from distrain_nb.ui.tail import shown_text
 
@@ -45,7 +45,8 @@ class TerminalView:
         """Print how it ended, and the last metrics."""
         self._metrics.read()
         last = "  ".join(f"{tag} {brief(value)}" for tag, value in self._metrics.last().items())
-        self._write("\n".join(filter(None, (summary.line(time.time()), last))) + "\n", "")
+        words = filter(None, (summary.line(time.time()), escapes.plain(last)))
+        self._write("\n".join(words) + "\n", "")
 
     def let_go(self, summary: RunSummary) -> None:
         """Nothing is printed any more: it would land in what the user types next."""
@@ -66,5 +67,6 @@ class TerminalView:
     def _line(self, summary: RunSummary, line: Line) -> str:
         tag, text = f"[{label(summary, line)}]", shown_text(line)
         if not self._can_move:
-            return f"{tag} {ansi.plain(text)}"
-        return f"\x1b[{TAG_COLOURS[line.process % len(TAG_COLOURS)]}m{tag}\x1b[0m {text}\x1b[0m"
+            return escapes.plain(f"{tag} {text}")
+        colour = TAG_COLOURS[line.process % len(TAG_COLOURS)]
+        return escapes.coloured(f"\x1b[{colour}m{tag}{escapes.RESET} {text}")

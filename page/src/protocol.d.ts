@@ -175,11 +175,11 @@ export interface StudyCharts {
   shares: Record<string, (number | null)[]>;
 }
 
-/** Charts are left out where they are those that the page has `seen`; after the `end` no more come. */
+/** Trials and charts are null where they are those that the page has `seen`; after the `end` no more come. */
 export interface StudyAnswer {
   seen: string;
   end?: boolean;
-  summary: StudySummary;
+  summary: Omit<StudySummary, "trials"> & { trials: Trial[] | null };
   charts: StudyCharts | null;
 }
 

@@ -1,6 +1,9 @@
 // Asking about a run: its server extension where there is one, which answers whatever the kernel is
 // doing, else the kernel.
 
+import { ownPath } from "./address.js";
+import { taken } from "./shapes.js";
+
 /** @import { Asking, RunSummary, Model, RunState } from "./protocol.d.ts" */
 /** @typedef {Record<string, string | number>} Query */
 /** @typedef {{resolve: (body: any) => void, reject: (error: Error) => void}} Waiting */
@@ -9,15 +12,19 @@ const PROBE_AGAIN_MS = 5000;
 const KERNEL_IS_BUSY_AFTER_MS = 1000;
 const ANSWERS_WITHIN_MS = 60_000;
 
+/** Jupyter writes it as a script: an element of that id which isn't one may be an output's. */
 function pageConfig() {
-  const config = document.getElementById("jupyter-config-data");
+  const config = document.querySelector("script#jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
 }
 
-/** The address of the page's Jupyter server, with a slash at its end. */
-export function serverBase() {
+/**
+ * Where the page's Jupyter server answers that path, which is one of ours.
+ * @param {string} path
+ */
+export function serverAddress(path) {
   const { baseUrl } = pageConfig();
-  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+  return `${baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`}${ownPath(path)}`;
 }
 
 /** The page has no Jupyter server, and won't have one: any other failure may be over a moment later. */
@@ -37,7 +44,7 @@ export async function request(path, options = {}) {
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  const answer = await fetch(serverAddress(path), { ...options, headers, signal });
   if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
@@ -100,7 +107,7 @@ export class Source {
     try {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
-      if (answer.ok) this.learn(await answer.json());
+      if (answer.ok) this.learn(taken(this.opening, await answer.json()));
     } catch (error) {
       this.served = false;
       if (!(error instanceof NoServer)) this.lost();
@@ -119,14 +126,14 @@ export class Source {
       try {
         const answer = await request(this.address(path, query));
         const body = await answer.json();
-        if (answer.ok) return body;
+        if (answer.ok) return taken(path, body);
         if (answer.status === 400) throw new Refused(body.message);
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
       this.lost();
     }
-    return this.askKernel(path, query);
+    return taken(path, await this.askKernel(path, query));
   }
 
   /**

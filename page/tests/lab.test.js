@@ -8,7 +8,7 @@ import { counted } from "../src/lab/panel.js";
 import { Watch } from "../src/lab/watch.js";
 import { Source } from "../src/source.js";
 
-globalThis.document = /** @type {any} */ ({ getElementById: () => null });  // of no Jupyter server
+globalThis.document = /** @type {any} */ ({ querySelector: () => null });  // of no Jupyter server
 
 /**
  * @param {number} id

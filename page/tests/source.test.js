@@ -5,6 +5,17 @@ import { createServer } from "node:http";
 import { afterEach, beforeEach, test } from "node:test";
 import { Refused, RunSource } from "../src/source.js";
 
+const LOG = { lines: [], bars: [], first: 0, rows: 0, total: 0, end: false };
+
+/**
+ * @param {string} state
+ * @param {number} now
+ */
+const summary = (state, now) => ({
+  id: 3, name: "r", state, phase: "", final: false, where: "", size: "", begin: 0, end: null, now, steps: [], labels: {},
+  pools: {}, progress: null, note: "", error: "",
+});
+
 /** A widget's model whose kernel answers what `answers` says. */
 class Kernel {
   constructor() {
@@ -15,7 +26,7 @@ class Kernel {
     /** @type {any[]} */
     this.asked = [];
     /** @type {object | null} null while it computes */
-    this.answer = { body: "kernel" };
+    this.answer = { body: { ...LOG, total: 7 } };
     this.widget_manager = null;
   }
 
@@ -48,7 +59,7 @@ beforeEach(async () => {
   const { port } = /** @type {import("node:net").AddressInfo} */ (server.address());
   const config = { baseUrl: `http://127.0.0.1:${port}/base`, token: "t" };
   globalThis.document = /** @type {any} */ ({
-    cookie: "a=b; _xsrf=x", getElementById: () => ({ textContent: JSON.stringify(config) }),
+    cookie: "a=b; _xsrf=x", querySelector: () => ({ textContent: JSON.stringify(config) }),
   });
 });
 
@@ -62,10 +73,11 @@ async function opened(kernel) {
 }
 
 test("the server answers where it can", async () => {
-  response = { status: 200, body: { state: "succeeded", now: 5 } };
+  response = { status: 200, body: summary("succeeded", 5) };
   const kernel = new Kernel();
   const source = await opened(kernel);
   assert.deepEqual([source.served, source.summary.state], [true, "succeeded"]);
+  response = { status: 200, body: LOG };
   assert.deepEqual(await source.ask("log", { first: 2 }), response.body);
   assert.equal(requests.at(-1), "token t x /base/distrain/runs/3/log?first=2&home=h");
   assert.deepEqual(kernel.asked, []);
@@ -76,28 +88,28 @@ test("the kernel answers where the server has no such run", async () => {
   response = { status: 404, body: {} };
   const source = await opened(new Kernel());
   assert.equal(source.served, false);
-  assert.equal(await source.ask("log", { first: 2 }), "kernel");
+  assert.equal((await source.ask("log", { first: 2 })).total, 7);
   source.close();
 });
 
 test("a server that goes away is followed by the kernel", async () => {
-  response = { status: 200, body: {} };
+  response = { status: 200, body: summary("running", 1) };
   const kernel = new Kernel();
   const source = await opened(kernel);
   response = { status: 500, body: {} };
-  assert.equal(await source.ask("log", { first: 2 }), "kernel");
+  assert.equal((await source.ask("log", { first: 2 })).total, 7);
   assert.deepEqual([source.served, kernel.asked[0].query], [false, { first: "2" }]);
   source.close();
 });
 
 test("a server that comes back answers again, however long that takes", async (t) => {
-  response = { status: 200, body: { state: "running", now: 5 } };
+  response = { status: 200, body: summary("running", 5) };
   const source = await opened(new Kernel());
   t.mock.timers.enable({ apis: ["setTimeout"] });
   response = { status: 500, body: {} };
   await source.ask("log");
   for (const status of [500, 500, 200]) {
-    response = { status, body: { state: "failed", now: 9 } };
+    response = { status, body: summary("failed", 9) };
     t.mock.timers.tick(5000);
     await source.probed;
     await Promise.resolve();
@@ -118,9 +130,9 @@ for (const [silent, begin] of /** @type {const} */ ([
     server.removeAllListeners("request").on("request", (_, reply) => { begin(reply); });
     const source = await opened(new Kernel());
     assert.equal(source.served, false);
-    assert.equal(await source.ask("log"), "kernel");
+    assert.equal((await source.ask("log")).total, 7);
     server.removeAllListeners("request").on("request", /** @type {any} */ (answer));
-    response = { status: 200, body: { state: "failed", now: 9 } };
+    response = { status: 200, body: summary("failed", 9) };
     assert.notEqual(source.again, undefined);
     t.mock.restoreAll();
     await source.probeAgain();
@@ -130,7 +142,7 @@ for (const [silent, begin] of /** @type {const} */ ([
 }
 
 test("either's refusal has words for the reader", async () => {
-  response = { status: 200, body: {} };
+  response = { status: 200, body: summary("running", 1) };
   const kernel = new Kernel();
   kernel.answer = { error: "no such rank" };
   const source = await opened(kernel);
@@ -163,3 +175,30 @@ test("a kernel that owes an answer is busy after a while", async (t) => {
   assert.equal(source.kernelIsBusy, false);
   source.close();
 });
+
+test("what has another shape is no answer, and what nobody knows is dropped", async () => {
+  response = { status: 200, body: { ...summary("running", 1), evil: "<b>" } };
+  const source = await opened(new Kernel());
+  assert.deepEqual([source.served, "evil" in source.summary], [true, false]);
+  for (const body of [{}, [], null, { ...LOG, lines: "<b>" }, { ...LOG, total: -1 }, { ...LOG, lines: [[1, 2, 3]] }]) {
+    response = { status: 200, body: /** @type {any} */ (body) };
+    source.served = true;
+    assert.equal((await source.ask("log")).total, 7);
+    assert.equal(source.served, false);
+  }
+  source.close();
+});
+
+for (const run of ["../../files/theirs.ipynb?", "1/../..", "1", 1.5, -1, 0, 1e300, null, undefined, {}, ["1"], "1?a=", "%2e%2e"]) {
+  test(`nothing is asked about a run of the number ${JSON.stringify(run)}`, async () => {
+    response = { status: 200, body: summary("running", 1) };
+    const kernel = new Kernel();
+    kernel.state.run = run;
+    const source = await opened(kernel);
+    await source.order("POST", "cancel").catch(() => {});
+    const written = ["1", "1?a="].includes(/** @type {any} */ (String(run)));
+    assert.deepEqual(requests.filter((line) => !/ \/base\/distrain\/runs\/1\//.test(line)), []);
+    assert.equal(requests.length > 0, written && run !== "1?a=");
+    source.close();
+  });
+}

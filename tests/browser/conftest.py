@@ -37,6 +37,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="package")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A server whose pages have our extension."""
+    with serve(tmp_path_factory.mktemp("extended"), extension=True) as running:
+        yield running
+
+
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as started:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -42,12 +42,6 @@ while not Path("{name}").exists():
 """
 CLOSE = "() => { for (const it of [...jupyterapp.shell.widgets('main')]) it.dispose(); }"
 OPEN = Callable[..., OpenNotebook]
-
-
-@pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with serve(tmp_path_factory.mktemp("extended"), extension=True) as running:
-        yield running
 
 
 @pytest.fixture

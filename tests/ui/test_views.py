@@ -183,10 +183,6 @@ def test_ansi_colours_become_spans_and_text_stays_text(text: str, shown: str) ->
     assert ansi.to_html(text) == shown
 
 
-def test_text_without_escapes_is_plain() -> None:
-    assert ansi.plain("\x1b]0;title\x07a\x1b[31mb\x1b[38:2::1:2:3mc") == "abc"
-
-
 def test_a_report_is_whole_and_escaped() -> None:
     text = 'rank 1 failed: ValueError: <x>\n  File "a.py", line 1\nValueError: <x>\nrank 0: stopped'
     page = report_html(text)

@@ -67,5 +67,8 @@ def test_a_goal_is_printed_where_sagemaker_reads_the_log(
     monkeypatch.setenv("RANK", "1")
     log_metrics({"val/loss": 9.0}, step=5, every_rank=True)
     log_metrics({"val/loss": 9.0}, step=5)
-    assert capsys.readouterr().out == "step 3  val/loss 0.123456789\nstep 4  val/loss 0.333333333\n"
+    assert (
+        capsys.readouterr().out
+        == "step 3  val/loss 0.1234567891\nstep 4  val/loss 0.3333333333333333\n"
+    )
     assert not trial.exists()

@@ -19,8 +19,12 @@ import time
 from array import array
 from pathlib import Path
 
-# As ui/ansi.py leaves them out: what a reader can't see is not searched.
-ESCAPE = rb"\x1b\[[0-9;:?]*[A-Za-z]|\x1b\][^\x07\x1b\n]*(?:\x07|\x1b\\)"
+# As escapes.py leaves them out, in UTF-8: what a reader can't see is not searched.
+ESCAPE = (
+    rb"(?:\x1b\[|\xc2\x9b)[0-?]*[ -/]*[@-~]"
+    rb"|(?:\x1b[\]PX^_]|\xc2[\x90\x98\x9d-\x9f])(?:[^\x07\x1b\n\xc2]|\xc2[\xa0-\xbf])*(?:\x07|\x1b\\|\xc2\x9c)"
+    rb"|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]"
+)
 ALARM_AFTER_S = 3
 UNREADABLE = 3
 LOOK_EVERY = 64

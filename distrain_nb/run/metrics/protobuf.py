@@ -10,6 +10,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from distrain_nb.worker.metrics.writer import EXACT_FIELD
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -57,12 +59,13 @@ class Malformed(ValueError):
 class Slot:
     """Where one scalar stands in the event: byte ranges of its tag and value, and how to read it.
 
-    `kind` is a NumPy type string, or VARINT.
+    `kind` is a NumPy type string, or VARINT. `rounded` is the same number once more, shorter.
     """
 
     tag: Span
     value: Span
     kind: str
+    rounded: Span | None = None
 
 
 @dataclass(frozen=True)
@@ -183,13 +186,15 @@ def _summary(data: bytes, start: int, end: int) -> list[Slot | Item]:
 
 
 def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
-    tag = value = None
+    tag = value = exact = None
     plugin, kind = b"", ""
     for number, wire, at, stop in fields(data, start, end):
         if number == 1 and wire == _BYTES:
             tag = slice(at, stop)
         elif number == 2 and wire == _FIXED32:
             value = (slice(at, stop), "<f4")
+        elif number == EXACT_FIELD and wire == _FIXED64:
+            exact = slice(at, stop)
         elif number == 8 and wire == _BYTES:
             value, kind = _tensor(data, at, stop), "tensor"
         elif number in _FIELD_KINDS and wire == _BYTES:
@@ -199,7 +204,7 @@ def _value(data: bytes, start: int, end: int) -> Slot | Item | None:
     if tag is None:
         return None
     if value is not None and plugin in (b"", b"scalars"):
-        return Slot(tag, *value)
+        return Slot(tag, *value) if exact is None else Slot(tag, exact, "<f8", value[0])
     if plugin or kind == "tensor":
         kind = _PLUGIN_KINDS.get(plugin, plugin.decode("utf-8", "replace"))
     return Item(tag, kind, slice(start, end)) if kind else None

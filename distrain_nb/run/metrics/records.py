@@ -225,7 +225,7 @@ def _alike(rows: Rows, layout: EventLayout) -> NDArray[np.bool_]:
 def _varying(layout: EventLayout) -> NDArray[np.int64]:
     """The places of the bytes that differ between events of one layout."""
     parts = [layout.wall_time, layout.step]
-    parts += [part for slot in layout.slots for part in (slot.tag, slot.value)]
+    parts += [part for slot in layout.slots for part in (slot.tag, slot.value, slot.rounded)]
     return np.concatenate([np.arange(part.start, part.stop) for part in parts if part])
 
 

@@ -49,6 +49,7 @@ class StudyDrawing:
         self._goals = [
             goal_axis(goal.metric, self._values(goal.metric)) for goal in summary.spec.goals
         ]
+        self._shares: dict[tuple[int, str, bool], float | None] = {}
         self._shades = qualities(summary.trials, summary.spec.goals[0])
 
     @property
@@ -193,9 +194,11 @@ class StudyDrawing:
         )
 
     def _share(self, trial: StudyTrial, axis: ValueAxis) -> float | None:
-        if axis in self._goals:
-            return axis.share(value_of(trial, axis.name))
-        return axis.share(trial.params.get(axis.name))
+        key = (trial.number, axis.name, axis in self._goals)
+        if key not in self._shares:
+            value = value_of(trial, axis.name) if key[2] else trial.params.get(axis.name)
+            self._shares[key] = axis.share(value)
+        return self._shares[key]
 
     def _values(self, goal: str) -> Iterable[float]:
         return (value_of(trial, goal) for trial in self._trials)
@@ -224,7 +227,8 @@ class StudyDrawing:
 
 def _drawn(trials: Sequence[StudyTrial], front: set[int]) -> list[StudyTrial]:
     newest = len(trials) - MOST_TRIALS
-    return [t for n, t in enumerate(trials) if n >= newest or t.number in front]
+    best = set(sorted(front)[-MOST_TRIALS:])
+    return [t for n, t in enumerate(trials) if n >= newest or t.number in best]
 
 
 def _mark(trial: StudyTrial) -> str:

@@ -33,8 +33,8 @@ function fold(title, className) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
-function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+function write(node, text2) {
+  if (node.textContent !== text2) node.textContent = text2;
 }
 function debounce(milliseconds, act) {
   let timer;
@@ -54,17 +54,272 @@ function saveAs(name, parts, type) {
   setTimeout(() => URL.revokeObjectURL(address), 6e4);
 }
 
+// src/address.js
+var NUMBER = "[1-9][0-9]{0,15}";
+var OWN = new RegExp(
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+);
+function isNumber(value) {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+function ownPath(path) {
+  if (!OWN.test(path)) throw new Error(`${JSON.stringify(path)} is no address of distrain-nb`);
+  return path;
+}
+
+// src/shapes.js
+var Misshapen = class extends Error {
+};
+function one(is, what) {
+  return (value) => {
+    if (is(value)) return (
+      /** @type {T} */
+      value
+    );
+    throw new Misshapen(`${String(JSON.stringify(value)).slice(0, 60)} instead of ${what}`);
+  };
+}
+var text = one((value) => typeof value === "string", "a text");
+var number = one(Number.isFinite, "a number");
+var count = one((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+var id = one(isNumber, "a whole number from 1");
+var flag = one((value) => typeof value === "boolean", "true or false");
+var words = one((value) => ["string", "number", "boolean"].includes(typeof value), "a text or a number");
+var object = one((value) => typeof value === "object" && value !== null && !Array.isArray(value), "an object");
+var array = one(Array.isArray, "a list");
+function maybe(shape) {
+  return (value) => value === null ? null : shape(value);
+}
+function absent(shape) {
+  return (value) => value === void 0 ? void 0 : shape(value);
+}
+function list(shape) {
+  return (value) => (
+    /** @type {unknown[]} */
+    array(value).map((each) => shape(each))
+  );
+}
+function byName(shape) {
+  return (value) => {
+    const entries = Object.entries(
+      /** @type {object} */
+      object(value)
+    );
+    return Object.fromEntries(entries.map(([name, each]) => [name, shape(each)]));
+  };
+}
+function tuple(...shapes) {
+  const has = one((value) => Array.isArray(value) && value.length === shapes.length, `a list of ${shapes.length}`);
+  return (value) => (
+    /** @type {any} */
+    shapes.map((shape, place) => shape(
+      /** @type {any} */
+      has(value)[place]
+    ))
+  );
+}
+function record(fields) {
+  const shapes = (
+    /** @type {[keyof T & string, Shape<unknown>][]} */
+    Object.entries(fields)
+  );
+  return (value) => {
+    const given = (
+      /** @type {any} */
+      object(value)
+    );
+    const known = {};
+    for (const [name, shape] of shapes) {
+      try {
+        known[name] = shape(given[name]);
+      } catch (error) {
+        throw new Misshapen(`${name}: ${/** @type {Error} */
+        error.message}`);
+      }
+    }
+    return known;
+  };
+}
+var progress = record({ phase: text, total: number, done: number, since: number });
+var SUMMARY = {
+  id,
+  name: text,
+  state: text,
+  phase: text,
+  final: flag,
+  where: text,
+  size: text,
+  begin: number,
+  end: maybe(number),
+  now: number,
+  steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
+  labels: byName(text),
+  pools: byName(text),
+  progress: maybe(progress),
+  note: text,
+  error: text
+};
+var line = tuple(count, number, number, text, flag, text);
+var tableRun = record({
+  id,
+  name: text,
+  state: text,
+  final: flag,
+  place: text,
+  size: text,
+  machines: text,
+  experiment: text,
+  study: text,
+  cause: text,
+  begin: number,
+  end: maybe(number),
+  best: maybe(record({ tag: text, value: number })),
+  progress: maybe(progress)
+});
+var studyRow = record({
+  id,
+  key: text,
+  name: text,
+  state: text,
+  final: flag,
+  progress: text,
+  running: count,
+  best: text,
+  cause: text,
+  begin: number,
+  end: maybe(number)
+});
+var trial = record({
+  id,
+  state: text,
+  final: flag,
+  parameters: byName(words),
+  goals: byName(maybe(number)),
+  steps: count,
+  begin: number,
+  end: maybe(number),
+  run: maybe(id),
+  why: text
+});
+var studySummary = record({
+  ...SUMMARY,
+  labels: () => ({}),
+  pools: () => ({}),
+  ended: count,
+  wanted: count,
+  adds_trials: flag,
+  stops_trials: flag,
+  left: text,
+  best: text,
+  front: list(id),
+  names: list(text),
+  goals: list(text),
+  trials: maybe(list(trial))
+});
+var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
+var studyCharts = record({
+  sheet: text,
+  axes: list(record({ name: text, kind: scale, low: number, high: number, values: list(text) })),
+  shares: byName(list(maybe(number)))
+});
+var curve = record({
+  run: text,
+  tag: text,
+  step: list(number),
+  value: list(maybe(number)),
+  wall_time: list(maybe(number))
+});
+var curves = record({ lines: list(curve), notes: list(text) });
+var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
+var media = record({
+  rows: list(record({ kind, run: text, tag: text, count, last: number })),
+  hparams: byName(byName(maybe(words))),
+  notes: list(text)
+});
+var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
+var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
+var drawnCharts = record({
+  sheet: text,
+  shape: record({
+    keys: list(tuple(text, text)),
+    traces: list(record({
+      type: one((value) => value === "scatter", "scatter"),
+      name: text,
+      xaxis: axis("x"),
+      yaxis: axis("y"),
+      line: record({ color: colour, width: number }),
+      marker: record({ size: number })
+    })),
+    newest: byName(text),
+    dots: number,
+    thinned: flag
+  }),
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+});
+var medium = record({
+  step: absent(number),
+  note: absent(text),
+  text: absent(text),
+  data: absent(text),
+  form: absent(one((value) => /^image\/[\w.+-]+$/.test(value), "the MIME type of an image")),
+  steps: absent(list(number)),
+  edges: absent(list(number)),
+  counts: absent(list(list(number))),
+  notes: absent(list(text))
+});
+var ANSWERS = {
+  summary: record(SUMMARY),
+  log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
+  search: record({ rows: list(count), searched: number, done: flag }),
+  "first-error": record({ row: maybe(count) }),
+  tracebacks: record({ folds: list(tuple(count, count)) }),
+  metrics: curves,
+  resources: curves,
+  curves,
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  runs: record({ runs: list(tableRun) }),
+  studies: record({ studies: list(studyRow) }),
+  study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  row: studyRow,
+  compare: record({
+    titles: list(text),
+    runs: list(tableRun),
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+  })
+};
+function taken(path, answer) {
+  const shape = ANSWERS[path];
+  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  return shape(answer);
+}
+var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
+var part = one((value) => value === "run" || value === "charts", "run or charts");
+var runReference = record({ run: id, home, created: number, part });
+var studyReference = record({ study: id, home, created: number });
+function named(shape) {
+  return (value) => {
+    try {
+      return shape(value);
+    } catch {
+      return null;
+    }
+  };
+}
+var namedRun = named(runReference);
+var namedStudy = named(studyReference);
+
 // src/source.js
 var PROBE_AGAIN_MS = 5e3;
 var KERNEL_IS_BUSY_AFTER_MS = 1e3;
 var ANSWERS_WITHIN_MS = 6e4;
 function pageConfig() {
-  const config = document.getElementById("jupyter-config-data");
+  const config = document.querySelector("script#jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
 }
-function serverBase() {
+function serverAddress(path) {
   const { baseUrl } = pageConfig();
-  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+  return `${baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`}${ownPath(path)}`;
 }
 var NoServer = class extends Error {
 };
@@ -76,7 +331,7 @@ async function request(path, options = {}) {
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  const answer = await fetch(serverAddress(path), { ...options, headers, signal });
   if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
@@ -125,7 +380,7 @@ var Source = class {
     try {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
-      if (answer.ok) this.learn(await answer.json());
+      if (answer.ok) this.learn(taken(this.opening, await answer.json()));
     } catch (error) {
       this.served = false;
       if (!(error instanceof NoServer)) this.lost();
@@ -143,14 +398,14 @@ var Source = class {
       try {
         const answer = await request(this.address(path, query));
         const body = await answer.json();
-        if (answer.ok) return body;
+        if (answer.ok) return taken(path, body);
         if (answer.status === 400) throw new Refused(body.message);
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
       this.lost();
     }
-    return this.askKernel(path, query);
+    return taken(path, await this.askKernel(path, query));
   }
   /**
    * Have the server do something; says whether it has. Raises Refused.
@@ -181,10 +436,10 @@ var Source = class {
    * @returns {Promise<any>}
    */
   askKernel(path, query) {
-    const id = `${this.name}-${++this.number}`;
+    const id2 = `${this.name}-${++this.number}`;
     this.waitingSince ??= Date.now();
-    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
-    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
+    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
     return answer;
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
@@ -213,12 +468,12 @@ function asText(query) {
 // src/charts/colours.js
 function themeColours(place) {
   const style = getComputedStyle(place);
-  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  const colour2 = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
   return {
     text: style.color,
     font: style.fontFamily,
-    ground: colour("--jp-layout-color0", "#fff"),
-    raised: colour("--jp-layout-color1", "#fff")
+    ground: colour2("--jp-layout-color0", "#fff"),
+    raised: colour2("--jp-layout-color1", "#fff")
   };
 }
 var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
@@ -242,18 +497,18 @@ var POINTS_AT_ONCE = 1e5;
 function numbers(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
-function unpacked(line) {
-  const seconds = numbers(line.seconds, Float32Array);
+function unpacked(line2) {
+  const seconds = numbers(line2.seconds, Float32Array);
   return {
-    step: line.wide ? numbers(line.step, Float64Array) : numbers(line.step, Float32Array),
-    value: numbers(line.value, Float32Array),
-    wall: Float64Array.from(seconds, (passed) => line.began + passed)
+    step: line2.wide ? numbers(line2.step, Float64Array) : numbers(line2.step, Float32Array),
+    value: numbers(line2.value, Float32Array),
+    wall: Float64Array.from(seconds, (passed) => line2.began + passed)
   };
 }
 function byNumber(lines, keys) {
-  return new Map(lines.map((line) => [
-    keys.findIndex(([run, tag]) => run === line.run && tag === line.tag),
-    asLine(line)
+  return new Map(lines.map((line2) => [
+    keys.findIndex(([run, tag]) => run === line2.run && tag === line2.tag),
+    asLine(line2)
   ]));
 }
 function asLine({ step, value, wall_time }) {
@@ -282,10 +537,10 @@ function refined(coarse, fine) {
   ];
   return { step: joined("step"), wall: joined("wall"), value: joined("value") };
 }
-function across(line, mode, start) {
-  if (mode === "step") return line.step;
-  if (mode === "relative") return line.wall.map((seconds) => seconds - start);
-  return Array.from(line.wall, localTime);
+function across(line2, mode, start) {
+  if (mode === "step") return line2.step;
+  if (mode === "relative") return line2.wall.map((seconds) => seconds - start);
+  return Array.from(line2.wall, localTime);
 }
 function localTime(seconds) {
   const at = new Date(seconds * 1e3);
@@ -293,18 +548,18 @@ function localTime(seconds) {
   return new Date(at.getTime() - at.getTimezoneOffset() * 6e4).toISOString().slice(0, -1);
 }
 function stepsWithin(lines, mode, start, stretch) {
-  const number = (at) => mode === "wall" ? timeOf(at) : Number(at);
+  const number2 = (at) => mode === "wall" ? timeOf(at) : Number(at);
   let low = Infinity;
   let high = -Infinity;
-  const [begin, end] = stretch.map(number);
-  for (const line of lines) {
-    const places = Array.from(across(line, mode, start), number);
+  const [begin, end] = stretch.map(number2);
+  for (const line2 of lines) {
+    const places = Array.from(across(line2, mode, start), number2);
     const first = places.findIndex((at) => at >= begin);
     const next = places.findIndex((at) => at > end);
     if (first < 0) continue;
     const last = next < 0 ? places.length - 1 : next;
-    low = Math.min(low, line.step[Math.max(0, first - 1)]);
-    high = Math.max(high, line.step[last]);
+    low = Math.min(low, line2.step[Math.max(0, first - 1)]);
+    high = Math.max(high, line2.step[last]);
   }
   return low <= high ? [Math.floor(low), Math.ceil(high)] : null;
 }
@@ -313,20 +568,20 @@ function timeOf(at) {
 }
 function csv(lines) {
   const rows = ["run,tag,step,wall_time,value"];
-  for (const line of lines) {
-    const head = `${cell(line.run)},${cell(line.tag)}`;
-    line.step.forEach((step, at) => rows.push(`${head},${step},${line.wall_time[at] ?? "nan"},${line.value[at] ?? "nan"}`));
+  for (const line2 of lines) {
+    const head = `${cell(line2.run)},${cell(line2.tag)}`;
+    line2.step.forEach((step, at) => rows.push(`${head},${step},${line2.wall_time[at] ?? "nan"},${line2.value[at] ?? "nan"}`));
   }
   return `${rows.join("\n")}
 `;
 }
-function cell(text) {
-  return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function cell(text2) {
+  return /[",\n\r]/.test(text2) ? `"${text2.replaceAll('"', '""')}"` : text2;
 }
 async function wholeLines(ask, from, to) {
   const answer = await ask({ from, to, points: POINTS_AT_ONCE });
   if (!answer) return null;
-  if (from >= to || answer.lines.every((line) => line.step.length < POINTS_AT_ONCE)) return answer.lines;
+  if (from >= to || answer.lines.every((line2) => line2.step.length < POINTS_AT_ONCE)) return answer.lines;
   const middle = Math.floor((from + to) / 2);
   const [low, high] = [await wholeLines(ask, from, middle), await wholeLines(ask, middle + 1, to)];
   return low && high && [...low, ...high];
@@ -335,8 +590,8 @@ async function wholeLines(ask, from, to) {
 // src/charts/found.js
 var MOST = 12;
 var POINTS = 1e3;
-function fits(tag, words) {
-  return words.toLowerCase().split(/\s+/).every((word) => tag.toLowerCase().includes(word));
+function fits(tag, words2) {
+  return words2.toLowerCase().split(/\s+/).every((word) => tag.toLowerCase().includes(word));
 }
 var Found = class {
   /**
@@ -355,22 +610,22 @@ var Found = class {
    * @param {string} words
    * @param {string[]} tags
    */
-  async look(words, tags) {
-    const wanted = words.trim() ? tags.filter((tag) => fits(tag, words)).slice(0, MOST) : [];
+  async look(words2, tags) {
+    const wanted = words2.trim() ? tags.filter((tag) => fits(tag, words2)).slice(0, MOST) : [];
     if (!wanted.length && !this.tags.length) return;
     this.tags = wanted;
     const answers = await Promise.all(wanted.map((tag) => this.ask({ tag, points: POINTS })));
     if (this.tags !== wanted) return;
-    const curves = answers.flatMap((answer) => answer?.lines ?? []);
-    this.keys = curves.map(({ run, tag }) => [run, tag]);
-    this.lines = curves.map(asLine);
+    const curves2 = answers.flatMap((answer) => answer?.lines ?? []);
+    this.keys = curves2.map(({ run, tag }) => [run, tag]);
+    this.lines = curves2.map(asLine);
     this.changed();
   }
 };
-function traceLike({ keys, traces }, series, axis) {
+function traceLike({ keys, traces }, series, axis2) {
   const like = traces[keys.findIndex(([other]) => other === series)];
   const own = like ?? { ...traces[0], name: series || "run", line: { ...traces[0].line, color: "#808080" } };
-  return { ...own, xaxis: `x${axis}`, yaxis: `y${axis}` };
+  return { ...own, xaxis: `x${axis2}`, yaxis: `y${axis2}` };
 }
 
 // src/charts/frame.js
@@ -512,25 +767,25 @@ var PlotFrame = class {
    * @param {Act} kind
    * @param {unknown} body
    */
-  tell(kind, body) {
-    this.frame.contentWindow?.postMessage({ kind, body }, "*");
+  tell(kind2, body) {
+    this.frame.contentWindow?.postMessage({ kind: kind2, body }, "*");
   }
   /** @param {Plain} message */
-  receive({ kind, change, ranges }) {
+  receive({ kind: kind2, change, ranges }) {
     if (ranges) this.ranges = ranges;
-    if (kind === "open") this.begin();
-    if (kind === "ready") this.ready = true;
-    if (kind === "changed") this.keep(change);
-    if (kind === "drawn") this.drawn();
+    if (kind2 === "open") this.begin();
+    if (kind2 === "ready") this.ready = true;
+    if (kind2 === "changed") this.keep(change);
+    if (kind2 === "drawn") this.drawn();
     this.flush();
   }
   /** @param {Plain} change */
   keep(change) {
     for (const name of Object.keys(change)) {
-      const [axis] = name.match(/^[xy]axis\d*/) ?? [];
-      if (!axis) continue;
-      if (/autorange$/.test(name)) delete this.zoomed[`${axis}.range`];
-      else this.zoomed[`${axis}.range`] = this.ranges[axis];
+      const [axis2] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis2) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis2}.range`];
+      else this.zoomed[`${axis2}.range`] = this.ranges[axis2];
     }
     this.acts.changed(change);
   }
@@ -618,9 +873,9 @@ var Y_AXIS = { ...AXIS, nticks: 5, exponentformat: "e", minexponent: 4 };
 function axisNumber(place) {
   return place ? String(place + 1) : "";
 }
-function layoutFor(tags, boxes, { figure, mode, scale }) {
+function layoutFor(tags, boxes, { figure, mode, scale: scale2 }) {
   const { clientWidth: width, clientHeight: height } = figure;
-  const { text, raised, font } = themeColours(figure);
+  const { text: text2, raised, font } = themeColours(figure);
   const layout = {
     width,
     height,
@@ -629,9 +884,9 @@ function layoutFor(tags, boxes, { figure, mode, scale }) {
     showlegend: false,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: text, size: 12, family: font },
+    font: { color: text2, size: 12, family: font },
     hovermode: "x unified",
-    hoverlabel: { font: { size: 11, color: text }, bgcolor: raised, bordercolor: GREY },
+    hoverlabel: { font: { size: 11, color: text2 }, bgcolor: raised, bordercolor: GREY },
     uirevision: "the reader's"
     // zoom stays when points come
   };
@@ -639,11 +894,11 @@ function layoutFor(tags, boxes, { figure, mode, scale }) {
   tags.forEach((tag, place) => {
     const box = boxes.get(tag);
     if (!box) return;
-    const number = axisNumber(place);
+    const number2 = axisNumber(place);
     const x = [box.left / width, (box.left + box.width) / width];
     const y = [1 - (box.top + box.height) / height, 1 - box.top / height];
-    layout[`xaxis${number}`] = { ...X_AXIS, domain: within(x), anchor: `y${number}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
-    layout[`yaxis${number}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number}`, uirevision: scale, type: scale };
+    layout[`xaxis${number2}`] = { ...X_AXIS, domain: within(x), anchor: `y${number2}`, uirevision: mode, type: mode === "wall" ? "date" : "linear" };
+    layout[`yaxis${number2}`] = { ...Y_AXIS, domain: within(y), anchor: `x${number2}`, uirevision: scale2, type: scale2 };
   });
   return layout;
 }
@@ -662,15 +917,79 @@ function asPicture([data, layout], boxes, ground) {
     showarrow: false,
     font: { size: 12 }
   }));
-  const named = /* @__PURE__ */ new Set();
-  const lines = data.map((line) => {
-    const showlegend2 = line.hoverinfo !== "skip" && line.visible && !named.has(line.name);
-    if (showlegend2) named.add(line.name);
-    return { ...line, showlegend: showlegend2 };
+  const named2 = /* @__PURE__ */ new Set();
+  const lines = data.map((line2) => {
+    const showlegend2 = line2.hoverinfo !== "skip" && line2.visible && !named2.has(line2.name);
+    if (showlegend2) named2.add(line2.name);
+    return { ...line2, showlegend: showlegend2 };
   });
   const legend = { orientation: "h", x: 0, xanchor: "left", y: 1, yanchor: "top", itemwidth: 30, bgcolor: "rgba(0,0,0,0)" };
-  const showlegend = new Set(data.map((line) => line.name)).size > 1;
+  const showlegend = new Set(data.map((line2) => line2.name)).size > 1;
   return [lines, { ...layout, annotations, legend, showlegend, paper_bgcolor: ground }];
+}
+
+// src/markup.js
+var SVG = "http://www.w3.org/2000/svg";
+var HTML = "http://www.w3.org/1999/xhtml";
+var TAGS = {
+  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
+  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
+};
+var ATTRIBUTES = /* @__PURE__ */ new Set([
+  "aria-label",
+  "d",
+  "data-group",
+  "data-most",
+  "data-series",
+  "data-tag",
+  "data-trial",
+  "dx",
+  "height",
+  "open",
+  "preserveAspectRatio",
+  "role",
+  "rx",
+  "scope",
+  "stroke",
+  "title",
+  "viewBox",
+  "width",
+  "x",
+  "y"
+]);
+var COLOUR = /^#[0-9a-f]{3,8}$/i;
+var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
+var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
+function drawn(markup) {
+  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const made = first && built(first);
+  return made instanceof Element ? made : null;
+}
+function built(node) {
+  if (node instanceof Text) return document.createTextNode(node.data);
+  if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
+  const made = (
+    /** @type {HTMLElement | SVGElement} */
+    document.createElementNS(node.namespaceURI, node.localName)
+  );
+  const names = [...node.classList].filter((name) => name.startsWith("dn-"));
+  if (names.length) made.setAttribute("class", names.join(" "));
+  for (const { name, value } of node.attributes) {
+    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+  }
+  dress(
+    made.style,
+    /** @type {HTMLElement | SVGElement} */
+    node.style
+  );
+  made.append(...[...node.childNodes].map(built).filter((child) => child !== null));
+  return made;
+}
+function dress(made, given) {
+  for (const name of given) {
+    const value = given.getPropertyValue(name).trim();
+    if (STYLE.test(name) && VALUE.test(value)) made.setProperty(name, value);
+  }
 }
 
 // src/charts/sheet.js
@@ -694,9 +1013,7 @@ var Sheet = class {
   show(markup) {
     if (markup === this.markup) return;
     this.markup = markup;
-    const place = document.createElement("template");
-    place.innerHTML = markup;
-    const sheet = place.content.firstElementChild;
+    const sheet = drawn(markup);
     if (!sheet) return;
     this.figure.querySelector(":scope > .dn-sheet")?.remove();
     this.figure.prepend(sheet);
@@ -758,9 +1075,9 @@ var Sheet = class {
    * Show the metrics whose names have all these words.
    * @param {string} words
    */
-  filter(words) {
-    this.words = words;
-    for (const { node, tag } of this.charts) node.hidden = !fits(tag, words);
+  filter(words2) {
+    this.words = words2;
+    for (const { node, tag } of this.charts) node.hidden = !fits(tag, words2);
     for (
       const group of
       /** @type {NodeListOf<HTMLElement>} */
@@ -795,9 +1112,9 @@ function emptied(chart, tag) {
   );
   made.dataset.tag = tag;
   made.querySelector(".dn-title")?.setAttribute("title", tag);
-  for (const [place, text] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
+  for (const [place, text2] of [["b", tag], [".dn-newest", ""], [".dn-words", ""], [".dn-area", ""]]) {
     const node = made.querySelector(place);
-    if (node) node.textContent = text;
+    if (node) node.textContent = text2;
   }
   return made;
 }
@@ -881,8 +1198,8 @@ var Charts = class {
         this.fine.clear();
         this.draw();
       }),
-      choice("Y axis", Y_AXES, (scale) => {
-        this.scale = scale;
+      choice("Y axis", Y_AXES, (scale2) => {
+        this.scale = scale2;
         this.draw();
       }),
       this.reset,
@@ -914,13 +1231,13 @@ var Charts = class {
     if (!traces || this.model.get("lines").length !== traces.length || !this.figure.clientWidth) return;
     const { lines, keys } = this;
     this.sheet.tell(newest);
-    const count = Object.keys(newest).length;
-    this.search.hidden = count < FILTERED_FROM;
-    this.search.placeholder = count > this.tags.length ? `filter all ${count}` : "filter";
+    const count2 = Object.keys(newest).length;
+    this.search.hidden = count2 < FILTERED_FROM;
+    this.search.placeholder = count2 > this.tags.length ? `filter all ${count2}` : "filter";
     this.start = Math.min(...lines.map(({ wall }) => wall.find((seconds) => Number.isFinite(seconds)) ?? Infinity));
-    this.shown = lines.map((line, number) => this.closer(line, number));
+    this.shown = lines.map((line2, number2) => this.closer(line2, number2));
     const { boxes } = this.sheet;
-    const data = this.shown.flatMap((line, number) => boxes.has(keys[number][1]) ? this.traces(number, keys[number], line, dots) : []);
+    const data = this.shown.flatMap((line2, number2) => boxes.has(keys[number2][1]) ? this.traces(number2, keys[number2], line2, dots) : []);
     this.plot.draw(data, layoutFor(this.tags, boxes, this));
   }
   get keys() {
@@ -935,8 +1252,8 @@ var Charts = class {
   /** Of the metrics that are not drawn, get those that the filter fits. */
   look() {
     this.foundAt = Date.now();
-    const drawn = new Set(this.shape.keys.map(([, tag]) => tag));
-    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn.has(tag)));
+    const drawn2 = new Set(this.shape.keys.map(([, tag]) => tag));
+    this.found.look(this.search.value, Object.keys(this.shape.newest).filter((tag) => !drawn2.has(tag)));
   }
   showFound() {
     this.sheet.add(this.found.tags);
@@ -947,12 +1264,12 @@ var Charts = class {
    * @param {ChartLine} line
    * @param {number} number
    */
-  closer(line, number) {
+  closer(line2, number2) {
     for (const range of this.fine.values()) {
-      const fine = range.lines?.get(number);
-      if (fine?.step.length) return refined(line, fine);
+      const fine = range.lines?.get(number2);
+      if (fine?.step.length) return refined(line2, fine);
     }
-    return line;
+    return line2;
   }
   /**
    * @param {number} number
@@ -960,16 +1277,16 @@ var Charts = class {
    * @param {ChartLine} line
    * @param {number} dots up to how many points are marked
    */
-  traces(number, [series, tag], line, dots) {
-    const trace = this.shape.traces[number] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
-    const x = across(line, this.mode, this.start);
+  traces(number2, [series, tag], line2, dots) {
+    const trace = this.shape.traces[number2] ?? traceLike(this.shape, series, axisNumber(this.tags.indexOf(tag)));
+    const x = across(line2, this.mode, this.start);
     const mode = x.length <= dots ? "lines+markers" : "lines";
     const visible = !this.sheet.hidden.has(series);
-    const shown = { ...trace, visible, uid: `${number}`, x, y: line.value, mode };
+    const shown = { ...trace, visible, uid: `${number2}`, x, y: line2.value, mode };
     if (!this.smoothing) return [shown];
-    const smooth = this.averaged(line, number);
+    const smooth = this.averaged(line2, number2);
     return [
-      { ...shown, uid: `${number} raw`, opacity: 0.25, hoverinfo: "skip" },
+      { ...shown, uid: `${number2} raw`, opacity: 0.25, hoverinfo: "skip" },
       { ...shown, x: across(smooth, this.mode, this.start), y: smooth.value, mode: "lines" }
     ];
   }
@@ -980,11 +1297,11 @@ var Charts = class {
    * @param {number} number
    * @returns {ChartLine}
    */
-  averaged(line, number) {
-    const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number) : null;
-    if (!whole) return { ...line, value: smoothed(line.value, this.smoothing) };
+  averaged(line2, number2) {
+    const whole = this.smooth?.weight === this.smoothing ? this.smooth.lines.get(number2) : null;
+    if (!whole) return { ...line2, value: smoothed(line2.value, this.smoothing) };
     for (const range of this.fine.values()) {
-      const fine = range.weight === this.smoothing ? range.smooth?.get(number) : null;
+      const fine = range.weight === this.smoothing ? range.smooth?.get(number2) : null;
       if (fine?.step.length) return refined(whole, fine);
     }
     return whole;
@@ -1005,9 +1322,9 @@ var Charts = class {
   zoomed(change) {
     this.reset.disabled = !this.plot.isZoomed;
     for (const [name, value] of Object.entries(change)) {
-      const [, number, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
+      const [, number2, what] = name.match(/^xaxis(\d*)\.(autorange|range)/) ?? [];
       if (!what) continue;
-      const place = Number(number || 1) - 1;
+      const place = Number(number2 || 1) - 1;
       if (what === "range") this.refine(place);
       else if (value && this.fine.delete(place)) this.draw();
     }
@@ -1020,7 +1337,7 @@ var Charts = class {
     const seen = this.plot.ranges[`xaxis${axisNumber(place)}`];
     const { tags, keys } = this;
     if (!seen) return;
-    const coarse = this.lines.filter((_, number) => keys[number][1] === tags[place]);
+    const coarse = this.lines.filter((_, number2) => keys[number2][1] === tags[place]);
     const steps = stepsWithin(coarse, this.mode, this.start, seen);
     if (!steps) return;
     const weight = this.smoothing;
@@ -1067,7 +1384,7 @@ var Charts = class {
   }
   async saveTable() {
     this.note.textContent = "collecting the points…";
-    const steps = this.shown.flatMap((line) => [...line.step]);
+    const steps = this.shown.flatMap((line2) => [...line2.step]);
     const ends = [Math.min, Math.max].map((end) => steps.reduce((a, b) => end(a, b)));
     const lines = await wholeLines((query) => this.ask(query), ends[0], ends[1]);
     if (!lines) return;
@@ -1102,7 +1419,7 @@ function stand({ model, el }, open) {
     if (standing.view) park(key, view);
   };
 }
-function taken(key) {
+function taken2(key) {
   const standing = STANDING.get(key);
   if (!standing) return void 0;
   STANDING.delete(key);
@@ -1139,10 +1456,10 @@ function moveAfter(place, moved) {
 function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
-    for (const part of still) part.remove();
+    for (const part2 of still) part2.remove();
   });
   view.moved?.();
   return { view, end: () => {

@@ -40,17 +40,272 @@ var SIGNS = {
   unreadable: "?"
 };
 
+// src/address.js
+var NUMBER = "[1-9][0-9]{0,15}";
+var OWN = new RegExp(
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+);
+function isNumber(value) {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+function ownPath(path) {
+  if (!OWN.test(path)) throw new Error(`${JSON.stringify(path)} is no address of distrain-nb`);
+  return path;
+}
+
+// src/shapes.js
+var Misshapen = class extends Error {
+};
+function one(is, what) {
+  return (value) => {
+    if (is(value)) return (
+      /** @type {T} */
+      value
+    );
+    throw new Misshapen(`${String(JSON.stringify(value)).slice(0, 60)} instead of ${what}`);
+  };
+}
+var text = one((value) => typeof value === "string", "a text");
+var number = one(Number.isFinite, "a number");
+var count = one((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+var id = one(isNumber, "a whole number from 1");
+var flag = one((value) => typeof value === "boolean", "true or false");
+var words = one((value) => ["string", "number", "boolean"].includes(typeof value), "a text or a number");
+var object = one((value) => typeof value === "object" && value !== null && !Array.isArray(value), "an object");
+var array = one(Array.isArray, "a list");
+function maybe(shape) {
+  return (value) => value === null ? null : shape(value);
+}
+function absent(shape) {
+  return (value) => value === void 0 ? void 0 : shape(value);
+}
+function list(shape) {
+  return (value) => (
+    /** @type {unknown[]} */
+    array(value).map((each) => shape(each))
+  );
+}
+function byName(shape) {
+  return (value) => {
+    const entries = Object.entries(
+      /** @type {object} */
+      object(value)
+    );
+    return Object.fromEntries(entries.map(([name, each]) => [name, shape(each)]));
+  };
+}
+function tuple(...shapes) {
+  const has = one((value) => Array.isArray(value) && value.length === shapes.length, `a list of ${shapes.length}`);
+  return (value) => (
+    /** @type {any} */
+    shapes.map((shape, place) => shape(
+      /** @type {any} */
+      has(value)[place]
+    ))
+  );
+}
+function record(fields) {
+  const shapes = (
+    /** @type {[keyof T & string, Shape<unknown>][]} */
+    Object.entries(fields)
+  );
+  return (value) => {
+    const given = (
+      /** @type {any} */
+      object(value)
+    );
+    const known = {};
+    for (const [name, shape] of shapes) {
+      try {
+        known[name] = shape(given[name]);
+      } catch (error) {
+        throw new Misshapen(`${name}: ${/** @type {Error} */
+        error.message}`);
+      }
+    }
+    return known;
+  };
+}
+var progress = record({ phase: text, total: number, done: number, since: number });
+var SUMMARY = {
+  id,
+  name: text,
+  state: text,
+  phase: text,
+  final: flag,
+  where: text,
+  size: text,
+  begin: number,
+  end: maybe(number),
+  now: number,
+  steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
+  labels: byName(text),
+  pools: byName(text),
+  progress: maybe(progress),
+  note: text,
+  error: text
+};
+var line = tuple(count, number, number, text, flag, text);
+var tableRun = record({
+  id,
+  name: text,
+  state: text,
+  final: flag,
+  place: text,
+  size: text,
+  machines: text,
+  experiment: text,
+  study: text,
+  cause: text,
+  begin: number,
+  end: maybe(number),
+  best: maybe(record({ tag: text, value: number })),
+  progress: maybe(progress)
+});
+var studyRow = record({
+  id,
+  key: text,
+  name: text,
+  state: text,
+  final: flag,
+  progress: text,
+  running: count,
+  best: text,
+  cause: text,
+  begin: number,
+  end: maybe(number)
+});
+var trial = record({
+  id,
+  state: text,
+  final: flag,
+  parameters: byName(words),
+  goals: byName(maybe(number)),
+  steps: count,
+  begin: number,
+  end: maybe(number),
+  run: maybe(id),
+  why: text
+});
+var studySummary = record({
+  ...SUMMARY,
+  labels: () => ({}),
+  pools: () => ({}),
+  ended: count,
+  wanted: count,
+  adds_trials: flag,
+  stops_trials: flag,
+  left: text,
+  best: text,
+  front: list(id),
+  names: list(text),
+  goals: list(text),
+  trials: maybe(list(trial))
+});
+var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
+var studyCharts = record({
+  sheet: text,
+  axes: list(record({ name: text, kind: scale, low: number, high: number, values: list(text) })),
+  shares: byName(list(maybe(number)))
+});
+var curve = record({
+  run: text,
+  tag: text,
+  step: list(number),
+  value: list(maybe(number)),
+  wall_time: list(maybe(number))
+});
+var curves = record({ lines: list(curve), notes: list(text) });
+var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
+var media = record({
+  rows: list(record({ kind, run: text, tag: text, count, last: number })),
+  hparams: byName(byName(maybe(words))),
+  notes: list(text)
+});
+var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
+var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
+var drawnCharts = record({
+  sheet: text,
+  shape: record({
+    keys: list(tuple(text, text)),
+    traces: list(record({
+      type: one((value) => value === "scatter", "scatter"),
+      name: text,
+      xaxis: axis("x"),
+      yaxis: axis("y"),
+      line: record({ color: colour, width: number }),
+      marker: record({ size: number })
+    })),
+    newest: byName(text),
+    dots: number,
+    thinned: flag
+  }),
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+});
+var medium = record({
+  step: absent(number),
+  note: absent(text),
+  text: absent(text),
+  data: absent(text),
+  form: absent(one((value) => /^image\/[\w.+-]+$/.test(value), "the MIME type of an image")),
+  steps: absent(list(number)),
+  edges: absent(list(number)),
+  counts: absent(list(list(number))),
+  notes: absent(list(text))
+});
+var ANSWERS = {
+  summary: record(SUMMARY),
+  log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
+  search: record({ rows: list(count), searched: number, done: flag }),
+  "first-error": record({ row: maybe(count) }),
+  tracebacks: record({ folds: list(tuple(count, count)) }),
+  metrics: curves,
+  resources: curves,
+  curves,
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  runs: record({ runs: list(tableRun) }),
+  studies: record({ studies: list(studyRow) }),
+  study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  row: studyRow,
+  compare: record({
+    titles: list(text),
+    runs: list(tableRun),
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+  })
+};
+function taken(path, answer) {
+  const shape = ANSWERS[path];
+  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  return shape(answer);
+}
+var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
+var part = one((value) => value === "run" || value === "charts", "run or charts");
+var runReference = record({ run: id, home, created: number, part });
+var studyReference = record({ study: id, home, created: number });
+function named(shape) {
+  return (value) => {
+    try {
+      return shape(value);
+    } catch {
+      return null;
+    }
+  };
+}
+var namedRun = named(runReference);
+var namedStudy = named(studyReference);
+
 // src/source.js
 var PROBE_AGAIN_MS = 5e3;
 var KERNEL_IS_BUSY_AFTER_MS = 1e3;
 var ANSWERS_WITHIN_MS = 6e4;
 function pageConfig() {
-  const config = document.getElementById("jupyter-config-data");
+  const config = document.querySelector("script#jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
 }
-function serverBase() {
+function serverAddress(path) {
   const { baseUrl } = pageConfig();
-  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+  return `${baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`}${ownPath(path)}`;
 }
 var NoServer = class extends Error {
 };
@@ -62,7 +317,7 @@ async function request(path, options = {}) {
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  const answer = await fetch(serverAddress(path), { ...options, headers, signal });
   if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
@@ -111,7 +366,7 @@ var Source = class {
     try {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
-      if (answer.ok) this.learn(await answer.json());
+      if (answer.ok) this.learn(taken(this.opening, await answer.json()));
     } catch (error) {
       this.served = false;
       if (!(error instanceof NoServer)) this.lost();
@@ -129,14 +384,14 @@ var Source = class {
       try {
         const answer = await request(this.address(path, query));
         const body = await answer.json();
-        if (answer.ok) return body;
+        if (answer.ok) return taken(path, body);
         if (answer.status === 400) throw new Refused(body.message);
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
       this.lost();
     }
-    return this.askKernel(path, query);
+    return taken(path, await this.askKernel(path, query));
   }
   /**
    * Have the server do something; says whether it has. Raises Refused.
@@ -167,10 +422,10 @@ var Source = class {
    * @returns {Promise<any>}
    */
   askKernel(path, query) {
-    const id = `${this.name}-${++this.number}`;
+    const id2 = `${this.name}-${++this.number}`;
     this.waitingSince ??= Date.now();
-    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
-    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
+    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
     return answer;
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
@@ -274,13 +529,13 @@ var Comparison = class {
     const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
-      const text = row.texts[place];
+      const text2 = row.texts[place];
       const isState = row.name === "state";
       return element("td", {
         class: star ? "dn-top" : `dn-${row.name === "cause" ? "cause" : "value"}`,
-        title: text.length > 40 && text,
+        title: text2.length > 40 && text2,
         "data-place": isState && String(place)
-      }, text, star);
+      }, text2, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted }, sort), ...cells);
   }
@@ -297,8 +552,8 @@ var Comparison = class {
     clearTimeout(this.timer);
   }
 };
-function inOrder(rows, count, order) {
-  const places = Array.from({ length: count }, (_, place) => place);
+function inOrder(rows, count2, order) {
+  const places = Array.from({ length: count2 }, (_, place) => place);
   const row = rows.find(({ name }) => name === order?.name);
   if (!row || !order) return places;
   const has = (place) => row.numbers.length ? row.numbers[place] !== null : row.texts[place] !== "";
@@ -325,7 +580,7 @@ function keepFocus(root) {
     if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
   };
 }
-function taken(key) {
+function taken2(key) {
   const standing = STANDING.get(key);
   if (!standing) return void 0;
   STANDING.delete(key);
@@ -352,10 +607,10 @@ function moveAfter(place, moved) {
 function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
-    for (const part of still) part.remove();
+    for (const part2 of still) part2.remove();
   });
   view.moved?.();
   return { view, end: () => {

@@ -935,6 +935,70 @@ var Tuning = class {
   }
 };
 
+// src/markup.js
+var SVG = "http://www.w3.org/2000/svg";
+var HTML = "http://www.w3.org/1999/xhtml";
+var TAGS = {
+  [HTML]: /* @__PURE__ */ new Set(["b", "details", "div", "i", "span", "summary", "table", "tbody", "td", "th", "tr"]),
+  [SVG]: /* @__PURE__ */ new Set(["g", "path", "rect", "svg", "text", "tspan"])
+};
+var ATTRIBUTES = /* @__PURE__ */ new Set([
+  "aria-label",
+  "d",
+  "data-group",
+  "data-most",
+  "data-series",
+  "data-tag",
+  "data-trial",
+  "dx",
+  "height",
+  "open",
+  "preserveAspectRatio",
+  "role",
+  "rx",
+  "scope",
+  "stroke",
+  "title",
+  "viewBox",
+  "width",
+  "x",
+  "y"
+]);
+var COLOUR = /^#[0-9a-f]{3,8}$/i;
+var STYLE = /^(?:left|top|width|--dn-[a-z]+)$/;
+var VALUE = /^(?:-?[0-9.]+(?:px|%)?|#[0-9a-f]{3,8}|var\(--dn-[a-z]+\))$/i;
+function drawn(markup) {
+  const [first] = new DOMParser().parseFromString(markup, "text/html").body.children;
+  const made = first && built(first);
+  return made instanceof Element ? made : null;
+}
+function built(node) {
+  if (node instanceof Text) return document.createTextNode(node.data);
+  if (!(node instanceof Element) || !TAGS[node.namespaceURI ?? ""]?.has(node.localName)) return null;
+  const made = (
+    /** @type {HTMLElement | SVGElement} */
+    document.createElementNS(node.namespaceURI, node.localName)
+  );
+  const names = [...node.classList].filter((name) => name.startsWith("dn-"));
+  if (names.length) made.setAttribute("class", names.join(" "));
+  for (const { name, value } of node.attributes) {
+    if (ATTRIBUTES.has(name) && (name !== "stroke" || COLOUR.test(value))) made.setAttribute(name, value);
+  }
+  dress(
+    made.style,
+    /** @type {HTMLElement | SVGElement} */
+    node.style
+  );
+  made.append(...[...node.childNodes].map(built).filter((child) => child !== null));
+  return made;
+}
+function dress(made, given) {
+  for (const name of given) {
+    const value = given.getPropertyValue(name).trim();
+    if (STYLE.test(name) && VALUE.test(value)) made.setProperty(name, value);
+  }
+}
+
 // src/form/verdict.js
 var MARKS = { error: "✕", warning: "!", info: "i" };
 var PAUSE_MS = 700;
@@ -962,7 +1026,7 @@ var Picture = class {
   update({ picture }) {
     if (picture === this.shown) return;
     this.shown = picture;
-    this.node.innerHTML = picture;
+    this.node.replaceChildren(drawn(picture) ?? "");
   }
 };
 var Verdict = class {

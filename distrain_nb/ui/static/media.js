@@ -179,25 +179,25 @@ var PlotFrame = class {
    * @param {Act} kind
    * @param {unknown} body
    */
-  tell(kind, body) {
-    this.frame.contentWindow?.postMessage({ kind, body }, "*");
+  tell(kind2, body) {
+    this.frame.contentWindow?.postMessage({ kind: kind2, body }, "*");
   }
   /** @param {Plain} message */
-  receive({ kind, change, ranges }) {
+  receive({ kind: kind2, change, ranges }) {
     if (ranges) this.ranges = ranges;
-    if (kind === "open") this.begin();
-    if (kind === "ready") this.ready = true;
-    if (kind === "changed") this.keep(change);
-    if (kind === "drawn") this.drawn();
+    if (kind2 === "open") this.begin();
+    if (kind2 === "ready") this.ready = true;
+    if (kind2 === "changed") this.keep(change);
+    if (kind2 === "drawn") this.drawn();
     this.flush();
   }
   /** @param {Plain} change */
   keep(change) {
     for (const name of Object.keys(change)) {
-      const [axis] = name.match(/^[xy]axis\d*/) ?? [];
-      if (!axis) continue;
-      if (/autorange$/.test(name)) delete this.zoomed[`${axis}.range`];
-      else this.zoomed[`${axis}.range`] = this.ranges[axis];
+      const [axis2] = name.match(/^[xy]axis\d*/) ?? [];
+      if (!axis2) continue;
+      if (/autorange$/.test(name)) delete this.zoomed[`${axis2}.range`];
+      else this.zoomed[`${axis2}.range`] = this.ranges[axis2];
     }
     this.acts.changed(change);
   }
@@ -276,17 +276,272 @@ var PlotFrame = class {
   }
 };
 
+// src/address.js
+var NUMBER = "[1-9][0-9]{0,15}";
+var OWN = new RegExp(
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+);
+function isNumber(value) {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+function ownPath(path) {
+  if (!OWN.test(path)) throw new Error(`${JSON.stringify(path)} is no address of distrain-nb`);
+  return path;
+}
+
+// src/shapes.js
+var Misshapen = class extends Error {
+};
+function one(is, what) {
+  return (value) => {
+    if (is(value)) return (
+      /** @type {T} */
+      value
+    );
+    throw new Misshapen(`${String(JSON.stringify(value)).slice(0, 60)} instead of ${what}`);
+  };
+}
+var text = one((value) => typeof value === "string", "a text");
+var number = one(Number.isFinite, "a number");
+var count = one((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+var id = one(isNumber, "a whole number from 1");
+var flag = one((value) => typeof value === "boolean", "true or false");
+var words = one((value) => ["string", "number", "boolean"].includes(typeof value), "a text or a number");
+var object = one((value) => typeof value === "object" && value !== null && !Array.isArray(value), "an object");
+var array = one(Array.isArray, "a list");
+function maybe(shape) {
+  return (value) => value === null ? null : shape(value);
+}
+function absent(shape) {
+  return (value) => value === void 0 ? void 0 : shape(value);
+}
+function list(shape) {
+  return (value) => (
+    /** @type {unknown[]} */
+    array(value).map((each) => shape(each))
+  );
+}
+function byName(shape) {
+  return (value) => {
+    const entries = Object.entries(
+      /** @type {object} */
+      object(value)
+    );
+    return Object.fromEntries(entries.map(([name, each]) => [name, shape(each)]));
+  };
+}
+function tuple(...shapes) {
+  const has = one((value) => Array.isArray(value) && value.length === shapes.length, `a list of ${shapes.length}`);
+  return (value) => (
+    /** @type {any} */
+    shapes.map((shape, place) => shape(
+      /** @type {any} */
+      has(value)[place]
+    ))
+  );
+}
+function record(fields) {
+  const shapes = (
+    /** @type {[keyof T & string, Shape<unknown>][]} */
+    Object.entries(fields)
+  );
+  return (value) => {
+    const given = (
+      /** @type {any} */
+      object(value)
+    );
+    const known = {};
+    for (const [name, shape] of shapes) {
+      try {
+        known[name] = shape(given[name]);
+      } catch (error) {
+        throw new Misshapen(`${name}: ${/** @type {Error} */
+        error.message}`);
+      }
+    }
+    return known;
+  };
+}
+var progress = record({ phase: text, total: number, done: number, since: number });
+var SUMMARY = {
+  id,
+  name: text,
+  state: text,
+  phase: text,
+  final: flag,
+  where: text,
+  size: text,
+  begin: number,
+  end: maybe(number),
+  now: number,
+  steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
+  labels: byName(text),
+  pools: byName(text),
+  progress: maybe(progress),
+  note: text,
+  error: text
+};
+var line = tuple(count, number, number, text, flag, text);
+var tableRun = record({
+  id,
+  name: text,
+  state: text,
+  final: flag,
+  place: text,
+  size: text,
+  machines: text,
+  experiment: text,
+  study: text,
+  cause: text,
+  begin: number,
+  end: maybe(number),
+  best: maybe(record({ tag: text, value: number })),
+  progress: maybe(progress)
+});
+var studyRow = record({
+  id,
+  key: text,
+  name: text,
+  state: text,
+  final: flag,
+  progress: text,
+  running: count,
+  best: text,
+  cause: text,
+  begin: number,
+  end: maybe(number)
+});
+var trial = record({
+  id,
+  state: text,
+  final: flag,
+  parameters: byName(words),
+  goals: byName(maybe(number)),
+  steps: count,
+  begin: number,
+  end: maybe(number),
+  run: maybe(id),
+  why: text
+});
+var studySummary = record({
+  ...SUMMARY,
+  labels: () => ({}),
+  pools: () => ({}),
+  ended: count,
+  wanted: count,
+  adds_trials: flag,
+  stops_trials: flag,
+  left: text,
+  best: text,
+  front: list(id),
+  names: list(text),
+  goals: list(text),
+  trials: maybe(list(trial))
+});
+var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
+var studyCharts = record({
+  sheet: text,
+  axes: list(record({ name: text, kind: scale, low: number, high: number, values: list(text) })),
+  shares: byName(list(maybe(number)))
+});
+var curve = record({
+  run: text,
+  tag: text,
+  step: list(number),
+  value: list(maybe(number)),
+  wall_time: list(maybe(number))
+});
+var curves = record({ lines: list(curve), notes: list(text) });
+var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
+var media = record({
+  rows: list(record({ kind, run: text, tag: text, count, last: number })),
+  hparams: byName(byName(maybe(words))),
+  notes: list(text)
+});
+var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
+var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
+var drawnCharts = record({
+  sheet: text,
+  shape: record({
+    keys: list(tuple(text, text)),
+    traces: list(record({
+      type: one((value) => value === "scatter", "scatter"),
+      name: text,
+      xaxis: axis("x"),
+      yaxis: axis("y"),
+      line: record({ color: colour, width: number }),
+      marker: record({ size: number })
+    })),
+    newest: byName(text),
+    dots: number,
+    thinned: flag
+  }),
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+});
+var medium = record({
+  step: absent(number),
+  note: absent(text),
+  text: absent(text),
+  data: absent(text),
+  form: absent(one((value) => /^image\/[\w.+-]+$/.test(value), "the MIME type of an image")),
+  steps: absent(list(number)),
+  edges: absent(list(number)),
+  counts: absent(list(list(number))),
+  notes: absent(list(text))
+});
+var ANSWERS = {
+  summary: record(SUMMARY),
+  log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
+  search: record({ rows: list(count), searched: number, done: flag }),
+  "first-error": record({ row: maybe(count) }),
+  tracebacks: record({ folds: list(tuple(count, count)) }),
+  metrics: curves,
+  resources: curves,
+  curves,
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  runs: record({ runs: list(tableRun) }),
+  studies: record({ studies: list(studyRow) }),
+  study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  row: studyRow,
+  compare: record({
+    titles: list(text),
+    runs: list(tableRun),
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+  })
+};
+function taken(path, answer) {
+  const shape = ANSWERS[path];
+  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  return shape(answer);
+}
+var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
+var part = one((value) => value === "run" || value === "charts", "run or charts");
+var runReference = record({ run: id, home, created: number, part });
+var studyReference = record({ study: id, home, created: number });
+function named(shape) {
+  return (value) => {
+    try {
+      return shape(value);
+    } catch {
+      return null;
+    }
+  };
+}
+var namedRun = named(runReference);
+var namedStudy = named(studyReference);
+
 // src/source.js
 var PROBE_AGAIN_MS = 5e3;
 var KERNEL_IS_BUSY_AFTER_MS = 1e3;
 var ANSWERS_WITHIN_MS = 6e4;
 function pageConfig() {
-  const config = document.getElementById("jupyter-config-data");
+  const config = document.querySelector("script#jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
 }
-function serverBase() {
+function serverAddress(path) {
   const { baseUrl } = pageConfig();
-  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+  return `${baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`}${ownPath(path)}`;
 }
 var NoServer = class extends Error {
 };
@@ -298,7 +553,7 @@ async function request(path, options = {}) {
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  const answer = await fetch(serverAddress(path), { ...options, headers, signal });
   if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
@@ -347,7 +602,7 @@ var Source = class {
     try {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
-      if (answer.ok) this.learn(await answer.json());
+      if (answer.ok) this.learn(taken(this.opening, await answer.json()));
     } catch (error) {
       this.served = false;
       if (!(error instanceof NoServer)) this.lost();
@@ -365,14 +620,14 @@ var Source = class {
       try {
         const answer = await request(this.address(path, query));
         const body = await answer.json();
-        if (answer.ok) return body;
+        if (answer.ok) return taken(path, body);
         if (answer.status === 400) throw new Refused(body.message);
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
       this.lost();
     }
-    return this.askKernel(path, query);
+    return taken(path, await this.askKernel(path, query));
   }
   /**
    * Have the server do something; says whether it has. Raises Refused.
@@ -403,10 +658,10 @@ var Source = class {
    * @returns {Promise<any>}
    */
   askKernel(path, query) {
-    const id = `${this.name}-${++this.number}`;
+    const id2 = `${this.name}-${++this.number}`;
     this.waitingSince ??= Date.now();
-    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
-    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
+    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
     return answer;
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
@@ -433,19 +688,19 @@ function asText(query) {
 }
 
 // src/words.js
-function thousands(count) {
-  return count.toLocaleString("en");
+function thousands(count2) {
+  return count2.toLocaleString("en");
 }
 
 // src/charts/colours.js
 function themeColours(place) {
   const style = getComputedStyle(place);
-  const colour = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
+  const colour2 = (name, otherwise) => style.getPropertyValue(name).trim() || otherwise;
   return {
     text: style.color,
     font: style.fontFamily,
-    ground: colour("--jp-layout-color0", "#fff"),
-    raised: colour("--jp-layout-color1", "#fff")
+    ground: colour2("--jp-layout-color0", "#fff"),
+    raised: colour2("--jp-layout-color1", "#fff")
   };
 }
 var THEMED = ["data-jp-theme-name", "data-jp-theme-light"];
@@ -471,7 +726,7 @@ var LABELS = 6;
 function hillColour(age) {
   return `hsl(217, 80%, ${Math.round(HILL.newest + (HILL.old - HILL.newest) * age)}%)`;
 }
-function hill({ step, counts, values, base, scale, age, ground }) {
+function hill({ step, counts, values, base, scale: scale2, age, ground }) {
   const [first, last] = [values[0], values[values.length - 1]];
   return {
     type: "scatter",
@@ -480,26 +735,26 @@ function hill({ step, counts, values, base, scale, age, ground }) {
     hoveron: "points",
     showlegend: false,
     x: [first, ...values, last],
-    y: [base, ...counts.map((count) => base + count * scale), base],
+    y: [base, ...counts.map((count2) => base + count2 * scale2), base],
     customdata: [0, ...counts, 0],
     fillcolor: hillColour(age),
     line: { color: ground, width: 1 },
     hovertemplate: `step ${thousands(step)}<br>value %{x:.4g}<br>%{customdata:.4g} values<extra></extra>`
   };
 }
-function ridges({ steps, edges, counts }, { width, text, ground }) {
+function ridges({ steps, edges, counts }, { width, text: text2, ground }) {
   const values = edges.slice(1).map((edge, at) => (edge + edges[at]) / 2);
   const rows = steps.length;
   const tallest = Math.max(TALLEST, rows / 5);
-  const scale = tallest / Math.max(1e-12, ...counts.flat());
+  const scale2 = tallest / Math.max(1e-12, ...counts.flat());
   const baseOf = (row) => rows - 1 - row;
   const hills = steps.map((step, row) => {
     const age = baseOf(row) / Math.max(1, rows - 1);
-    return hill({ step, counts: counts[row], values, base: baseOf(row), scale, age, ground });
+    return hill({ step, counts: counts[row], values, base: baseOf(row), scale: scale2, age, ground });
   });
   const every = Math.max(1, Math.ceil(rows / LABELS));
   const labelled = steps.map((_, row) => row).filter((row) => baseOf(row) % every === 0);
-  const axis = { zeroline: false, gridcolor: "rgba(128,128,128,.25)" };
+  const axis2 = { zeroline: false, gridcolor: "rgba(128,128,128,.25)" };
   const layout = {
     width,
     height: 300,
@@ -507,10 +762,10 @@ function ridges({ steps, edges, counts }, { width, text, ground }) {
     hovermode: "closest",
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: text, size: 11 },
-    xaxis: { ...axis, type: "linear", title: { text: "value" } },
+    font: { color: text2, size: 11 },
+    xaxis: { ...axis2, type: "linear", title: { text: "value" } },
     yaxis: {
-      ...axis,
+      ...axis2,
       type: "linear",
       title: { text: "step" },
       range: [-0.5, rows - 1 + tallest * 1.05],
@@ -533,8 +788,8 @@ var MediaFold = class {
    * @param {Source<MediaState>} source
    * @param {(place: HTMLElement, title: string) => PlotFrame} plot
    */
-  constructor(kind, title, source, plot) {
-    this.kind = kind;
+  constructor(kind2, title, source, plot) {
+    this.kind = kind2;
     this.title = title;
     this.source = source;
     this.plot = plot;
@@ -551,7 +806,7 @@ var MediaFold = class {
     this.slider = element("input", { type: "range", min: 0, step: 1, "aria-label": `Step of ${title}`, ...OWN_KEYS });
     this.label = element("output");
     this.place = element("div", { class: "dn-media-place" });
-    const slider = kind === "histogram" ? null : this.slider;
+    const slider = kind2 === "histogram" ? null : this.slider;
     inside.append(element("div", { class: "dn-chart-tools" }, this.menu, slider, this.label), this.place);
     this.settled = debounce(SETTLED_MS, () => this.show());
     this.slider.addEventListener("input", () => {
@@ -591,15 +846,15 @@ var MediaFold = class {
   }
   async show() {
     if (!this.box.open || !this.row) return;
-    const { kind, run, tag } = this.row;
-    const query = { kind, run, tag };
-    if (kind !== "histogram") query.at = Number(this.slider.value);
-    const number = ++this.asked;
+    const { kind: kind2, run, tag } = this.row;
+    const query = { kind: kind2, run, tag };
+    if (kind2 !== "histogram") query.at = Number(this.slider.value);
+    const number2 = ++this.asked;
     const answer = await this.source.ask("media", query).catch((error) => ({ note: messageOf(error) }));
-    if (this.asked !== number) return;
+    if (this.asked !== number2) return;
     this.label.textContent = answer.step === void 0 ? "" : `step ${thousands(answer.step)}`;
     if (answer.note) this.place.replaceChildren(element("span", { class: "dn-chart-note" }, answer.note));
-    else this[kind](answer);
+    else this[kind2](answer);
   }
   /** @param {{form: string, data: string}} answer a MIME type and bytes in base64 */
   image({ form, data }) {
@@ -607,8 +862,8 @@ var MediaFold = class {
     this.place.replaceChildren(element("img", { class: "dn-media-image", src: source, alt: this.menu.value }));
   }
   /** @param {{text: string}} answer */
-  text({ text }) {
-    this.place.replaceChildren(element("pre", { class: "dn-media-text" }, text));
+  text({ text: text2 }) {
+    this.place.replaceChildren(element("pre", { class: "dn-media-text" }, text2));
   }
   /** @param {Histograms} answer */
   histogram(answer) {
@@ -616,8 +871,8 @@ var MediaFold = class {
     this.label.textContent = answer.notes.join("; ");
     if (this.figure.parentElement !== this.place) this.place.replaceChildren(this.figure);
     this.frame ??= this.plot(this.figure, this.title);
-    const { text, ground } = themeColours(this.figure);
-    const [hills, layout] = ridges(answer, { width: this.place.clientWidth, text, ground });
+    const { text: text2, ground } = themeColours(this.figure);
+    const [hills, layout] = ridges(answer, { width: this.place.clientWidth, text: text2, ground });
     this.frame.draw(hills, layout);
   }
   close() {
@@ -645,7 +900,7 @@ function stand({ model, el }, open) {
     if (standing.view) park(key, view);
   };
 }
-function taken(key) {
+function taken2(key) {
   const standing = STANDING.get(key);
   if (!standing) return void 0;
   STANDING.delete(key);
@@ -682,10 +937,10 @@ function moveAfter(place, moved) {
 function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
-    for (const part of still) part.remove();
+    for (const part2 of still) part2.remove();
   });
   view.moved?.();
   return { view, end: () => {
@@ -757,7 +1012,7 @@ function openMedia(model) {
   const root = element("div", { class: `distrain-charts ${LITERAL}` });
   const source = new Source(model);
   const plot = (place, title) => new PlotFrame(place, title, () => plotlyCode(model));
-  const folds = KINDS.map(([kind, title]) => new MediaFold(kind, title, source, plot));
+  const folds = KINDS.map(([kind2, title]) => new MediaFold(kind2, title, source, plot));
   const hparams = fold("Hyperparameters", "dn-media");
   const notes = element("div", { class: "dn-media-notes" });
   root.append(...folds.map((each) => each.box), hparams.box, notes);

@@ -49,8 +49,8 @@ function fold(title, className2) {
   const box = element("details", { class: "dn-folded" }, summary, inside);
   return { box, inside, summary };
 }
-function write(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+function write(node, text2) {
+  if (node.textContent !== text2) node.textContent = text2;
 }
 function debounce(milliseconds, act) {
   let timer;
@@ -70,17 +70,272 @@ function saveAs(name, parts, type) {
   setTimeout(() => URL.revokeObjectURL(address), 6e4);
 }
 
+// src/address.js
+var NUMBER = "[1-9][0-9]{0,15}";
+var OWN = new RegExp(
+  `^(?:distrain/(?:version|runs|studies|compare|curves)|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?|api/kernels/[0-9A-Za-z-]+/interrupt)(?:\\?[\\w.~*%+=&-]*)?$`
+);
+function isNumber(value) {
+  return Number.isSafeInteger(value) && Number(value) > 0;
+}
+function ownPath(path) {
+  if (!OWN.test(path)) throw new Error(`${JSON.stringify(path)} is no address of distrain-nb`);
+  return path;
+}
+
+// src/shapes.js
+var Misshapen = class extends Error {
+};
+function one(is, what) {
+  return (value) => {
+    if (is(value)) return (
+      /** @type {T} */
+      value
+    );
+    throw new Misshapen(`${String(JSON.stringify(value)).slice(0, 60)} instead of ${what}`);
+  };
+}
+var text = one((value) => typeof value === "string", "a text");
+var number = one(Number.isFinite, "a number");
+var count = one((value) => Number.isSafeInteger(value) && value >= 0, "a count");
+var id = one(isNumber, "a whole number from 1");
+var flag = one((value) => typeof value === "boolean", "true or false");
+var words = one((value) => ["string", "number", "boolean"].includes(typeof value), "a text or a number");
+var object = one((value) => typeof value === "object" && value !== null && !Array.isArray(value), "an object");
+var array = one(Array.isArray, "a list");
+function maybe(shape) {
+  return (value) => value === null ? null : shape(value);
+}
+function absent(shape) {
+  return (value) => value === void 0 ? void 0 : shape(value);
+}
+function list(shape) {
+  return (value) => (
+    /** @type {unknown[]} */
+    array(value).map((each) => shape(each))
+  );
+}
+function byName(shape) {
+  return (value) => {
+    const entries = Object.entries(
+      /** @type {object} */
+      object(value)
+    );
+    return Object.fromEntries(entries.map(([name, each]) => [name, shape(each)]));
+  };
+}
+function tuple(...shapes) {
+  const has = one((value) => Array.isArray(value) && value.length === shapes.length, `a list of ${shapes.length}`);
+  return (value) => (
+    /** @type {any} */
+    shapes.map((shape, place) => shape(
+      /** @type {any} */
+      has(value)[place]
+    ))
+  );
+}
+function record(fields) {
+  const shapes = (
+    /** @type {[keyof T & string, Shape<unknown>][]} */
+    Object.entries(fields)
+  );
+  return (value) => {
+    const given = (
+      /** @type {any} */
+      object(value)
+    );
+    const known = {};
+    for (const [name, shape] of shapes) {
+      try {
+        known[name] = shape(given[name]);
+      } catch (error) {
+        throw new Misshapen(`${name}: ${/** @type {Error} */
+        error.message}`);
+      }
+    }
+    return known;
+  };
+}
+var progress = record({ phase: text, total: number, done: number, since: number });
+var SUMMARY = {
+  id,
+  name: text,
+  state: text,
+  phase: text,
+  final: flag,
+  where: text,
+  size: text,
+  begin: number,
+  end: maybe(number),
+  now: number,
+  steps: list(record({ label: text, begin: maybe(number), end: maybe(number) })),
+  labels: byName(text),
+  pools: byName(text),
+  progress: maybe(progress),
+  note: text,
+  error: text
+};
+var line = tuple(count, number, number, text, flag, text);
+var tableRun = record({
+  id,
+  name: text,
+  state: text,
+  final: flag,
+  place: text,
+  size: text,
+  machines: text,
+  experiment: text,
+  study: text,
+  cause: text,
+  begin: number,
+  end: maybe(number),
+  best: maybe(record({ tag: text, value: number })),
+  progress: maybe(progress)
+});
+var studyRow = record({
+  id,
+  key: text,
+  name: text,
+  state: text,
+  final: flag,
+  progress: text,
+  running: count,
+  best: text,
+  cause: text,
+  begin: number,
+  end: maybe(number)
+});
+var trial = record({
+  id,
+  state: text,
+  final: flag,
+  parameters: byName(words),
+  goals: byName(maybe(number)),
+  steps: count,
+  begin: number,
+  end: maybe(number),
+  run: maybe(id),
+  why: text
+});
+var studySummary = record({
+  ...SUMMARY,
+  labels: () => ({}),
+  pools: () => ({}),
+  ended: count,
+  wanted: count,
+  adds_trials: flag,
+  stops_trials: flag,
+  left: text,
+  best: text,
+  front: list(id),
+  names: list(text),
+  goals: list(text),
+  trials: maybe(list(trial))
+});
+var scale = one((value) => ["linear", "log", "reverse-log", "listed"].includes(value), "a scale");
+var studyCharts = record({
+  sheet: text,
+  axes: list(record({ name: text, kind: scale, low: number, high: number, values: list(text) })),
+  shares: byName(list(maybe(number)))
+});
+var curve = record({
+  run: text,
+  tag: text,
+  step: list(number),
+  value: list(maybe(number)),
+  wall_time: list(maybe(number))
+});
+var curves = record({ lines: list(curve), notes: list(text) });
+var kind = one((value) => ["histogram", "image", "text"].includes(value), "histogram, image or text");
+var media = record({
+  rows: list(record({ kind, run: text, tag: text, count, last: number })),
+  hparams: byName(byName(maybe(words))),
+  notes: list(text)
+});
+var axis = (letter) => one((value) => typeof value === "string" && new RegExp(`^${letter}[0-9]*$`).test(value), `an axis ${letter}`);
+var colour = one((value) => typeof value === "string" && /^#[0-9a-f]{3,8}$/i.test(value), "a colour");
+var drawnCharts = record({
+  sheet: text,
+  shape: record({
+    keys: list(tuple(text, text)),
+    traces: list(record({
+      type: one((value) => value === "scatter", "scatter"),
+      name: text,
+      xaxis: axis("x"),
+      yaxis: axis("y"),
+      line: record({ color: colour, width: number }),
+      marker: record({ size: number })
+    })),
+    newest: byName(text),
+    dots: number,
+    thinned: flag
+  }),
+  lines: list(record({ step: text, wide: flag, value: text, seconds: text, began: number }))
+});
+var medium = record({
+  step: absent(number),
+  note: absent(text),
+  text: absent(text),
+  data: absent(text),
+  form: absent(one((value) => /^image\/[\w.+-]+$/.test(value), "the MIME type of an image")),
+  steps: absent(list(number)),
+  edges: absent(list(number)),
+  counts: absent(list(list(number))),
+  notes: absent(list(text))
+});
+var ANSWERS = {
+  summary: record(SUMMARY),
+  log: record({ lines: list(line), bars: list(line), first: count, rows: count, total: count, end: flag }),
+  search: record({ rows: list(count), searched: number, done: flag }),
+  "first-error": record({ row: maybe(count) }),
+  tracebacks: record({ folds: list(tuple(count, count)) }),
+  metrics: curves,
+  resources: curves,
+  curves,
+  charts: record({ seen: text, end: flag, metrics: maybe(drawnCharts), resources: maybe(drawnCharts), media: maybe(media) }),
+  media: (value) => "rows" in object(value) ? media(value) : medium(value),
+  runs: record({ runs: list(tableRun) }),
+  studies: record({ studies: list(studyRow) }),
+  study: record({ seen: text, end: absent(flag), summary: studySummary, charts: maybe(studyCharts) }),
+  row: studyRow,
+  compare: record({
+    titles: list(text),
+    runs: list(tableRun),
+    rows: list(record({ name: text, texts: list(text), numbers: list(maybe(number)), best: list(count), differs: flag }))
+  })
+};
+function taken(path, answer) {
+  const shape = ANSWERS[path];
+  if (!shape) throw new Misshapen(`nobody knows what ${path} is answered`);
+  return shape(answer);
+}
+var home = one((value) => typeof value === "string" && /^[0-9a-f]{0,12}$/.test(value), "the start of a hash");
+var part = one((value) => value === "run" || value === "charts", "run or charts");
+var runReference = record({ run: id, home, created: number, part });
+var studyReference = record({ study: id, home, created: number });
+function named(shape) {
+  return (value) => {
+    try {
+      return shape(value);
+    } catch {
+      return null;
+    }
+  };
+}
+var namedRun = named(runReference);
+var namedStudy = named(studyReference);
+
 // src/source.js
 var PROBE_AGAIN_MS = 5e3;
 var KERNEL_IS_BUSY_AFTER_MS = 1e3;
 var ANSWERS_WITHIN_MS = 6e4;
 function pageConfig() {
-  const config = document.getElementById("jupyter-config-data");
+  const config = document.querySelector("script#jupyter-config-data");
   return config ? JSON.parse(config.textContent) : null;
 }
-function serverBase() {
+function serverAddress(path) {
   const { baseUrl } = pageConfig();
-  return baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`;
+  return `${baseUrl.endsWith("/") ? baseUrl : `${baseUrl}/`}${ownPath(path)}`;
 }
 var NoServer = class extends Error {
 };
@@ -92,7 +347,7 @@ async function request(path, options = {}) {
   if (cookie) headers["X-XSRFToken"] = cookie[1];
   if (config.token) headers.Authorization = `token ${config.token}`;
   const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
-  const answer = await fetch(`${serverBase()}${path}`, { ...options, headers, signal });
+  const answer = await fetch(serverAddress(path), { ...options, headers, signal });
   if (answer.status >= 500) throw new Error(`${answer.status} ${answer.statusText}`);
   return answer;
 }
@@ -141,7 +396,7 @@ var Source = class {
     try {
       const answer = await request(this.address(this.opening));
       this.served = answer.ok;
-      if (answer.ok) this.learn(await answer.json());
+      if (answer.ok) this.learn(taken(this.opening, await answer.json()));
     } catch (error) {
       this.served = false;
       if (!(error instanceof NoServer)) this.lost();
@@ -159,14 +414,14 @@ var Source = class {
       try {
         const answer = await request(this.address(path, query));
         const body = await answer.json();
-        if (answer.ok) return body;
+        if (answer.ok) return taken(path, body);
         if (answer.status === 400) throw new Refused(body.message);
       } catch (error) {
         if (error instanceof Refused) throw error;
       }
       this.lost();
     }
-    return this.askKernel(path, query);
+    return taken(path, await this.askKernel(path, query));
   }
   /**
    * Have the server do something; says whether it has. Raises Refused.
@@ -197,10 +452,10 @@ var Source = class {
    * @returns {Promise<any>}
    */
   askKernel(path, query) {
-    const id = `${this.name}-${++this.number}`;
+    const id2 = `${this.name}-${++this.number}`;
     this.waitingSince ??= Date.now();
-    const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
-    this.model.send({ kind: "ask", id, path, query: asText(query) });
+    const answer = new Promise((resolve, reject) => this.waiting.set(id2, { resolve, reject }));
+    this.model.send({ kind: "ask", id: id2, path, query: asText(query) });
     return answer;
   }
   /** @param {{kind: string, id: string, body?: any, error?: string}} message */
@@ -330,13 +585,13 @@ function modelOf(model, run) {
 }
 
 // src/words.js
-function plural(count, noun) {
+function plural(count2, noun) {
   const ending = /(s|x|z|ch|sh)$/.test(noun) ? "es" : "s";
   const several = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}${ending}`;
-  return `${thousands(count)} ${count === 1 ? noun : several}`;
+  return `${thousands(count2)} ${count2 === 1 ? noun : several}`;
 }
-function thousands(count) {
-  return count.toLocaleString("en");
+function thousands(count2) {
+  return count2.toLocaleString("en");
 }
 function duration(seconds) {
   if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
@@ -369,8 +624,8 @@ function brief(value) {
   if (value === 0) return "0";
   return size2 >= 1e-4 && size2 < 1e7 ? String(Number(value.toPrecision(4))) : value.toExponential(3);
 }
-function digits(number, count) {
-  return String(number).padStart(count, "0");
+function digits(number2, count2) {
+  return String(number2).padStart(count2, "0");
 }
 
 // src/run/head.js
@@ -449,10 +704,10 @@ var StateLine = class {
     root.setAttribute("aria-label", `${this.what} ${summary.id}`);
     root.toggleAttribute("data-live", !summary.final);
     const phase = summary.phase && summary.phase !== summary.state ? ` · ${summary.phase}` : "";
-    const words = summary.state + phase;
+    const words2 = summary.state + phase;
     this.sign.textContent = SIGNS[summary.state];
-    if (this.word.textContent !== words) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
-    this.word.textContent = words;
+    if (this.word.textContent !== words2) this.spoken.textContent = `${this.what} ${summary.id} is ${summary.state}`;
+    this.word.textContent = words2;
     this.name.textContent = `${summary.name} #${summary.id}`;
     this.where.textContent = [summary.where, summary.size].filter(Boolean).join(" · ");
     this.tick();
@@ -463,16 +718,16 @@ var StateLine = class {
 };
 function progressBar(root, source) {
   const meter = element("progress", { "aria-label": "progress" });
-  const words = element("span");
-  const line = element("div", { class: "dn-progress" }, meter, words);
-  root.append(line);
+  const words2 = element("span");
+  const line2 = element("div", { class: "dn-progress" }, meter, words2);
+  root.append(line2);
   const change = () => {
-    const { progress, now = 0 } = source.summary;
-    line.hidden = !progress;
-    if (!progress) return;
-    if (progress.total) Object.assign(meter, { max: progress.total, value: progress.done });
+    const { progress: progress2, now = 0 } = source.summary;
+    line2.hidden = !progress2;
+    if (!progress2) return;
+    if (progress2.total) Object.assign(meter, { max: progress2.total, value: progress2.done });
     else meter.removeAttribute("value");
-    words.textContent = progressText(progress, now);
+    words2.textContent = progressText(progress2, now);
   };
   source.listeners.push(change);
   change();
@@ -485,8 +740,8 @@ function progressText({ phase, total, done, since }, now) {
 }
 
 // src/runs/columns.js
-function stateText({ state, progress }) {
-  return `${SIGNS[state] ?? "◌"} ${state}${progress ? `: ${progress.phase}` : ""}`;
+function stateText({ state, progress: progress2 }) {
+  return `${SIGNS[state] ?? "◌"} ${state}${progress2 ? `: ${progress2.phase}` : ""}`;
 }
 function plain(name) {
   return { name, value: (run) => run[name], text: (run) => run[name] };
@@ -508,8 +763,8 @@ var COLUMNS = [
   { name: "age", value: (run) => -run.begin, text: (run, now) => age(now - run.begin) },
   plain("experiment")
 ];
-function className({ name, kind }) {
-  return `dn-${kind ?? name.split(" ")[0]}`;
+function className({ name, kind: kind2 }) {
+  return `dn-${kind2 ?? name.split(" ")[0]}`;
 }
 function compared(a, b) {
   if (Array.isArray(a) && Array.isArray(b)) return compared(a[0], b[0]) || compared(a[1], b[1]);
@@ -517,10 +772,10 @@ function compared(a, b) {
   return String(a).localeCompare(String(b), "en", { numeric: true });
 }
 function sorted(items, { column, down }, now) {
-  return [...items].sort((one, other) => {
-    const [a, b] = [column.value(one, now), column.value(other, now)];
-    if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one.id;
-    return (down ? -1 : 1) * compared(a, b) || other.id - one.id;
+  return [...items].sort((one2, other) => {
+    const [a, b] = [column.value(one2, now), column.value(other, now)];
+    if (a === null || b === null) return Number(a === null) - Number(b === null) || other.id - one2.id;
+    return (down ? -1 : 1) * compared(a, b) || other.id - one2.id;
   });
 }
 
@@ -579,14 +834,21 @@ var Filters = class {
     return chosen && hasWords(run, this.field.value);
   }
 };
-function hasWords(run, words) {
+function hasWords(run, words2) {
   const parts = [`#${run.id}`, run.name, run.state, run.cause, run.place, run.size, run.machines, run.experiment, run.best?.tag];
-  const text = parts.join("\n").toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  const text2 = parts.join("\n").toLowerCase();
+  return words2.toLowerCase().split(/\s+/).every((word) => text2.includes(word));
 }
 
 // src/log/ansi.js
-var ANSI = /\x1b\[([0-9;:]*)m|\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+var COLOUR = /\x1b\[([0-9;:]*)m/;
+var CONTROLS = [
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/,
+  /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)/,
+  /\x1b[ -/]*[0-~]/,
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f]/
+];
+var ANSI = new RegExp([COLOUR, ...CONTROLS].map(({ source }) => source).join("|"), "g");
 var HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 var NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
 var TERMINAL = [
@@ -637,29 +899,29 @@ function simple(style, code) {
   return tens === 4 || tens === 10 ? { ...style, under: name } : style;
 }
 function extended(style, code, rest) {
-  const kind = rest.shift();
-  const parts = rest.splice(0, kind === 5 ? 1 : kind === 2 ? 3 : 0);
-  if (!parts.length || parts.some((part) => part > 255) || code === 58) return style;
-  const colour = kind === 5 ? indexed(parts[0]) : hex(parts);
-  return code === 38 ? { ...style, ink: colour } : { ...style, under: colour };
+  const kind2 = rest.shift();
+  const parts = rest.splice(0, kind2 === 5 ? 1 : kind2 === 2 ? 3 : 0);
+  if (!parts.length || parts.some((part2) => part2 > 255) || code === 58) return style;
+  const colour2 = kind2 === 5 ? indexed(parts[0]) : hex(parts);
+  return code === 38 ? { ...style, ink: colour2 } : { ...style, under: colour2 };
 }
-function indexed(number) {
-  if (number < 16) return NAMES[number];
-  if (number >= 232) return hex(Array(3).fill(8 + 10 * (number - 232)));
-  return hex([36, 6, 1].map((size2) => CUBE[Math.floor((number - 16) / size2) % 6]));
+function indexed(number2) {
+  if (number2 < 16) return NAMES[number2];
+  if (number2 >= 232) return hex(Array(3).fill(8 + 10 * (number2 - 232)));
+  return hex([36, 6, 1].map((size2) => CUBE[Math.floor((number2 - 16) / size2) % 6]));
 }
 function hex(parts) {
-  return `#${parts.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+  return `#${parts.map((part2) => part2.toString(16).padStart(2, "0")).join("")}`;
 }
-function asTerminal(colour) {
-  return TERMINAL[NAMES.indexOf(colour)] ?? colour;
+function asTerminal(colour2) {
+  return TERMINAL[NAMES.indexOf(colour2)] ?? colour2;
 }
-function luminance(colour) {
-  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour.slice(at, at + 2), 16) / 255) ** 2.2);
+function luminance(colour2) {
+  const [red, green, blue] = [1, 3, 5].map((at) => (parseInt(colour2.slice(at, at + 2), 16) / 255) ** 2.2);
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
-function contrast(one, other) {
-  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+function contrast(one2, other) {
+  const [low, high] = [luminance(one2), luminance(other)].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
 }
 function lookOf({ marks, ink, under, inverse }) {
@@ -676,45 +938,44 @@ function lookOf({ marks, ink, under, inverse }) {
   const names = [...marks, ...ink ? [`ansi-${ink}`] : []];
   return names.length ? { class: names.join(" ") } : {};
 }
-function ansiPieces(text) {
-  if (!text.includes("\x1B")) return [[text, {}]];
+function ansiPieces(text2) {
   const pieces = [];
   let style = PLAIN;
   let at = 0;
-  for (const escape of text.matchAll(ANSI)) {
-    pieces.push([text.slice(at, escape.index), lookOf(style)]);
+  for (const escape of text2.matchAll(ANSI)) {
+    pieces.push([text2.slice(at, escape.index), lookOf(style)]);
     at = escape.index + escape[0].length;
     if (escape[1] !== void 0) style = styleAfter(style, escape[1]);
   }
-  pieces.push([text.slice(at), lookOf(style)]);
-  return pieces.filter(([part]) => part);
+  pieces.push([text2.slice(at), lookOf(style)]);
+  return pieces.filter(([part2]) => part2);
 }
-function plainText(text) {
-  return text.includes("\x1B") ? text.replace(ANSI, "") : text;
+function plainText(text2) {
+  return text2.replace(ANSI, "");
 }
-function appendText(parent, text, wanted) {
-  const found = wanted ? [...plainText(text).matchAll(wanted)].filter((match) => match[0]) : [];
+function appendText(parent, text2, wanted) {
+  const found = wanted ? [...plainText(text2).matchAll(wanted)].filter((match) => match[0]) : [];
   const spans = found.map((match) => (
     /** @type {const} */
     [match.index, match.index + match[0].length]
   ));
   let begin = 0;
-  for (const [part, look2] of ansiPieces(text)) {
+  for (const [part2, look2] of ansiPieces(text2)) {
     const place = look2.class ? element("span", { ...look2 }) : parent;
-    appendMarked(place, part, begin, spans);
+    appendMarked(place, part2, begin, spans);
     if (place !== parent) parent.append(place);
-    begin += part.length;
+    begin += part2.length;
   }
 }
-function appendMarked(parent, part, begin, spans) {
+function appendMarked(parent, part2, begin, spans) {
   let at = 0;
   for (const [from, to] of spans) {
-    const [first, last] = [Math.max(at, from - begin), Math.min(part.length, to - begin)];
+    const [first, last] = [Math.max(at, from - begin), Math.min(part2.length, to - begin)];
     if (first >= last) continue;
-    parent.append(part.slice(at, first), element("mark", {}, part.slice(first, last)));
+    parent.append(part2.slice(at, first), element("mark", {}, part2.slice(first, last)));
     at = last;
   }
-  parent.append(part.slice(at));
+  parent.append(part2.slice(at));
 }
 
 // src/log/line.js
@@ -724,27 +985,27 @@ var RAISED = /^[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit|Warning)\b/;
 function colourOf(process) {
   return `dn-p${Number(process) % COLOURS}`;
 }
-function isInCell(text) {
-  return text.includes("Cell In[");
+function isInCell(text2) {
+  return text2.includes("Cell In[");
 }
 function labelOf(summary, process) {
   return summary.labels?.[process] ?? String(process);
 }
-function lineElement(line, summary, { times, wanted }) {
-  const label = labelOf(summary, line.process);
-  const title = line.stream === "e" ? `${label}, stderr` : label;
-  const text = element("span", { class: RAISED.test(line.text) ? "dn-raised" : "" });
-  appendText(text, line.text, wanted);
+function lineElement(line2, summary, { times, wanted }) {
+  const label = labelOf(summary, line2.process);
+  const title = line2.stream === "e" ? `${label}, stderr` : label;
+  const text2 = element("span", { class: RAISED.test(line2.text) ? "dn-raised" : "" });
+  appendText(text2, line2.text, wanted);
   return element(
     "div",
-    { class: `dn-line dn-${line.stream} ${colourOf(line.process)}` },
+    { class: `dn-line dn-${line2.stream} ${colourOf(line2.process)}` },
     element("span", { class: "dn-tag", title }, label),
-    times && line.time ? element("time", { class: "dn-when" }, clockTime(line.time)) : null,
-    text
+    times && line2.time ? element("time", { class: "dn-when" }, clockTime(line2.time)) : null,
+    text2
   );
 }
-function lineText(line, summary) {
-  return `[${labelOf(summary, line.process)}] ${plainText(line.text)}
+function lineText(line2, summary) {
+  return `[${labelOf(summary, line2.process)}] ${plainText(line2.text)}
 `;
 }
 
@@ -829,8 +1090,8 @@ var Folds = class {
 function isAlone(first, last, rows) {
   const writer = rows.lines.get(first);
   for (let row = first; row <= last; row++) {
-    const line = rows.lines.get(row);
-    if (!writer || !line || line.process !== writer.process) return false;
+    const line2 = rows.lines.get(row);
+    if (!writer || !line2 || line2.process !== writer.process) return false;
   }
   return true;
 }
@@ -873,11 +1134,11 @@ var Rows = class {
     else if (!this.filtered) this.count = this.total = total;
   }
   /** @param {Bar} line */
-  passes(line) {
+  passes(line2) {
     const { process, role, stream } = this.filter;
-    if (process && String(line.process) !== process) return false;
-    if (role && this.pools[line.process] !== role) return false;
-    return !stream || line.stream === stream;
+    if (process && String(line2.process) !== process) return false;
+    if (role && this.pools[line2.process] !== role) return false;
+    return !stream || line2.stream === stream;
   }
   /** @param {Batch} batch */
   takeBatch(batch) {
@@ -893,24 +1154,24 @@ var Rows = class {
   }
   /** @param {Line[]} lines */
   feed(lines) {
-    for (const line of lines) {
-      if (line.number < this.total) {
-        if (!this.filtered) this.lines.set(line.number, line);
+    for (const line2 of lines) {
+      if (line2.number < this.total) {
+        if (!this.filtered) this.lines.set(line2.number, line2);
         continue;
       }
-      if (line.number > this.total) this.skipTo(line.number);
-      this.total = line.number + 1;
-      if (this.passes(line)) this.lines.set(this.count++, line);
+      if (line2.number > this.total) this.skipTo(line2.number);
+      this.total = line2.number + 1;
+      if (this.passes(line2)) this.lines.set(this.count++, line2);
     }
   }
   /**
    * Nobody has said what is between: with a filter, how many rows that makes has to be asked.
    * @param {number} number
    */
-  skipTo(number) {
+  skipTo(number2) {
     if (this.filtered) this.exact = false;
-    else this.count = number;
-    this.total = number;
+    else this.count = number2;
+    this.total = number2;
   }
   /** @param {LogAnswer} answer */
   takeAnswer(answer) {
@@ -921,8 +1182,8 @@ var Rows = class {
       this.total = answer.total;
     }
     this.exact = true;
-    answer.lines.forEach((line, place) => this.lines.set(answer.first + place, asLine(line)));
-    if (again) this.feed(this.recent.filter((line) => line.number >= this.total));
+    answer.lines.forEach((line2, place) => this.lines.set(answer.first + place, asLine(line2)));
+    if (again) this.feed(this.recent.filter((line2) => line2.number >= this.total));
   }
   /**
    * The first row that is not here; null if all are.
@@ -946,13 +1207,13 @@ var Rows = class {
     }
   }
 };
-function asLine([number, time, process, stream, , text]) {
-  return { number, time, process, stream, text };
+function asLine([number2, time, process, stream, , text2]) {
+  return { number: number2, time, process, stream, text: text2 };
 }
 function parseBatch(batch) {
   const records = new TextDecoder().decode(batch.lines).split("\n").slice(0, -1);
-  return records.map((record, place) => {
-    const [process, stream, time, ...rest] = record.split("	");
+  return records.map((record2, place) => {
+    const [process, stream, time, ...rest] = record2.split("	");
     return { number: batch.first + place, time: Number(time), process: Number(process), stream, text: rest.join("	") };
   });
 }
@@ -975,10 +1236,10 @@ var Sheet = class {
   paint(from, to) {
     const painted = /* @__PURE__ */ new Map();
     for (let place = from; place < to; place++) {
-      const number = this.log.folds.rowAt(place);
-      painted.set(number, this.row(number, this.painted.get(number)));
+      const number2 = this.log.folds.rowAt(place);
+      painted.set(number2, this.row(number2, this.painted.get(number2)));
     }
-    for (const [number, row] of this.painted) if (painted.get(number) !== row) row.node.remove();
+    for (const [number2, row] of this.painted) if (painted.get(number2) !== row) row.node.remove();
     [...painted.values()].forEach(({ node }, place) => {
       const there = this.node.children[place];
       if (there !== node) this.node.insertBefore(node, there ?? null);
@@ -990,8 +1251,8 @@ var Sheet = class {
    * @param {(place: number) => number} below pixels from the top of what is in sight
    */
   arrange(below) {
-    this.rows.forEach((row, number) => {
-      row.style.top = `${this.log.placed + below(this.first + number)}px`;
+    this.rows.forEach((row, number2) => {
+      row.style.top = `${this.log.placed + below(this.first + number2)}px`;
     });
   }
   /** How high each painted row is, from the first place on. */
@@ -1007,21 +1268,21 @@ var Sheet = class {
    * @param {Painted | undefined} painted as it was the last time
    * @returns {Painted}
    */
-  row(number, painted) {
+  row(number2, painted) {
     const { rows, folds, looks, style, source } = this.log;
-    const isCurrent = number === looks.current;
-    const line = rows.lines.get(number);
-    const before = rows.lines.get(number - 1);
-    const cell = line && (isInCell(line.text) || before?.process === line.process && isInCell(before.text));
-    const fold2 = folds.at(number);
+    const isCurrent = number2 === looks.current;
+    const line2 = rows.lines.get(number2);
+    const before = rows.lines.get(number2 - 1);
+    const cell = line2 && (isInCell(line2.text) || before?.process === line2.process && isInCell(before.text));
+    const fold2 = folds.at(number2);
     const look2 = [style, isCurrent, cell, fold2?.open].join(" ");
-    if (painted && painted.line === line && painted.looks === look2) return painted;
-    const node = line ? lineElement(line, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
-    node.dataset.row = String(number);
+    if (painted && painted.line === line2 && painted.looks === look2) return painted;
+    const node = line2 ? lineElement(line2, source.summary, looks) : element("div", { class: "dn-line dn-gap" }, "…");
+    node.dataset.row = String(number2);
     if (isCurrent) node.classList.add("dn-current");
     if (cell) node.classList.add("dn-cell");
-    if (line && fold2) node.append(this.foldSign(number, fold2));
-    return { node, line, looks: look2 };
+    if (line2 && fold2) node.append(this.foldSign(number2, fold2));
+    return { node, line: line2, looks: look2 };
   }
   /**
    * @param {number} row
@@ -1058,7 +1319,7 @@ var Sheet = class {
   /** @param {HTMLElement[]} rows */
   textOf(rows) {
     const lines = rows.map((row) => this.log.rows.lines.get(Number(row.dataset.row)));
-    return lines.map((line) => line ? lineText(line, this.log.source.summary) : "").join("");
+    return lines.map((line2) => line2 ? lineText(line2, this.log.source.summary) : "").join("");
   }
   get rowsInSight() {
     return this.rows.filter((row) => {
@@ -1310,10 +1571,10 @@ var Log = class {
    * @param {() => void} change
    */
   refold(change) {
-    const [whole, part] = [Math.floor(this.top), this.top % 1];
+    const [whole, part2] = [Math.floor(this.top), this.top % 1];
     const row = this.folds.rowAt(whole);
     change();
-    if (row !== this.looks.current) this.top = this.folds.placeOf(row) + part;
+    if (row !== this.looks.current) this.top = this.folds.placeOf(row) + part2;
     this.draw();
   }
   // ---- On screen -------------------------------------------------------------------------
@@ -1336,8 +1597,8 @@ var Log = class {
     this.lacking = this.rows.missing(first, this.folds.rowAt(Math.max(from, to - 1)) + 1);
     this.fetchSoon(this.rows.exact ? this.lacking : first);
     this.rows.tidy(first);
-    const bars = this.rows.bars.filter((line) => this.rows.passes(line));
-    this.bars.replaceChildren(...bars.map((line) => lineElement(line, this.source.summary, this.looks)));
+    const bars = this.rows.bars.filter((line2) => this.rows.passes(line2));
+    this.bars.replaceChildren(...bars.map((line2) => lineElement(line2, this.source.summary, this.looks)));
     this.latest.hidden = this.follow || !this.rows.count;
     this.note.hidden = !(this.source.kernelIsBusy && this.lacking !== null);
     this.note.textContent = BUSY;
@@ -1525,9 +1786,9 @@ var Search = class {
     this.turn += 1;
   }
 };
-function patternOf(text, isExpression, isExact) {
-  const [, flags = ""] = isExpression && text.match(/^\(\?([aimsu]+)\)/) || [];
-  const source = isExpression ? text.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>").replace(/\\A/g, "^").replace(/\\[zZ]/g, "$") : text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+function patternOf(text2, isExpression, isExact) {
+  const [, flags = ""] = isExpression && text2.match(/^\(\?([aimsu]+)\)/) || [];
+  const source = isExpression ? text2.slice(flags ? flags.length + 3 : 0).replace(/\(\?P</g, "(?<").replace(/\(\?P=(\w+)\)/g, "\\k<$1>").replace(/\\A/g, "^").replace(/\\[zZ]/g, "$") : text2.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const given = `g${flags.includes("i") || !isExact ? "i" : ""}${flags.replace(/[^ms]/g, "")}`;
   for (const each of [`${given}u`, given]) {
     try {
@@ -1650,9 +1911,9 @@ var Toolbar = class {
     this.search.start();
   }
   showCount() {
-    const { total, count, filtered, exact, bars } = this.log.rows;
-    const moving = bars.filter((line) => this.log.rows.passes(line)).length;
-    const some = filtered && exact ? `${thousands(count + moving)} of ` : "";
+    const { total, count: count2, filtered, exact, bars } = this.log.rows;
+    const moving = bars.filter((line2) => this.log.rows.passes(line2)).length;
+    const some = filtered && exact ? `${thousands(count2 + moving)} of ` : "";
     write(this.count, `${some}${plural(total + bars.length, "line")}`);
     this.bar.hidden = !total && !bars.length;
     this.empty.hidden = !this.bar.hidden;
@@ -1660,8 +1921,8 @@ var Toolbar = class {
   }
   // ---- Actions -------------------------------------------------------------------------------
   /** @param {string} text */
-  say(text) {
-    this.status.textContent = text;
+  say(text2) {
+    this.status.textContent = text2;
     clearTimeout(this.silence);
     this.silence = setTimeout(() => {
       this.status.textContent = "";
@@ -1680,7 +1941,7 @@ var Toolbar = class {
   }
   async download() {
     const name = `run-${this.source.summary.id}.log`;
-    if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
+    if (this.source.served) download(name, serverAddress(this.source.address("download")));
     else saveAs(name, await this.wholeLog(), "text/plain");
   }
   async wholeLog() {
@@ -1688,7 +1949,7 @@ var Toolbar = class {
     for (let first = 0, rows = 1; first < rows; first += DOWNLOAD_AT_ONCE) {
       const answer = await this.source.ask("log", { first, count: DOWNLOAD_AT_ONCE });
       rows = answer.rows;
-      parts.push(answer.lines.map((line) => lineText(asLine(line), this.source.summary)).join(""));
+      parts.push(answer.lines.map((line2) => lineText(asLine(line2), this.source.summary)).join(""));
       this.say(`${Math.round(100 * Math.min(1, (first + DOWNLOAD_AT_ONCE) / rows))} %`);
     }
     return parts;
@@ -1727,7 +1988,7 @@ function keepFocus(root) {
     if (kept && (now === document.body || now?.contains(root))) kept.focus({ preventScroll: true });
   };
 }
-function taken(key) {
+function taken2(key) {
   const standing = STANDING.get(key);
   if (!standing) return void 0;
   STANDING.delete(key);
@@ -1754,10 +2015,10 @@ function moveAfter(place, moved) {
 function revive(place, model, open, own) {
   const still = [...place.parentElement?.querySelectorAll(":scope > :is(.distrain, .distrain-charts)") ?? []];
   const key = model.get("key");
-  const view = own ?? unpark(key) ?? taken(key) ?? open(model);
+  const view = own ?? unpark(key) ?? taken2(key) ?? open(model);
   const kept = moveAfter(place, view.root);
   Promise.resolve(view.ready?.(kept)).then(() => {
-    for (const part of still) part.remove();
+    for (const part2 of still) part2.remove();
   });
   view.moved?.();
   return { view, end: () => {
@@ -1819,29 +2080,29 @@ function report(root, source) {
   const change = () => {
     note2.textContent = source.summary.note ?? "";
     note2.hidden = !note2.textContent;
-    const text = (source.summary.error ?? "").trim();
-    if (text !== shown) error.replaceChildren(...text ? [reportBox(text)] : []);
-    shown = text;
+    const text2 = (source.summary.error ?? "").trim();
+    if (text2 !== shown) error.replaceChildren(...text2 ? [reportBox(text2)] : []);
+    shown = text2;
   };
   source.listeners.push(change);
   change();
 }
-function reportBox(text) {
-  const [cause, ...lines] = text.split("\n");
+function reportBox(text2) {
+  const [cause, ...lines] = text2.split("\n");
   const box = element("div", { class: "dn-error" }, element("div", { class: "dn-cause" }, cause));
   const body = element("pre");
-  lines.forEach((line, number) => {
-    const kind = kindOf(line, lines[number - 1] ?? "");
-    body.append(kind ? element("span", { class: kind }, line) : line, "\n");
+  lines.forEach((line2, number2) => {
+    const kind2 = kindOf(line2, lines[number2 - 1] ?? "");
+    body.append(kind2 ? element("span", { class: kind2 }, line2) : line2, "\n");
   });
   if (lines.length) box.append(body);
   return box;
 }
-function kindOf(line, before) {
-  if (isInCell(line)) return "dn-cell";
-  if (PLACE.test(line)) return "dn-place";
+function kindOf(line2, before) {
+  if (isInCell(line2)) return "dn-cell";
+  if (PLACE.test(line2)) return "dn-place";
   if (isInCell(before)) return "dn-cell";
-  return RAISED.test(line) ? "dn-raised" : "";
+  return RAISED.test(line2) ? "dn-raised" : "";
 }
 
 // src/run/stop.js
@@ -2053,13 +2314,13 @@ var Comparison = class {
     const sort = button(row.name, () => this.sort(row), { class: "dn-sort", title: `Put runs in order of ${row.name}` });
     const cells = places.map((place) => {
       const star = row.best.includes(place) ? element("span", { role: "img", "aria-label": "best" }, " ★") : null;
-      const text = row.texts[place];
+      const text2 = row.texts[place];
       const isState = row.name === "state";
       return element("td", {
         class: star ? "dn-top" : `dn-${row.name === "cause" ? "cause" : "value"}`,
-        title: text.length > 40 && text,
+        title: text2.length > 40 && text2,
         "data-place": isState && String(place)
-      }, text, star);
+      }, text2, star);
     });
     return element("tr", {}, element("th", { scope: "row", "aria-sort": sorted2 }, sort), ...cells);
   }
@@ -2076,8 +2337,8 @@ var Comparison = class {
     clearTimeout(this.timer);
   }
 };
-function inOrder(rows, count, order) {
-  const places = Array.from({ length: count }, (_, place) => place);
+function inOrder(rows, count2, order) {
+  const places = Array.from({ length: count2 }, (_, place) => place);
   const row = rows.find(({ name }) => name === order?.name);
   if (!row || !order) return places;
   const has = (place) => row.numbers.length ? row.numbers[place] !== null : row.texts[place] !== "";
@@ -2155,8 +2416,8 @@ var Panels = class {
     const wait = setTimeout(() => note(panel, "The kernel is busy: the charts come when it is free."), ANSWERED_WITHIN_MS2);
     const charts = await this.drawn(runs, panel).finally(() => clearTimeout(wait));
     const manager = this.source.model.widget_manager;
-    for (const id of charts) {
-      const view = await manager.create_view(await manager.get_model(id));
+    for (const id2 of charts) {
+      const view = await manager.create_view(await manager.get_model(id2));
       if (!panel.body.isConnected) return;
       panel.body.append(view.el);
       panel.ends.push(() => view.remove());
@@ -2195,9 +2456,9 @@ var Panels = class {
     for (const title of [...this.panels.keys()]) this.shut(title);
   }
 };
-function note({ body }, text) {
+function note({ body }, text2) {
   body.querySelector(":scope > .dn-note")?.remove();
-  if (text) body.append(element("div", { class: "dn-note", role: "note" }, text));
+  if (text2) body.append(element("div", { class: "dn-note", role: "note" }, text2));
 }
 
 // src/runs/sorted.js
@@ -2214,10 +2475,10 @@ var SortedTable = class {
     this.order = { column: first, down: true };
     this.body = element("tbody");
     this.heads = columns.map((column) => this.head(column));
-    const unseen = (text, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text));
-    const line = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
+    const unseen = (text2, className2 = "") => element("th", { class: className2, scope: "col" }, element("span", { class: "dn-unseen" }, text2));
+    const line2 = element("tr", {}, unseen("compare"), ...this.heads, unseen("actions", "dn-row-actions"));
     const label = `${what}; arrow keys go from row to row, Enter opens one`;
-    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line), this.body);
+    const table = element("table", { class: "dn-table", "aria-label": label }, element("thead", {}, line2), this.body);
     this.frame = element("div", { class: "dn-runs", ...OWN_KEYS }, table);
   }
   /** @param {Column<T>} column */
@@ -2257,8 +2518,8 @@ var SortedTable = class {
    */
   fill(items, columns, now) {
     this.showHeads(columns);
-    const there = new Set(items.map(({ id }) => id));
-    for (const [id, row] of this.rows) if (!there.has(id)) this.leave(id, row);
+    const there = new Set(items.map(({ id: id2 }) => id2));
+    for (const [id2, row] of this.rows) if (!there.has(id2)) this.leave(id2, row);
     sorted(items, this.order, now).forEach((item, place) => {
       const row = this.rows.get(item.id) ?? this.row(item);
       this.rows.set(item.id, row);
@@ -2292,11 +2553,11 @@ var SortedTable = class {
    * @param {number} id
    * @param {SortedRow<T>} row
    */
-  leave(id, row) {
+  leave(id2, row) {
     const held = row.node.contains(document.activeElement);
     const next = row.node.nextElementSibling ?? row.node.previousElementSibling;
     row.node.remove();
-    this.rows.delete(id);
+    this.rows.delete(id2);
     if (held && next instanceof HTMLElement) next.focus();
   }
   /** @param {number} place */
@@ -2368,11 +2629,11 @@ var SortedRow = class {
     this.node.setAttribute("aria-label", this.label);
     this.table.columns.forEach((column, place) => {
       const cell = this.cells[place];
-      const [text, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
+      const [text2, detail] = [column.text(item, now), column.detail?.(item) ?? ""];
       cell.hidden = !columns.includes(column);
-      if (cell.textContent === text + detail) return;
-      cell.replaceChildren(text, detail ? element("div", { class: "dn-detail" }, detail) : "");
-      cell.title = detail || (column.name === "name" ? text : "");
+      if (cell.textContent === text2 + detail) return;
+      cell.replaceChildren(text2, detail ? element("div", { class: "dn-detail" }, detail) : "");
+      cell.title = detail || (column.name === "name" ? text2 : "");
     });
     if (ended) this.buttons();
   }
@@ -2381,9 +2642,9 @@ var SortedRow = class {
    * @param {string} title
    * @param {() => void} act
    */
-  button(text, title, act) {
+  button(text2, title, act) {
     const tabindex = this.table.current === this ? 0 : -1;
-    return button(text, act, { class: "dn-chip", title, "aria-label": `${text} ${this.what} ${this.item.id}`, tabindex });
+    return button(text2, act, { class: "dn-chip", title, "aria-label": `${text2} ${this.what} ${this.item.id}`, tabindex });
   }
   /**
    * What a key does besides what all rows do; says whether it did something.
@@ -2453,17 +2714,17 @@ var Row = class extends SortedRow {
   }
   /** Files are gone for good: ask first, over the row, with the harmless answer at hand. */
   confirm() {
-    const { id } = this.item;
-    const asked = `Delete run ${id} and its files?`;
+    const { id: id2 } = this.item;
+    const asked = `Delete run ${id2} and its files?`;
     const back = () => {
       box.remove();
       this.node.focus();
     };
     const keep = button("Keep", back, { class: "dn-chip", title: "Delete nothing" });
-    const remove = button("Delete", () => this.runs.act(this.item, "delete", `run ${id} is deleted`), {
+    const remove = button("Delete", () => this.runs.act(this.item, "delete", `run ${id2} is deleted`), {
       class: "dn-chip dn-danger",
-      title: `Delete run ${id} with its files`,
-      "aria-label": `Yes, delete run ${id}`
+      title: `Delete run ${id2} with its files`,
+      "aria-label": `Yes, delete run ${id2}`
     });
     const box = element("div", {
       class: "dn-asked",
@@ -2551,8 +2812,8 @@ var Table = class extends SortedTable {
     this.fill(passing, columns, Date.now() / 1e3);
     const running = runs.filter((run) => !run.final).length;
     const some = passing.length < runs.length ? `${passing.length} of ` : "";
-    const words = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
-    write(this.count, runs.length ? words : "no runs yet");
+    const words2 = `${some}${plural(runs.length, "run")}${running ? `, ${running} running` : ""}`;
+    write(this.count, runs.length ? words2 : "no runs yet");
     this.frame.hidden = !runs.length;
     this.ticked();
   }
@@ -2562,9 +2823,9 @@ var Table = class extends SortedTable {
   }
   /** @override */
   ticked() {
-    const count = this.chosen.length;
-    this.compare.disabled = count < 2;
-    this.compare.textContent = count < 2 ? "Compare (tick two)" : `Compare ${count}`;
+    const count2 = this.chosen.length;
+    this.compare.disabled = count2 < 2;
+    this.compare.textContent = count2 < 2 ? "Compare (tick two)" : `Compare ${count2}`;
   }
   /**
    * @param {TableRun} run
@@ -2583,8 +2844,8 @@ var Table = class extends SortedTable {
     });
   }
   /** @param {string} text */
-  say(text) {
-    this.status.textContent = text;
+  say(text2) {
+    this.status.textContent = text2;
     clearTimeout(this.silence);
     this.silence = setTimeout(() => {
       this.status.textContent = "";

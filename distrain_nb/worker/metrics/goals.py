@@ -2,7 +2,7 @@
 
 Vertex AI reads a file: the last reports, a line of JSON each, with the names and the texts that the
 package `cloudml-hypertune` gives them. SageMaker looks for them in the log: each is printed, in a
-line of its own, with as many digits as an event file keeps.
+line of its own, with all its digits.
 """
 
 from __future__ import annotations
@@ -32,9 +32,15 @@ def report(step: int, numbers: Mapping[str, float]) -> None:
     found = {name: number for name, number in numbers.items() if name in goals}
     if TUNED_VARIABLE in os.environ:
         for name, number in found.items():
-            print(f"step {step}  {name} {number:.9g}", flush=True)
+            print(f"step {step}  {name} {_written(number)}", flush=True)
     elif found and os.environ.get(TRIAL_VARIABLE):
         _append(step, found)
+
+
+def _written(number: float) -> str:
+    """The shortest text that is read back as the same number."""
+    text = repr(float(number))
+    return text[:-2] if text.endswith(".0") else text
 
 
 def _append(step: int, found: Mapping[str, float]) -> None:

@@ -21,6 +21,9 @@ from distrain_nb.worker.metrics.crc32c import crc32c, masked
 
 FOLDER_VARIABLE = "AIP_TENSORBOARD_LOG_DIR"
 FILE_VERSION = b"brain.Event:2"
+# A field of our own in Summary.Value, which other readers step over: the number as float64, where
+# `simple_value`, a float32, has lost some of it.
+EXACT_FIELD = 50064
 
 _numbers = itertools.count()
 
@@ -227,9 +230,7 @@ def first_event(wall_time: float) -> bytes:
 def event(wall_time: float, step: int, numbers: Mapping[str, float]) -> bytes:
     """Numbers of one step, at that time in seconds since the epoch."""
     values: List[bytes] = [
-        _bytes_field(
-            1, _bytes_field(1, tag.encode("utf-8", "replace")) + b"\x15" + _float32(number)
-        )
+        _bytes_field(1, _bytes_field(1, tag.encode("utf-8", "replace")) + _scalar(number))
         for tag, number in numbers.items()
     ]
     return (
@@ -244,11 +245,14 @@ def _wall_time(seconds: float) -> bytes:
     return b"\x09" + struct.pack("<d", seconds)
 
 
-def _float32(number: float) -> bytes:
+def _scalar(number: float) -> bytes:
     try:
-        return struct.pack("<f", number)
+        short = struct.pack("<f", number)
     except OverflowError:
-        return struct.pack("<f", float("inf") if number > 0 else float("-inf"))
+        short = struct.pack("<f", float("inf") if number > 0 else float("-inf"))
+    if number != number or struct.unpack("<f", short)[0] == number:
+        return b"\x15" + short
+    return b"\x15" + short + _varint(EXACT_FIELD << 3 | 1) + struct.pack("<d", number)
 
 
 def _bytes_field(number: int, data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 // lines until plotly has drawn them; here it answers to the reader.
 
 import { button, element, write } from "../dom.js";
+import { drawn } from "../markup.js";
 import { fits } from "./found.js";
 
 /** @typedef {{left: number, top: number, width: number, height: number}} Box pixels */
@@ -32,9 +33,7 @@ export class Sheet {
   show(markup) {
     if (markup === this.markup) return;
     this.markup = markup;
-    const place = document.createElement("template");
-    place.innerHTML = markup;
-    const sheet = place.content.firstElementChild;
+    const sheet = drawn(markup);
     if (!sheet) return;
     this.figure.querySelector(":scope > .dn-sheet")?.remove();
     this.figure.prepend(sheet);

@@ -1,6 +1,7 @@
 // The middle: what it adds up to, the picture, and everything that was found.
 
 import { arrange, button, element, keyed, OWN_KEYS, uid, write } from "../dom.js";
+import { drawn } from "../markup.js";
 import { keyOf, placesOf, repairButton, WayBack } from "./notes.js";
 
 /** @import { Part } from "../dom.js" */
@@ -37,7 +38,7 @@ export class Picture {
   update({ picture }) {
     if (picture === this.shown) return;
     this.shown = picture;
-    this.node.innerHTML = picture;
+    this.node.replaceChildren(drawn(picture) ?? "");
   }
 }
 

@@ -1,6 +1,7 @@
 // An output that names its run or study: all of it where the server has it, else what the output has
 // besides.
 
+import { namedRun, namedStudy } from "../shapes.js";
 import { stand } from "../standing.js";
 import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyModelOf } from "./view.js";
 
@@ -11,6 +12,7 @@ import { isServed, isServedStudy, modelOf, openServed, openServedStudy, studyMod
  * What a MIME type names.
  * @typedef {{
  *   type: string,
+ *   named: (reference: unknown) => any,
  *   isServed: (reference: any) => Promise<boolean | null>,
  *   modelOf: (reference: any) => Model<any>,
  *   open: Open,
@@ -35,8 +37,8 @@ function registryOf(output, otherwise) {
 }
 
 /**
- * What it shows is the reader's own run, told by the reader's own server: it is safe, whoever wrote
- * the document.
+ * Shows the reader's own run, as the reader's own server tells of it. That is safe whoever wrote the
+ * document, whose outputs name no more than a number and a time.
  * @param {RenderMime} registry
  * @param {Lumino} lumino
  * @param {() => Promise<DataView>} code of plotly
@@ -45,9 +47,12 @@ function registryOf(output, otherwise) {
 export function renderOutputs(registry, lumino, code, shown) {
   /** @type {Kind[]} */
   const kinds = [
-    { type: "application/vnd.distrain.run+json", isServed, modelOf, open: (model) => openServed(model, code) },
     {
-      type: "application/vnd.distrain.study+json", isServed: isServedStudy, modelOf: studyModelOf,
+      type: "application/vnd.distrain.run+json", named: namedRun, isServed, modelOf,
+      open: (model) => openServed(model, code),
+    },
+    {
+      type: "application/vnd.distrain.study+json", named: namedStudy, isServed: isServedStudy, modelOf: studyModelOf,
       open: (model) => openServedStudy(model, code),
     },
   ];
@@ -76,9 +81,9 @@ function outputClass(registry, { Panel }, kind, shown) {
     async renderModel(model) {
       if (this.live) return;
       const asked = ++this.asked;
-      const reference = model.data[kind.type];
+      const reference = kind.named(model.data[kind.type]);
       const isCurrent = () => !this.isDisposed && this.asked === asked;
-      const served = await kind.isServed(reference);
+      const served = reference !== null && await kind.isServed(reference);
       if (!isCurrent()) return;
       if (served === null) this.askAgain(reference, isCurrent);
       if (served) this.showLive(reference);

@@ -2,6 +2,7 @@
 
 import { element } from "../dom.js";
 import { openRun } from "../run/view.js";
+import { Misshapen, taken } from "../shapes.js";
 import { NoServer, request } from "../source.js";
 import { openStudy } from "../study/view.js";
 import { ServedCharts } from "./charts.js";
@@ -36,22 +37,23 @@ export function studyModelOf({ study, home }) {
  * where it doesn't say so now.
  * @param {RunReference} reference
  */
-export function isServed({ run, home, created }) { return began(`runs/${run}/summary`, home, created); }
+export function isServed({ run, home, created }) { return began(`runs/${run}`, "summary", home, created); }
 
 /** @param {StudyReference} reference */
-export function isServedStudy({ study, home, created }) { return began(`studies/${study}/row`, home, created); }
+export function isServedStudy({ study, home, created }) { return began(`studies/${study}`, "row", home, created); }
 
 /**
- * @param {string} path
+ * @param {string} place
+ * @param {"summary" | "row"} path
  * @param {string} home
  * @param {number} created
  */
-async function began(path, home, created) {
+async function began(place, path, home, created) {
   try {
-    const answer = await request(`distrain/${path}?${new URLSearchParams({ home })}`);
-    return answer.ok && (await answer.json()).begin === created;
+    const answer = await request(`distrain/${place}/${path}?${new URLSearchParams({ home })}`);
+    return answer.ok && taken(path, await answer.json()).begin === created;
   } catch (error) {
-    return error instanceof NoServer ? false : null;
+    return error instanceof NoServer || error instanceof Misshapen ? false : null;
   }
 }
 

@@ -1,6 +1,6 @@
 // Colours that programs print, and the places that a search has found, as spans of a line.
 //
-// ui/ansi.py does the same for what stays in a document; tests/ui/ansi.json has examples for both.
+// escapes.py has the patterns, and ui/ansi.py does the same for what stays in a document; tests/ui/ansi.json has examples for both.
 
 import { element } from "../dom.js";
 
@@ -8,7 +8,12 @@ import { element } from "../dom.js";
 /** @typedef {{marks: string[], ink: Colour, under: Colour, inverse: boolean}} Style */
 /** @typedef {{class?: string, style?: string}} Look as attributes */
 
-const ANSI = /\x1b\[([0-9;:]*)m|\x1b\[[0-9;:?]*[A-Za-ln-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g;
+const COLOUR = /\x1b\[([0-9;:]*)m/;
+const CONTROLS = [
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]/, /(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x80-\x9f\n]*(?:\x07|\x1b\\|\x9c)/,
+  /\x1b[ -/]*[0-~]/, /[\x00-\x08\x0b-\x1f\x7f-\x9f]/,
+];
+const ANSI = new RegExp([COLOUR, ...CONTROLS].map(({ source }) => source).join("|"), "g");
 const HUES = ["black", "red", "green", "yellow", "blue", "magenta", "cyan", "white"];
 const NAMES = [...HUES, ...HUES.map((hue) => `bright-${hue}`)];
 const TERMINAL = [
@@ -129,7 +134,6 @@ function lookOf({ marks, ink, under, inverse }) {
  * @returns {[part: string, look: Look][]}
  */
 export function ansiPieces(text) {
-  if (!text.includes("\x1b")) return [[text, {}]];
   /** @type {[string, Look][]} */
   const pieces = [];
   let style = PLAIN;
@@ -144,9 +148,7 @@ export function ansiPieces(text) {
 }
 
 /** @param {string} text */
-export function plainText(text) {
-  return text.includes("\x1b") ? text.replace(ANSI, "") : text;
-}
+export function plainText(text) { return text.replace(ANSI, ""); }
 
 /**
  * @param {HTMLElement} parent

@@ -1,7 +1,7 @@
 // What is above the log: filters, search, and what can be done with it.
 
 import { button, choice, download, element, saveAs, toggle, write } from "../dom.js";
-import { serverBase } from "../source.js";
+import { serverAddress } from "../source.js";
 import { plural, thousands } from "../words.js";
 import { colourOf, lineText } from "./line.js";
 import { Log } from "./log.js";
@@ -160,7 +160,7 @@ export class Toolbar {
 
   async download() {
     const name = `run-${this.source.summary.id}.log`;
-    if (this.source.served) download(name, `${serverBase()}${this.source.address("download")}`);
+    if (this.source.served) download(name, serverAddress(this.source.address("download")));
     else saveAs(name, await this.wholeLog(), "text/plain");
   }
 

@@ -2,6 +2,7 @@
 
 import { themeColours } from "../charts/colours.js";
 import { button, element, write } from "../dom.js";
+import { drawn as built } from "../markup.js";
 import { nearestLine, within } from "./axes.js";
 import { Brushes } from "./brushes.js";
 import { savePicture } from "./picture.js";
@@ -64,9 +65,7 @@ export class StudyCharts {
     if (drawn.sheet === this.drawn.sheet) return false;
     this.drawn = drawn;
     this.root.hidden = !drawn.sheet;
-    const place = document.createElement("template");
-    place.innerHTML = drawn.sheet;
-    const fresh = place.content.firstElementChild;
+    const fresh = built(drawn.sheet);
     if (!fresh) return false;
     const there = this.figure.querySelector(":scope > .dn-sheet");
     if (!there || !renewed(there, fresh)) {

@@ -1,6 +1,7 @@
 // A study's charts as a picture: drawings and texts, where they stand, in one SVG.
 
 import { saveAs } from "../dom.js";
+import { escaped } from "../markup.js";
 
 const SCALE = 2;
 const STROKES = ["stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "opacity", "vector-effect", "fill"];
@@ -92,10 +93,9 @@ function texts(sheet, origin) {
     const { left, top, width, height } = range.getBoundingClientRect();
     if (!width) continue;
     const { color, fontFamily, fontSize, fontWeight } = getComputedStyle(holder);
-    const written = new Option(text).innerHTML;
     found.push(
       `<text x="${left - origin.left}" y="${top - origin.top + height / 2}" dominant-baseline="central" fill="${color}" `
-      + `font-family="${fontFamily.replaceAll('"', "'")}" font-size="${fontSize}" font-weight="${fontWeight}">${written}</text>`,
+      + `font-family="${fontFamily.replaceAll('"', "'")}" font-size="${fontSize}" font-weight="${fontWeight}">${escaped(text)}</text>`,
     );
   }
   return found;

@@ -57,7 +57,7 @@ export class StudySource extends /** @type {typeof Source<StudyState>} */ (Sourc
     this.heardAt = Date.now();
     if (!summary || (this.summary.now ?? 0) > summary.now) return;
     this.seen = seen ?? "";
-    this.summary = summary;
+    this.summary = { ...summary, trials: summary.trials ?? this.summary.trials ?? [] };
     this.over = end ?? summary.final;
     this.charts = charts ?? this.charts;
     for (const listener of this.listeners) listener();

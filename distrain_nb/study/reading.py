@@ -1,0 +1,57 @@
+"""The trials that a study's folder has: what has changed is read, everything else is known."""
+
+from __future__ import annotations
+
+import os
+import re
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from distrain_nb.study.files import TRIALS_FOLDER, TrialFile
+from distrain_nb.study.trial import StudyTrial
+from distrain_nb.worker.files import fields
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAME = re.compile(r"[1-9][0-9]*\.json")
+_Version = tuple[int, int, int]
+
+
+class TrialReader:
+    """Reads them again and again; threads may share one. A file is replaced, never written over."""
+
+    def __init__(self, folder: Path) -> None:
+        """*folder* is the study's."""
+        self._folder = folder / TRIALS_FOLDER
+        self._known: dict[str, tuple[_Version, StudyTrial]] = {}
+        self._ordered: tuple[StudyTrial, ...] = ()
+        self._reading = Lock()
+
+    def read(self) -> tuple[StudyTrial, ...]:
+        """All trials, by number; the same tuple where nothing has changed. Raises
+        `fields.Damaged`, OSError."""
+        with self._reading:
+            versions = self._versions()
+            fresh = {
+                name: (version, StudyTrial(fields.read(TrialFile, self._folder / name)))
+                for name, version in versions.items()
+                if name not in self._known or self._known[name][0] != version
+            }
+            if fresh or len(versions) != len(self._known):
+                kept = {name: each for name, each in self._known.items() if name in versions}
+                self._known = {**kept, **fresh}
+                trials = (trial for _, trial in self._known.values())
+                self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
+            return self._ordered
+
+    def _versions(self) -> dict[str, _Version]:
+        """What is another one once a file has been replaced, by its name."""
+        try:
+            with os.scandir(self._folder) as entries:
+                named = ((each.name, each.stat()) for each in entries if _NAME.fullmatch(each.name))
+                return {
+                    name: (found.st_ino, found.st_mtime_ns, found.st_size) for name, found in named
+                }
+        except FileNotFoundError:
+            return {}

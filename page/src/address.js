@@ -1,0 +1,26 @@
+// Where the page asks: at addresses of our own, whatever a document or an answer says.
+
+const NUMBER = "[1-9][0-9]{0,15}";
+const OWN = new RegExp(
+  "^(?:"
+  + "distrain/(?:version|runs|studies|compare|curves)"
+  + `|distrain/(?:runs|studies)/${NUMBER}(?:/[a-z-]+)?`
+  + "|api/kernels/[0-9A-Za-z-]+/interrupt"
+  + ")(?:\\?[\\w.~*%+=&-]*)?$",
+);
+
+/**
+ * Whether something numbers a run, a study or a trial.
+ * @param {unknown} value
+ * @returns {value is number}
+ */
+export function isNumber(value) { return Number.isSafeInteger(value) && Number(value) > 0; }
+
+/**
+ * The path below the server's base, as it was given. Raises an error for any that is not ours.
+ * @param {string} path
+ */
+export function ownPath(path) {
+  if (!OWN.test(path)) throw new Error(`${JSON.stringify(path)} is no address of distrain-nb`);
+  return path;
+}

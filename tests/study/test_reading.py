@@ -1,0 +1,69 @@
+"""The trials of a large study: read once, and compared without looking at every pair."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+from distrain_nb.study.answers import answer
+from distrain_nb.study.files import TRIALS_FOLDER, TrialState
+from distrain_nb.study.importances import Importances
+from distrain_nb.study.reading import TrialReader
+from distrain_nb.study.study import unbeaten
+from tests.study.stored import stored_study, stored_trial
+
+Scores = list[tuple[float, ...]]
+
+
+def test_only_what_has_changed_is_read_again(tmp_path: Path) -> None:
+    folder = stored_study(tmp_path, 3, 9).folder
+    reader = TrialReader(folder)
+    first = reader.read()
+    assert [trial.number for trial in first] == [1, 2, 3]
+    assert reader.read() is first
+    changed = replace(stored_trial(2, 0.0), state=TrialState.FAILED, why="odd")
+    changed.write(folder)
+    stored_trial(10, 0.0).write(folder)
+    (folder / TRIALS_FOLDER / "notes.json").write_text("no trial")
+    second = reader.read()
+    assert [trial.number for trial in second] == [1, 2, 3, 10]
+    assert (second[0], second[2]) == (first[0], first[2])
+    assert second[1].why == "odd"
+    (folder / TRIALS_FOLDER / "3.json").unlink()
+    assert [trial.number for trial in reader.read()] == [1, 2, 10]
+    assert TrialReader(tmp_path).read() == ()
+
+
+def test_a_page_that_has_seen_all_gets_no_trials_and_what_is_new_brings_them(
+    tmp_path: Path,
+) -> None:
+    study, importances = stored_study(tmp_path, 5, 9), Importances()
+    first = answer(study, importances, {})
+    again = answer(study, importances, {"seen": str(first["seen"])})
+    assert (again["seen"], again["charts"]) == (first["seen"], None)
+    assert (again["summary"]["trials"], len(first["summary"]["trials"])) == (None, 5)  # type: ignore[index]
+    going = replace(stored_trial(6, 0.0), state=TrialState.RUNNING, goals={}, end=0.0, steps=1)
+    going.write(study.folder)
+    seen = answer(study, importances, {"seen": str(first["seen"])})
+    replace(going, steps=2).write(study.folder)
+    last = answer(study, importances, {"seen": str(seen["seen"])})
+    assert last["summary"]["trials"][5]["steps"] == 2  # type: ignore[index]
+
+
+def pairwise(scores: Scores) -> set[tuple[float, ...]]:
+    def beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+        return one != other and all(a >= b for a, b in zip(one, other, strict=True))
+
+    return {own for own in scores if not any(beats(other, own) for other in scores)}
+
+
+def test_the_front_is_what_looking_at_every_pair_gives() -> None:
+    drawn = random.Random(7)
+    for goals in (1, 2, 3, 4):
+        for _ in range(200):
+            count, values = drawn.randint(0, 12), drawn.choice([2, 4, 50])
+            scores = [
+                tuple(drawn.randint(0, values) * 1e-9 for _ in range(goals)) for _ in range(count)
+            ]
+            assert unbeaten(scores) == pairwise(scores)
