@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
-    r"argparse\.(?!Namespace$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
+    r"argparse\.(?!Namespace$|_AttributeHolder$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
     r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
     r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
     r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
@@ -78,8 +78,13 @@ def _is_container(value: Any, reading: Reading) -> bool:
     return not reading.where and isinstance(value, (list, tuple, dict, set))
 
 
+def is_tool(value: Any) -> bool:
+    """Whether a value is made of calls, and is nothing without the process that made it."""
+    return any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__)
+
+
 def _tool(name: str, value: Any, world: World) -> SourceCode | None:
-    if not any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__):
+    if not is_tool(value):
         return None
     making = world.making(name)
     if making is None or making.work:

@@ -1,0 +1,322 @@
+"""Ranks have what the notebook has, whatever has changed since it was defined or made."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.program.notebooks import Kernel, Server
+
+# name: the notebook's cells, and what the training cell prints
+EQUAL: dict[str, tuple[tuple[str, ...], str]] = {
+    "attributes of a class": (
+        (
+            """
+            class CFG:
+                lr = 0.1
+                tags = []
+                opts = {}
+                gone = 1
+            """,
+            """
+            for name in ('lr', 'new'):
+                setattr(CFG, name, 0.01)
+            CFG.tags.append('night')
+            CFG.opts['amp'] = True
+            delattr(CFG, 'gone')
+            """,
+        ),
+        "CFG.lr, CFG.new, CFG.tags, CFG.opts, hasattr(CFG, 'gone'), CFG().lr",
+    ),
+    "registry of classes": (
+        (
+            """
+            MODELS = {}
+            def register(name):
+                def deco(cls):
+                    MODELS[name] = cls
+                    return cls
+                return deco
+            """,
+            """
+            @register('net')
+            class Net:
+                width = 4
+            @register('wide')
+            class Wide(Net):
+                width = 64
+            """,
+        ),
+        "MODELS['wide'].width, sorted(MODELS), MODELS['net'] is Net, Wide.__mro__[1] is Net",
+    ),
+    "class of a registry": (
+        (
+            """
+            MODELS = {}
+            def register(cls):
+                MODELS[cls.__name__] = cls
+                return cls
+            """,
+            """
+            @register
+            class Net:
+                width = 4
+            """,
+        ),
+        "Net.width",
+    ),
+    "registry of functions": (
+        (
+            """
+            HOOKS = []
+            def hook(f):
+                HOOKS.append(f)
+                f.number = len(HOOKS)
+                return f
+            """,
+            """
+            @hook
+            def a(x): return x + 1
+            @hook
+            def b(x): return a(x) * 2
+            """,
+        ),
+        "[f(1) for f in HOOKS], HOOKS[0] is a, b.number",
+    ),
+    "classes that a base has counted": (
+        (
+            """
+            class Base:
+                subs = []
+                def __init_subclass__(cls, **options): Base.subs.append(cls)
+            """,
+            """
+            class A(Base): y = 1
+            class B(Base): y = 2
+            """,
+        ),
+        "[c.__name__ for c in Base.subs], Base.subs[0] is A, B.y",
+    ),
+    "calls that a decorator has counted": (
+        (
+            """
+            import functools
+            def counted(f):
+                @functools.wraps(f)
+                def call(*args):
+                    call.calls += 1
+                    return f(*args)
+                call.calls = 0
+                return call
+            @counted
+            def add(a, b): return a + b
+            """,
+            """
+            add(1, 2)
+            add(3, 4)
+            """,
+        ),
+        "add.calls, add(5, 6)",
+    ),
+    "closures with one variable": (
+        (
+            """
+            def make(start):
+                count = start
+                def up():
+                    nonlocal count
+                    count += 1
+                    return count
+                def get(): return count
+                return up, get
+            up, get = make(10)
+            """,
+            """
+            up()
+            """,
+        ),
+        "up(), get()",
+    ),
+    "recursive closure": (
+        (
+            """
+            def make():
+                def factorial(n): return 1 if n < 2 else n * factorial(n - 1)
+                return factorial
+            f = [make()]
+            """,
+        ),
+        "f[0](5)",
+    ),
+    "lambdas on one line": (
+        (
+            """
+            k = 3
+            fs = [lambda x: x + k, lambda x: x - k]
+            fs.append(lambda: fs)
+            """,
+        ),
+        "fs[0](1), fs[1](1), fs[2]() is fs",
+    ),
+    "object with a lambda": (
+        (
+            """
+            class Net:
+                def __init__(self):
+                    self.__factor = 5
+                    self.act = lambda x: x * self.__factor
+                    self.weight = 1
+            net = Net()
+            """,
+            """
+            net.weight = 7
+            net._Net__factor = 2
+            """,
+        ),
+        "net.weight, net.act(2)",
+    ),
+    "default values": (
+        (
+            """
+            lr = 0.1
+            def f(x, lr=lr, *, seen=[]):
+                return x * lr, seen
+            """,
+            """
+            lr = 5
+            f.__kwdefaults__['seen'].append(2)
+            """,
+        ),
+        "f(2), lr",
+    ),
+    "method replaced in a loop": (
+        (
+            """
+            class A:
+                def f(self): return 1
+            """,
+            """
+            for name in ['f']:
+                setattr(A, name, lambda self: 2)
+            """,
+        ),
+        "A().f()",
+    ),
+    "instance of an earlier class": (
+        (
+            """
+            class A:
+                def f(self): return 'old'
+            class B(A): pass
+            a, b = A(), B()
+            """,
+            """
+            class A:
+                def f(self): return 'new'
+            """,
+        ),
+        "a.f(), b.f(), A().f(), isinstance(b, A), isinstance(b, B)",
+    ),
+    "earlier function": (
+        (
+            """
+            def f(): return 1
+            hooks = [f]
+            """,
+            """
+            def f(): return 2
+            """,
+        ),
+        "hooks[0](), f()",
+    ),
+    "class inside a function": (
+        (
+            """
+            def make():
+                class A:
+                    tags = ['x']
+                    def __init__(self): super().__init__(); self.v = 1
+                    def show(self): return self.tags, __class__.__name__
+                return A()
+            a = make()
+            """,
+            """
+            a.v = 9
+            type(a).tags.append('y')
+            """,
+        ),
+        "a.v, a.show()",
+    ),
+    "kinds of methods": (
+        (
+            """
+            import functools
+            class A:
+                log = []
+                @property
+                def p(self): return self.log
+                @functools.cached_property
+                def c(self): return len(self.log)
+                @staticmethod
+                def s(): return 's'
+                @classmethod
+                def k(cls): return cls.log
+            A.log.append(1)
+            a = A()
+            """,
+        ),
+        "a.p, a.c, a.s(), A.k()",
+    ),
+    "abstract class and slots": (
+        (
+            """
+            import abc
+            class Base(abc.ABC):
+                @abc.abstractmethod
+                def f(self): ...
+            class A(Base):
+                __slots__ = ('a',)
+                log = []
+                def f(self): return super().__repr__()[:10]
+            a = A()
+            a.a = 4
+            A.log.append(3)
+            """,
+        ),
+        "a.a, A.log, a.f()",
+    ),
+    "arguments changed by another name": (
+        (
+            """
+            import argparse
+            parser = argparse.ArgumentParser()
+            parser.add_argument('--lr', default=0.1)
+            args = parser.parse_args([])
+            """,
+            """
+            vars(args).update(lr=0.5)
+            other = args
+            other.new = 1
+            """,
+        ),
+        "args",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_ranks_have_what_the_notebook_has(
+    kernel: Kernel, server: Server, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells, shown = EQUAL[name]
+    for cell in cells:
+        kernel.run(textwrap.dedent(cell))
+    program = kernel.capture(f"print({shown})")
+    assert not [f for f in program.findings if str(f.severity) != "info"]
+    capsys.readouterr()
+    output = server.output(program)
+    kernel.run(f"print({shown})")
+    assert output == capsys.readouterr().out
