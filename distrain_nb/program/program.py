@@ -82,7 +82,8 @@ class Program:
     `imports` the top-level names of all imported modules, those of the standard library and local
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
     it runs; `expected` is what its text must have made before the cell runs; `tuned` are the names
-    that trials of a study give values, and the type of each: "float", "int" or "str". Errors among `findings` mean that it can't run.
+    that trials of a study give values, and the type of each: "float", "int" or "str". Errors among
+    `findings` mean that it can't run.
     """
 
     label: str

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 
 from tests.fuzzing import several
 from tests.program.notebooks import Kernel
-from tests.program.random_notebooks import MODULE, NOTEBOOK, cells, shown
+from tests.program.random_notebooks import BEGINNING, MODULE, NOTEBOOK, cells, shown
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Server
@@ -31,6 +31,7 @@ def outcome(server: Server, notebook: list[str], wanted: list[str]) -> tuple[str
         try:
             kernel = Kernel(Path(folder))
             kernel.run(NOTEBOOK)
+            kernel.run(BEGINNING)
             with contextlib.redirect_stdout(io.StringIO()):
                 for cell in notebook:
                     kernel.run(cell, quiet=True)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from tests.program.notebooks import Kernel, Server
 
 # name: the notebook's cells, and what the training cell prints
@@ -320,3 +324,135 @@ def test_ranks_have_what_the_notebook_has(
     output = server.output(program)
     kernel.run(f"print({shown})")
     assert output == capsys.readouterr().out
+
+
+STATE_MODULE = """
+ITEMS, LR, calls = [], 0.1, 0
+NOTHING = object()
+
+class CFG:
+    lr = 0.1
+    tags = []
+
+def bump(by=NOTHING):
+    global calls
+    calls += 1 if by is NOTHING else by
+    ITEMS.append(calls)
+"""
+
+
+def test_state_of_a_module_beside_the_notebook(
+    kernel: Kernel, server: Server, capsys: pytest.CaptureFixture[str], beside: Path
+) -> None:
+    (beside / "beside_notebook.py").write_text(STATE_MODULE)
+    kernel.run("import beside_notebook as m\nfrom beside_notebook import ITEMS\nm.bump()")
+    kernel.run("for name in ('LR', 'new'): setattr(m, name, 3)\nm.CFG.tags.append(2)")
+    kernel.run("setattr(m.CFG, 'lr', 7)")
+    cell = "m.bump(); print(ITEMS, ITEMS is m.ITEMS, m.LR, m.new, m.calls, m.CFG.lr, m.CFG.tags)"
+    program = kernel.capture(cell)
+    output = server.output(program)
+    kernel.run(cell)
+    assert output == capsys.readouterr().out == "[1, 2] True 3 3 2 7 [2]\n"
+
+
+@pytest.fixture
+def beside(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.syspath_prepend(str(kernel.folder))
+    yield kernel.folder
+    sys.modules.pop("beside_notebook", None)
+
+
+# name: the notebook's cells, what the training cell reads, what the run says of it
+REFUSED = {
+    "class of a decorator that makes methods": (
+        (
+            "from dataclasses import dataclass\n@dataclass\nclass CFG:\n    lr: float = 0.1",
+            "setattr(CFG, 'lr', 0.01)",
+        ),
+        "CFG.lr",
+        "`CFG.lr` is 0.01 in the notebook (Cell In[1], line 2) and 0.1 in the run",
+    ),
+    "class with a metaclass of its own": (
+        ("class M(type): pass\nclass A(metaclass=M):\n    opts = {}", "A.opts['amp'] = True"),
+        "A.opts",
+        "`A.opts['amp']` is True in the notebook (Cell In[1], line 2) and nothing in the run",
+    ),
+    "class beside what it has of its world": (
+        (
+            "import os\nclass A:\n    rank = int(os.environ.get('RANK', 0))\n    tags = []",
+            "A.tags.append('night')\nA.rank = 3",
+        ),
+        "A.tags",
+        "`A.tags[0]` is 'night' in the notebook (Cell In[2], line 2) and nothing in the run",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_text_makes_otherwise_ends_the_run_before_the_cell(
+    kernel: Kernel, server: Server, name: str
+) -> None:
+    cells, read, message = REFUSED[name]
+    for cell in cells:
+        kernel.run(cell)
+    output = server.output(kernel.capture(f"print('began', {read})"))
+    assert f"NotAsInNotebook: {message}" in output
+    assert "began" not in output
+
+
+def test_classes_and_tools_as_they_were_made_are_no_alarm(kernel: Kernel, server: Server) -> None:
+    kernel.run(
+        "import abc, argparse, enum, functools, logging, os, threading, typing\n"
+        "from dataclasses import dataclass, field\n"
+        "@dataclass(frozen=True)\nclass D:\n    a: int = 1\n"
+        "    b: list = field(default_factory=list)\n"
+        "class E(enum.Enum):\n    A = 1\n    B = object()\n"
+        "class N(typing.NamedTuple):\n    a: int = 1\n"
+        "class P(typing.Protocol):\n    def f(self): ...\n"
+        "T = typing.TypeVar('T')\nclass G(typing.Generic[T]):\n    kinds = [T]\n"
+        "    lock = threading.Lock()\n    nan = float('nan')\n"
+        "class H(dict):\n    __getattr__ = dict.get\n"
+        "@functools.lru_cache\ndef f(x): return x\nf(1)\n"
+        "@functools.singledispatch\ndef show(x): return 'o'\n"
+        "@show.register(int)\ndef _(x): return 'i'\n"
+        "log = logging.getLogger('a')\nparser = argparse.ArgumentParser()\n"
+        "rank = int(os.environ.get('RANK', 0))\nclass R:\n    rank = rank\n    pid = os.getpid()\n"
+    )
+    cell = (
+        "print(D(), E.A, N(), P, G.kinds, H(a=1).a, f(1), show(1), log, parser.prog and 1, R.rank)"
+    )
+    assert server.output(kernel.capture(cell)).startswith("D(a=1, b=[]) E.A N(a=1)")
+
+
+@pytest.mark.parametrize(
+    ("made", "path"),
+    [
+        (
+            "class O(dict):\n    __getattr__ = dict.get\nv = O(a=1)\nv.b = 1",
+            "`v` (O) can be pickled",
+        ),
+        (
+            "class E(Exception):\n    def __init__(self, a, b): super().__init__(a)\nv = [E(1, 2)]",
+            "`v[0]` (E) in `v` can be pickled but not read again (TypeError",
+        ),
+    ],
+)
+def test_what_can_not_be_read_again_is_refused(kernel: Kernel, made: str, path: str) -> None:
+    kernel.run(made)
+    (finding,) = kernel.capture("print(v)").findings
+    assert (finding.code, finding.where) == ("capture.not-portable", "Cell In[2], line 2")
+    assert path in finding.message
+
+
+def test_a_lambda_that_fails_names_its_cell_and_line(kernel: Kernel, server: Server) -> None:
+    kernel.run(
+        "class Net:\n    def __init__(self):\n        self.act = lambda x: x / 0\nnet = Net()"
+    )
+    output = server.output(kernel.capture("net.act(1)"))
+    assert "  Cell In[1], line 3, in <lambda>\n    self.act = lambda x: x / 0\n" in output
+
+
+def test_source_of_classes_is_known(kernel: Kernel, server: Server) -> None:
+    kernel.run("class Net:\n    def f(self, x):\n        return x")
+    program = kernel.capture("import inspect\nprint(inspect.getsource(Net))")
+    assert server.output(program) == "class Net:\n    def f(self, x):\n        return x\n\n"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.source_match import changed_methods
@@ -103,7 +104,20 @@ def _same_attribute(node: ast.AST | None, value: Any, definitions: Definitions) 
         return _same_function(node, value, definitions)
     if isinstance(node, ast.ClassDef):
         return isinstance(value, type) and _same_class(node, value, definitions)
-    return isinstance(node, ast.expr) and is_literal(node, value)
+    return isinstance(node, ast.expr) and (
+        is_literal(node, value) or _named(node, definitions.namespace) is value
+    )
+
+
+def _named(node: ast.expr, namespace: Mapping[str, Any]) -> Any:
+    """What `dict.get` or `torch.float32` is; an object of its own for other expressions."""
+    if isinstance(node, ast.Name):
+        found = namespace.get(node.id, getattr(builtins, node.id, None))
+        is_its_own = isinstance(found, ModuleType) or found is getattr(builtins, node.id, None)
+        return found if is_its_own else object()
+    if isinstance(node, ast.Attribute):
+        return getattr(_named(node.value, namespace), node.attr, object())
+    return object()
 
 
 def _same_function(

@@ -31,7 +31,7 @@ from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
 from distrain_nb.program.values.origins import FunctionTexts
-from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value
+from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -46,6 +46,7 @@ _MODULE_NAMES = {
     *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
     *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
 }
+_READ_BACK = 2**20  # bytes: smaller values are read again here, which takes milliseconds
 _MOST_OF_MODULES = 2**20  # bytes of one name of a module: what is larger was loaded, not changed
 _PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
 
@@ -288,6 +289,12 @@ class Gathering:
             return
         if trial.problem:
             self._not_picklable(wanted, trial.problem)
+            return
+        broken = None
+        if trial.complete and trial.size <= _READ_BACK:
+            broken = unreadable(needed.name, needed.value, self.definitions)
+        if broken:
+            self._not_picklable(wanted, broken)
             return
         self._travels(wanted, replace(needed, trial=trial))
 

@@ -6,6 +6,7 @@ that no name leads to are in the pickle as their source, with what they hold.
 
 from __future__ import annotations
 
+import gc
 import io
 import sys
 from abc import ABCMeta
@@ -25,7 +26,7 @@ from distrain_nb.program.values.origins import (
 )
 from distrain_nb.program.values.refusals import GENERAL_ADVICE, Refusal, refusal
 from distrain_nb.worker.functions import set_cell, set_class, set_function
-from distrain_nb.worker.pickles import Writer, out_of_band
+from distrain_nb.worker.pickles import Reader, Restoring, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
@@ -109,6 +110,7 @@ class Seen:
     names: set[str] = field(default_factory=set)
     later: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
+    makes_classes: bool = False  # some are in the pickle themselves
 
 
 class NotebookWriter(Writer):
@@ -176,6 +178,7 @@ class NotebookWriter(Writer):
     def _class(self, cls: type) -> Any:
         if type(cls) not in (type, ABCMeta) or issubclass(cls, tuple):
             raise _LocalFunction  # another metaclass makes more of its body than attributes
+        self.seen.makes_classes = True
         made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
         return out_of_band, made_of, dict(attributes(cls)), None, None, set_class
 
@@ -254,6 +257,38 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     except Exception:
         return PickleTrial(0, seen, problem=_problem(name, value, definitions))
     return PickleTrial(objects.size + arrays.size, seen)
+
+
+def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem | None:
+    """What keeps a value from being read where it was pickled, by reading it here.
+
+    Functions and classes of the notebook stand for themselves, so that none of its code runs but
+    what reading the value runs.
+    """
+
+    def failure(obj: Any) -> Exception | None:
+        objects, arrays, seen = io.BytesIO(), io.BytesIO(), Seen()
+        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(obj)
+        objects.seek(0)
+        restoring = Restoring(bytearray(arrays.getvalue()), definitions.namespace)
+        try:
+            Reader(objects, restoring).load()
+        except Exception as error:
+            return error
+        finally:
+            if seen.makes_classes:  # they would stay among their bases' subclasses
+                gc.collect()
+        return None
+
+    error = failure(value)
+    if error is None:
+        return None
+    path, culprit = _innermost(name, value, failure)
+    why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
+    return PickleProblem(path, type(culprit).__name__, why, _READABLE)
+
+
+_READABLE = "let its class define __reduce__, or create it in the cell"
 
 
 def encode(

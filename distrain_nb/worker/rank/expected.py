@@ -52,10 +52,10 @@ def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool)
             continue
         if any(path.startswith(f.split("`")[1]) for f in found):
             continue  # what stands inside something that is said
+        where, here, there = item["where"], _shown(one), _shown(other)
         found.append(
-            f"`{path}` is {_shown(one)} in the notebook ({item['where']}) and {_shown(other)} in"
-            " the run, which has made it again from its text: set it in the cell, or run there again"
-            " what makes it"
+            f"`{path}` is {here} in the notebook ({where}) and {there} in the run, which has made it"
+            " again from its text: set it in the cell, or run there what makes it"
         )
     return found
 
