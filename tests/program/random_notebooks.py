@@ -31,6 +31,8 @@ def show(x, depth=0, seen=None):
     seen = {} if seen is None else seen
     if x is None or isinstance(x, (int, float, str)):
         return repr(x)
+    if isinstance(x, tuple) and depth < 5:  # which of them are one is no matter
+        return "(" + ", ".join(show(part, depth + 1, seen) for part in x) + ")"
     if id(x) in seen or depth > 4:
         return f"same {seen.get(id(x), ('',))[0]}"
     seen[id(x)] = len(seen), x

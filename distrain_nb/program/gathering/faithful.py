@@ -149,7 +149,7 @@ def _closes_over_its_class(code: CodeType) -> bool:
 
 
 def _first(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> int:
-    return min([int(node.lineno), *[d.lineno for d in getattr(node, "decorator_list", ())]])
+    return min([node.lineno, *[int(d.lineno) for d in getattr(node, "decorator_list", ())]])
 
 
 def _unwrapped(value: Any) -> Any:

@@ -26,7 +26,6 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.gathering.undefined import undefined_name
-from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
@@ -227,21 +226,8 @@ class Gathering:
                 wanted.where,
                 f"`{wanted.name}` {how.why} ({first.where}) when the run starts",
             )
-        if len(how.chain) == 1:
-            self._tell_changes(wanted, how.chain[0])
         for executed in how.chain:
             self._statement(wanted.name, executed)
-
-    def _tell_changes(self, wanted: PendingName, executed: Executed) -> None:
-        value = self.notebook.namespace[wanted.name]
-        for method in changed_methods(executed.statement, value):
-            self.say(
-                "changed-class",
-                Severity.WARNING,
-                wanted.where,
-                f"`{wanted.name}.{method}` is no longer what {executed.statement.where} defines,"
-                " but the run gets that version: run the cell again, or change it there",
-            )
 
     def _statement(self, name: str, executed: Executed) -> None:
         statement = executed.statement

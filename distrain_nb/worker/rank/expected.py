@@ -44,7 +44,7 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
 
 
 def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool) -> List[str]:
-    found = []
+    found: List[str] = []
     wanted: Dict[str, str] = item["parts"]
     for path in sorted({*wanted, *parts}, key=lambda p: (p not in wanted, len(p), p)):
         one, other = wanted.get(path, _MISSING), parts.get(path, _MISSING)
@@ -54,8 +54,8 @@ def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool)
             continue  # what stands inside something that is said
         where, here, there = item["where"], _shown(one), _shown(other)
         found.append(
-            f"`{path}` is {here} in the notebook ({where}) and {there} in the run, which has made it"
-            " again from its text: set it in the cell, or run there what makes it"
+            f"`{path}` is {here} in the notebook ({where}) and {there} in the run, which has made"
+            " it again from its text: set it in the cell, or run there what makes it"
         )
     return found
 
