@@ -1,8 +1,8 @@
 """What it costs to compare what a program's text has made with what the notebook has.
 
 It prints for programs of 1, 100 and 10,000 definitions the seconds of capture, of the fingerprints
-among these, and of a rank that compares; then of one fingerprint of a frame of 100 MB and of a model
-of 1 GB.
+among these, and of a rank that compares; then of one fingerprint of a frame of 100 MB and of one of
+a model of 1 GB.
 """
 
 from __future__ import annotations

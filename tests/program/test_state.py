@@ -456,3 +456,13 @@ def test_source_of_classes_is_known(kernel: Kernel, server: Server) -> None:
     kernel.run("class Net:\n    def f(self, x):\n        return x")
     program = kernel.capture("import inspect\nprint(inspect.getsource(Net))")
     assert server.output(program) == "class Net:\n    def f(self, x):\n        return x\n\n"
+
+
+def test_what_asks_its_machine_or_environment_asks_again(
+    kernel: Kernel, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", "here")
+    kernel.run("import os\nclass A:\n    place = os.environ.get('PLACE', 'there')\n    n = [1]")
+    kernel.run("def f(place=os.getenv('PLACE', 'there')): return place\nname = os.environ['PLACE']")
+    program = kernel.capture("print(A.place, A.n, f())")
+    assert server.output(program) == "there [1] there\n"

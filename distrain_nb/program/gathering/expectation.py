@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.gathering.remake import is_tool
+from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.gathering.resolve import SourceCode
 from distrain_nb.program.notebook.process_bound import is_bound
 from distrain_nb.worker.fingerprint import fingerprint
@@ -50,14 +50,13 @@ def _asking(needed: Needed, gathering: Gathering) -> Iterator[str]:
     for executed in needed.how.chain:
         node = executed.statement.node
         if not isinstance(node, ast.ClassDef):
-            if gathering.world.asked_by(executed):
+            if gathering.world.asked_by(executed) or asks_machine(node):
                 yield needed.name
             continue
         for statement in node.body:
             inner = replace(executed, statement=replace(executed.statement, node=statement))
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and gathering.world.asked_by(
-                inner
-            ):
+            assigns = isinstance(statement, (ast.Assign, ast.AnnAssign))
+            if assigns and (gathering.world.asked_by(inner) or asks_machine(statement)):
                 for target in ast.walk(statement):
                     if isinstance(target, ast.Name) and isinstance(target.ctx, ast.Store):
                         yield f"{needed.name}.{target.id}"

@@ -14,7 +14,7 @@ from distrain_nb.program.gathering.module_state import module_state
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for
+from distrain_nb.program.gathering.remake import Remade, asks_machine, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -167,7 +167,8 @@ class Gathering:
             return how, None
         if isinstance(how, SourceCode):
             same = makes_the_same(how.chain, value, self.definitions)
-            if same or any(map(self.world.asked_by, how.chain)):
+            asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
+            if same or asks:
                 return how, None
         elif not isinstance(how, NoSource):
             return how, None

@@ -8,7 +8,7 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.gathering.faithful import differing, is_literal, makes_the_same
-from distrain_nb.program.gathering.remake import is_tool
+from distrain_nb.program.gathering.remake import asks_machine, is_tool
 from distrain_nb.program.values.pickling import Definitions
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ def _of_module(module: ModuleType, own: OwnModule, world: World) -> Iterator[tup
         if name.startswith("__") or isinstance(value, ModuleType) or is_tool(value):
             continue
         if bound and bound[0].statement.is_import:
+            continue
+        if bound and asks_machine(bound[0].statement.node):
             continue
         node = bound[0].statement.node if len(bound) == 1 else None
         if isinstance(value, (type, FunctionType)) and definitions.owns(value):

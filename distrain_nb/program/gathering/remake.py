@@ -12,6 +12,8 @@ from distrain_nb.program.gathering.resolve import SourceCode, by_statement
 from distrain_nb.program.notebook.process_bound import name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
     from distrain_nb.program.notebook.world import World
@@ -30,6 +32,7 @@ _MACHINE = {
     *("is_available", "device_count", "cpu_count"),
     *("environ", "getenv", "list_physical_devices"),
 }
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -99,8 +102,26 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     latest = next(iter(world.history.of(name)), None)
     if latest is None:
         return None
-    words = {n.attr for n in ast.walk(latest.statement.node) if isinstance(n, ast.Attribute)}
-    return by_statement(name, world.history) if words & _MACHINE else None
+    return by_statement(name, world.history) if asks_machine(latest.statement.node) else None
+
+
+def asks_machine(node: ast.AST) -> bool:
+    """Whether a statement asks its machine or its environment while it runs."""
+    return any(
+        isinstance(n, (ast.Attribute, ast.Name))
+        and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
+        for n in _at_once(node)
+    )
+
+
+def _at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement but for the bodies of functions."""
+    yield node
+    body = getattr(node, "body", ()) if isinstance(node, _FUNCTIONS) else ()
+    later = node.body if isinstance(node, ast.Lambda) else None
+    for child in ast.iter_child_nodes(node):
+        if child not in body and child is not later:
+            yield from _at_once(child)
 
 
 def _is_result(value: Any, executed: Executed) -> bool:
