@@ -216,7 +216,7 @@ def _array(obj: Any) -> str:
         data = obj.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
         return f"{kind}, {_hash(data.view(torch.uint8).numpy().data if data.numel() else b'')}"
     pandas: Any = sys.modules.get("pandas")
-    if pandas is not None and isinstance(obj, getattr(pandas, "DataFrame", ())):
+    if pandas is not None and hasattr(pandas, "DataFrame") and isinstance(obj, pandas.DataFrame):
         rows = pandas.util.hash_pandas_object(obj).to_numpy()
         return f"frame of {obj.shape}, {_digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
     return ""
