@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import PreludeItem, arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
+from distrain_nb.program.gathering.expectation import expectation
 from distrain_nb.program.gathering.gather import Gathering
+from distrain_nb.program.gathering.module_state import modules_in
 from distrain_nb.program.gathering.own_names import own_names
 from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
 from distrain_nb.program.notebook.history import history
-from distrain_nb.program.notebook.local_modules import follow
+from distrain_nb.program.notebook.local_modules import LocalCode, follow
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
     CapturedSource,
@@ -79,6 +81,7 @@ def capture(
     _want_results(results, code, gathering, cell.label)
     gathering.run()
     settings = _settings(code, gathering)
+    gathering.want_module_state(_follow(code, gathering, settings).files)
     gathering.finish()
     _tell_unused(code, gathering)
     items = arrange(gathering.found, past, settings)
@@ -105,6 +108,7 @@ def capture(
         imports=frozenset(i.root for i in local.imports if i.root),
         findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
         data=data,
+        expected=expectation(gathering, modules_in(files)),
     )
 
 
@@ -186,12 +190,7 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
     """The notebook's settings that concern what the program imports, and what they need."""
     past, notebook = gathering.history, gathering.notebook
-    lines = _import_lines(gathering.found)
-    imported = (
-        *imports_of(code.tree),
-        *_imported(gathering.found, arrange(gathering.found, past), lines),
-    )
-    roots = {i.root for i in follow(imported, notebook.folder).imports}
+    roots = {i.root for i in _follow(code, gathering).imports}
     settings = [s for s in settings_of(notebook.namespace, past) if s.concerns(roots)]
     gathering.findings += settings_findings(settings)
     executed = [s.executed for s in settings if s.runs]
@@ -199,6 +198,13 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
         gathering.want(each.statement.names().needs.values(), each.statement.label)
     gathering.run()
     return executed
+
+
+def _follow(code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()) -> LocalCode:
+    """The modules beside the notebook that the program needs, as far as it is gathered."""
+    items = arrange(gathering.found, gathering.history, settings)
+    more = _imported(gathering.found, items, _import_lines(gathering.found))
+    return follow((*imports_of(code.tree), *more), gathering.notebook.folder)
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:

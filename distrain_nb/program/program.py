@@ -12,6 +12,7 @@ from distrain_nb.program.progress import ByteCounter, report, write_file
 from distrain_nb.secrets import HIDDEN, is_secret
 from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.rank import values
+from distrain_nb.worker.rank.expected import EXPECTED
 from distrain_nb.worker.rank.program import (
     ARGUMENTS,
     ENTRY,
@@ -80,8 +81,9 @@ class Program:
     `name==version` of what is imported and installed, `required` those that were asked for;
     `imports` the top-level names of all imported modules, those of the standard library and local
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
-    it runs; `tuned` are the names that trials of a study give values, and the type of each:
-    "float", "int" or "str". Errors among `findings` mean that it can't run.
+    it runs; `expected` is what its text must have made before the cell runs; `tuned` are the names
+    that trials of a study give values, and the type of each: "float", "int" or "str". Errors among
+    `findings` mean that it can't run.
     """
 
     label: str
@@ -99,6 +101,7 @@ class Program:
     entry: EntryPoint = RUNS_MAIN
     tuned: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
+    expected: str = field(default="", repr=False)
 
     def write(self, folder: Path) -> None:
         """Write what runs, its source map, the values and the files to a folder."""
@@ -121,6 +124,8 @@ class Program:
             (folder / ENVIRONMENT).write_text(text, encoding="utf-8")
         if self.tuned:
             (folder / TUNED).write_text(json.dumps(dict(self.tuned)), encoding="utf-8")
+        if self.expected:
+            (folder / EXPECTED).write_text(self.expected, encoding="utf-8")
         (folder / SOURCE_MAP).write_text(source_map(self.segments), encoding="utf-8")
         if self.entry.is_script:
             text = json.dumps(self.entry._asdict())

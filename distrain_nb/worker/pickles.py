@@ -15,6 +15,8 @@ import sys
 from types import ModuleType
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, Tuple
 
+from distrain_nb.worker.functions import builders
+
 _ALIGNMENT = 64
 
 
@@ -127,6 +129,7 @@ class Restoring:
             "tensor": self._tensor,
             "notebook": self._notebook,
             "inside": lambda module: module,
+            **builders(self.namespace),
         }
         return restore[kind](*state)
 

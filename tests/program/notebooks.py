@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -86,3 +87,54 @@ class Place:
         assert done.returncode == 0, done.stderr + "\n" + program.main
         line = next(x for x in done.stdout.splitlines() if x.startswith("RESULT "))
         return json.loads(line[len("RESULT ") :])
+
+
+_SERVE = """
+import os, sys, traceback
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from distrain_nb.worker.rank import program, tracebacks
+for line in sys.stdin:
+    home = line.rstrip()
+    child = os.fork()
+    if not child:
+        out = os.open(os.path.join(home, "output"), os.O_WRONLY | os.O_CREAT)
+        os.dup2(out, 1); os.dup2(out, 2)
+        try:
+            program.run(Path(home))
+        except BaseException as error:
+            print(tracebacks.format_exception(error))
+        sys.stdout.flush()
+        os._exit(0)
+    os.waitpid(child, 0)
+    print("done", flush=True)
+"""
+
+
+class Server:
+    """Runs one program after the other, each in a process that is forked from one interpreter
+    which has only the worker loaded: a few milliseconds each."""
+
+    def __init__(self, path: Path) -> None:
+        command = [sys.executable, "-c", _SERVE, str(path)]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def output(self, program: Program) -> str:
+        """What a program prints, a traceback included."""
+        home = Path(tempfile.mkdtemp())
+        try:
+            program.write(home)
+            assert self.process.stdin and self.process.stdout
+            self.process.stdin.write(f"{home}\n")
+            self.process.stdin.flush()
+            assert self.process.stdout.readline() == "done\n"
+            return (home / "output").read_text()
+        finally:
+            shutil.rmtree(home)
+
+    def close(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait()

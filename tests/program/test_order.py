@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from distrain_nb.program.gathering.order import ordered
 from tests.fuzzing import several
-from tests.program.notebooks import Kernel
+from tests.program.notebooks import Kernel, Server
 
 
 def test_what_is_needed_comes_before() -> None:
@@ -87,7 +87,9 @@ def keep(tag):
 
 @settings(max_examples=several(60), deadline=None)
 @given(notebooks(), st.randoms())
-def test_random_notebooks_do_the_same_as_programs(cells: list[str], random: Any) -> None:
+def test_random_notebooks_do_the_same_as_programs(
+    server: Server, cells: list[str], random: Any
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         kernel = Kernel(Path(folder))
         kernel.run(TOOLS)
@@ -95,10 +97,7 @@ def test_random_notebooks_do_the_same_as_programs(cells: list[str], random: Any)
             kernel.run(cell)
         wanted = random.sample(range(len(cells)), random.randint(1, len(cells)))
         cell = f"out = [show(x) for x in ({', '.join(f'n{n}' for n in wanted)},)]"
-        program = kernel.capture(cell)
+        program = kernel.capture(f"{cell}\nprint(out)")
         kernel.run(cell)
-        expected = kernel.namespace["out"]
     assert not [f for f in program.findings if str(f.severity) == "error"]
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    exec(program.main, namespace)
-    assert namespace["out"] == expected
+    assert server.output(program) == f"{kernel.namespace['out']}\n"

@@ -36,9 +36,9 @@ def only_error(kernel: Kernel, cell: str) -> Finding:
             "create it in the cell",
         ),
         (
-            "import types; v = types.CellType(1)",
+            "import types; v = types.MappingProxyType({})",
             "v",
-            "`v` (cell) is not picklable",
+            "`v` (mappingproxy) is not picklable",
             "create it in the",
         ),
     ],

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
             "pd.options.display.width",
             77,
         ),
-        (["import settings_module as m", "m.RATE = 5"], "m.twice()", 10),
     ],
 )
 def test_every_rank_makes_the_notebooks_settings(
@@ -64,9 +63,6 @@ def test_every_rank_makes_the_notebooks_settings(
     out: str,
     value: Any,
 ) -> None:
-    module = kernel.folder / "settings_module.py"
-    module.write_text("RATE = 1\n\ndef twice():\n    return 2 * RATE\n")
-    monkeypatch.syspath_prepend(str(kernel.folder))
     kernel.run("import torch, warnings\nbefore = torch.get_default_dtype(), warnings.filters[:]")
     for cell in cells:
         kernel.run(cell)

@@ -89,7 +89,7 @@ def _needs(
         at_once = {use.name for use in needs if use.at_once} - {item.name}
         return at_once, {use.name for use in needs if not use.at_once}
     trial = found[item.name].trial
-    return (trial.seen.names if trial else set()), set()
+    return (trial.seen.names, trial.seen.later) if trial else (set(), set())
 
 
 def _keep_chains(found: Mapping[str, Needed], before: dict[Key, set[Key]]) -> None:

@@ -56,8 +56,8 @@ def assemble(
     if futures:
         page.add(f"from __future__ import {', '.join(futures)}")
     page.add()
-    carries = any(_kind(item) == "captured" for item in items)
-    own = ["from distrain_nb.worker.rank.values import captured"] if carries else []
+    used = sorted({_kind(item) for item in items} & {"captured", "restored"})
+    own = [f"from distrain_nb.worker.rank.values import {', '.join(used)}"] if used else []
     for line in [*imports, *own]:
         page.add(line)
     _definitions(page, items)
@@ -74,6 +74,9 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
         if kind == "captured":
             page.add(_carried([item.name for item in group]))
             continue
+        if kind == "restored":
+            page.add(f"restored({_quoted([item.name for item in group])})")
+            continue
         for item in group:
             if item.executed is None:
                 page.add(f"{item.name} = {item.literal}")
@@ -86,12 +89,17 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
 def _kind(item: PreludeItem) -> str:
     if item.executed is not None:
         return "source"
+    if ":" in item.name:
+        return "restored"
     return "captured" if item.literal is None else "literal"
 
 
 def _carried(names: Sequence[str]) -> str:
-    quoted = ", ".join(f'"{name}"' for name in names)
-    return f"{', '.join(names)} = captured({quoted})"
+    return f"{', '.join(names)} = captured({_quoted(names)})"
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def without_futures(text: str, tree: ast.Module) -> str:

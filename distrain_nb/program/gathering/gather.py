@@ -6,14 +6,16 @@ import builtins
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
+from distrain_nb.program.gathering.faithful import makes_the_same
+from distrain_nb.program.gathering.module_state import module_state
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for
+from distrain_nb.program.gathering.remake import Remade, asks_machine, remake, remake_for
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -25,25 +27,29 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.gathering.undefined import listed, run_that_defines, undefined_name
-from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
-from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value
+from distrain_nb.program.values.origins import FunctionTexts
+from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from distrain_nb.program.gathering.resolve import How
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
+    from distrain_nb.program.values.pickling import PickleTrial
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
 _MODULE_NAMES = {
     *("__name__", "__file__", "__doc__", "__builtins__", "__spec__", "__loader__"),
     *("__package__", "__annotations__", "__class__", "__dict__", "__debug__"),
 }
+_READ_BACK = 2**20  # bytes: smaller values are read again here, which takes milliseconds
+_MOST_OF_MODULES = 2**20  # bytes of one name of a module: what is larger was loaded, not changed
 _PROMPT = {"In", "Out", "_ih", "_oh", "_dh", "get_ipython"}
 
 
@@ -59,12 +65,14 @@ class Gathering:
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
+    _chosen: dict[str, tuple[How, PickleTrial | None]] = field(default_factory=dict)
     _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
-        self.definitions = Definitions(self.notebook.namespace)
+        origins = FunctionTexts(self.notebook.cells)
+        self.definitions = Definitions(self.notebook.namespace, origins, self._is_text)
         self.world = World(self.notebook.namespace, self.history)
 
     def want(self, uses: Iterable[Use], label: str) -> None:
@@ -86,6 +94,15 @@ class Gathering:
     def want_result(self, name: str) -> None:
         """Ask for a name that the program is to give back."""
         self._waiting.append(PendingName(name, "--result", required=True))
+
+    def want_module_state(self, files: Iterable[str]) -> None:
+        """Take what modules that travel as files have and their files do not surely give."""
+        for name, value in module_state(files, self.world):
+            trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
+            if name not in self.found and trial.problem is None and trial.complete:
+                wanted = PendingName(name, name.partition(":")[0], required=True)
+                self._travels(wanted, Needed(name, value, Value(value), (wanted.where,), trial))
+        self.run()
 
     def run(self) -> None:
         """Settle every name, and those that come up on the way."""
@@ -143,13 +160,41 @@ class Gathering:
             self._capture(wanted, value)
 
     def _capture(self, wanted: PendingName, value: Any) -> None:
-        how = resolve(wanted.name, value, self.history, self.definitions)
+        how, trial = self._how(wanted.name)
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
+        elif trial is not None:
+            self._travels(wanted, Needed(wanted.name, value, how, (wanted.where,), trial))
         elif isinstance(how, (Literal, Value)):
             self._data(wanted, value)
         else:
             self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
+
+    def _how(self, name: str) -> tuple[How, PickleTrial | None]:
+        """How a name travels. A function or class whose text may make another one than there is
+        travels as a value, if it can: then with the trial of that."""
+        if name not in self._chosen:
+            value = self.notebook.namespace[name]
+            how = resolve(name, value, self.history, self.definitions)
+            self._chosen[name] = Value(value), None  # as others see it meanwhile
+            self._chosen[name] = self._with_state(name, value, how)
+        return self._chosen[name]
+
+    def _with_state(self, name: str, value: Any, how: How) -> tuple[How, PickleTrial | None]:
+        if not isinstance(value, (type, FunctionType)) or not self.definitions.owns(value):
+            return how, None
+        if isinstance(how, SourceCode):
+            same = makes_the_same(how.chain, value, self.definitions)
+            asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
+            if same or asks:
+                return how, None
+        elif not isinstance(how, NoSource):
+            return how, None
+        trial = try_value(name, value, self.definitions, self.limit)
+        return (how, None) if trial.problem or not trial.complete else (Value(value), trial)
+
+    def _is_text(self, name: str) -> bool:
+        return not isinstance(self._how(name)[0], (Literal, Value))
 
     def _take(self, needed: Needed, wanted: PendingName) -> None:
         self.found[needed.name] = needed
@@ -219,21 +264,8 @@ class Gathering:
                 wanted.where,
                 f"`{wanted.name}` {how.why} ({first.where}) when the run starts",
             )
-        if len(how.chain) == 1:
-            self._tell_changes(wanted, how.chain[0])
         for executed in how.chain:
             self._statement(wanted.name, executed)
-
-    def _tell_changes(self, wanted: PendingName, executed: Executed) -> None:
-        value = self.notebook.namespace[wanted.name]
-        for method in changed_methods(executed.statement, value):
-            self.say(
-                "changed-class",
-                Severity.WARNING,
-                wanted.where,
-                f"`{wanted.name}.{method}` is no longer what {executed.statement.where} defines,"
-                " but the run gets that version: run the cell again, or change it there",
-            )
 
     def _statement(self, name: str, executed: Executed) -> None:
         statement = executed.statement
@@ -287,18 +319,25 @@ class Gathering:
         if trial.problem:
             self._not_picklable(wanted, trial.problem)
             return
-        self.found[needed.name] = replace(needed, trial=trial)
-        for path in sorted(trial.seen.replaced):
-            self.say(
-                "replaced-class",
-                Severity.WARNING,
-                wanted.where,
-                f"`{needed.name}` was made with an earlier definition of `{path}`;"
-                " in the run it gets the latest one",
-            )
+        broken = None
+        if trial.complete and trial.size <= _READ_BACK:
+            broken = unreadable(needed.name, needed.value, self.definitions)
+        if broken:
+            self._not_picklable(wanted, broken)
+            return
+        self._travels(wanted, replace(needed, trial=trial))
+
+    def _travels(self, wanted: PendingName, needed: Needed) -> None:
+        """Take a value that can be pickled, and what its pickle refers to."""
+        assert needed.trial is not None
+        trial = needed.trial
+        self.found[needed.name] = needed
         for name in sorted(trial.seen.names):
             where = f"{wanted.where}, in `{needed.name}`"
             self._waiting.append(PendingName(name, where, required=True))
+        for name in sorted(trial.seen.later - trial.seen.names):
+            where = f"{wanted.where}, in `{needed.name}`"
+            self._waiting.append(PendingName(name, where, required=True, at_once=False))
 
     def _not_picklable(self, wanted: PendingName, problem: PickleProblem) -> None:
         self._settled.add(wanted.name)

@@ -12,6 +12,8 @@ from distrain_nb.program.gathering.resolve import SourceCode, by_statement
 from distrain_nb.program.notebook.process_bound import name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
     from distrain_nb.program.notebook.world import World
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
-    r"argparse\.(?!Namespace$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
+    r"argparse\.(?!Namespace$|_AttributeHolder$)\w+|optparse\.\w+|click\.core\.\w+|typer\.main\.Typer"
     r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
     r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
     r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
@@ -30,6 +32,7 @@ _MACHINE = {
     *("is_available", "device_count", "cpu_count"),
     *("environ", "getenv", "list_physical_devices"),
 }
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -78,8 +81,13 @@ def _is_container(value: Any, reading: Reading) -> bool:
     return not reading.where and isinstance(value, (list, tuple, dict, set))
 
 
+def is_tool(value: Any) -> bool:
+    """Whether a value is made of calls, and is nothing without the process that made it."""
+    return any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__)
+
+
 def _tool(name: str, value: Any, world: World) -> SourceCode | None:
-    if not any(_TOOLS.fullmatch(name_of(base)) for base in type(value).__mro__):
+    if not is_tool(value):
         return None
     making = world.making(name)
     if making is None or making.work:
@@ -94,8 +102,26 @@ def _choice(name: str, value: Any, world: World) -> SourceCode | None:
     latest = next(iter(world.history.of(name)), None)
     if latest is None:
         return None
-    words = {n.attr for n in ast.walk(latest.statement.node) if isinstance(n, ast.Attribute)}
-    return by_statement(name, world.history) if words & _MACHINE else None
+    return by_statement(name, world.history) if asks_machine(latest.statement.node) else None
+
+
+def asks_machine(node: ast.AST) -> bool:
+    """Whether a statement asks its machine or its environment while it runs."""
+    return any(
+        isinstance(n, (ast.Attribute, ast.Name))
+        and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
+        for n in _at_once(node)
+    )
+
+
+def _at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement but for the bodies of functions."""
+    yield node
+    body = getattr(node, "body", ()) if isinstance(node, _FUNCTIONS) else ()
+    later = node.body if isinstance(node, ast.Lambda) else None
+    for child in ast.iter_child_nodes(node):
+        if child not in body and child is not later:
+            yield from _at_once(child)
 
 
 def _is_result(value: Any, executed: Executed) -> bool:

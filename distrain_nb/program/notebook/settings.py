@@ -145,7 +145,10 @@ def _name(node: ast.stmt, code: CodeUnit) -> str:
         if isinstance(target, ast.Subscript):
             target = target.value
         name = _written(target, code) if isinstance(target, ast.Attribute) else ""
-        return name if isinstance(_module(target, code), ModuleType) else ""
+        module = _module(target, code)
+        # what is set on the user's own modules travels with their state
+        theirs = isinstance(module, ModuleType) and code.modules.of(module.__name__) is None
+        return name if theirs else ""
     return ""
 
 

@@ -55,6 +55,18 @@ class World:
             self._readings[name] = self._search(name)
         return self._readings[name]
 
+    def asked_by(self, executed: Executed) -> Reading | None:
+        """What a statement of the notebook asks of the world or the machine while it runs."""
+        return self._follow(self._reads.of_statement(executed.statement, self._notebook))
+
+    def asked_in(self, module: OwnModule, name: str) -> Reading | None:
+        """What a name of a module has learned of the world or the machine."""
+        return self._follow(Dependencies(names=((module, name),)))
+
+    def module(self, name: str) -> OwnModule | None:
+        """A module of that name beside the notebook."""
+        return self._modules.of(name)
+
     def making(self, name: str) -> Making | None:
         """The statements that made what the name stands for."""
         return self._makings_of(self._notebook).of(name)
@@ -67,7 +79,12 @@ class World:
         return self._makings_of(self._notebook).worked_on(name, making)
 
     def _search(self, name: str) -> Reading | None:
-        waiting: deque[tuple[Any, bool]] = deque([((self._notebook, name), True)])
+        return self._follow(Dependencies(names=((self._notebook, name),)))
+
+    def _follow(self, first: Dependencies) -> Reading | None:
+        for reading in first.readings:
+            return reading
+        waiting: deque[tuple[Any, bool]] = deque((n, True) for n in (*first.names, *first.calls))
         seen: set[Any] = set()
         device = None
         while waiting:

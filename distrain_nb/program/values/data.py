@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.program import Data
 from distrain_nb.program.progress import ByteCounter, CountedMemory
-from distrain_nb.program.values.pickling import Definitions, encode
+from distrain_nb.program.values.pickling import encode
 from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def data_of(
     meter = ByteCounter("copying values", sum(sizes.values()))
     objects, arrays = CountedMemory(meter), CountedMemory(meter)
     values = {needed.name: needed.value for needed in carried}
-    index = encode(values, Definitions(gathering.notebook.namespace), objects, arrays)
+    index = encode(values, gathering.definitions, objects, arrays)
     return Data(index.to_json(), objects.getvalue(), arrays.getvalue()), []
 
 

@@ -1,24 +1,47 @@
 """Which values can be captured: a trial pickle of each, and the reason where one can't.
 
-Functions and classes of the notebook are never pickled: a pickle names them, and their source is
-captured.
+Functions and classes of the notebook are named in a pickle, and their source is captured; those
+that no name leads to are in the pickle as their source, with what they hold.
 """
 
 from __future__ import annotations
 
+import gc
 import io
+import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, CellType, FunctionType
 from typing import Any, BinaryIO
 
 from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.values.origins import (
+    FunctionTexts,
+    attributes,
+    global_names,
+    held,
+    made_with,
+)
 from distrain_nb.program.values.refusals import GENERAL_ADVICE, Refusal, refusal
-from distrain_nb.worker.pickles import Writer, out_of_band
+from distrain_nb.worker.functions import set_cell, set_class, set_function
+from distrain_nb.worker.pickles import Reader, Restoring, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
 _PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+# What classes hold that pickle has no way for.
+_WRAPPERS: dict[type, Callable[[Any], Any]] = {
+    staticmethod: lambda method: (staticmethod, (method.__func__,)),
+    classmethod: lambda method: (classmethod, (method.__func__,)),
+    property: lambda prop: (property, (prop.fget, prop.fset, prop.fdel, prop.__doc__)),
+    cached_property: lambda prop: (
+        *(cached_property, (prop.func,)),
+        {"attrname": prop.attrname, "__doc__": prop.__doc__},
+    ),
+}
 
 
 class _LocalFunction(Exception):
@@ -42,6 +65,8 @@ class Definitions:
     """The functions and classes of a notebook, found by what they are."""
 
     namespace: Mapping[str, Any]
+    origins: FunctionTexts = field(default_factory=FunctionTexts)
+    by_text: Callable[[str], bool] = bool  # whether the program's text gives a name
 
     @property
     def module(self) -> str:
@@ -52,6 +77,11 @@ class Definitions:
         """Whether a function or class was made by the notebook's own code."""
         return getattr(obj, "__module__", None) == self.module
 
+    def names(self, obj: Any) -> bool:
+        """Whether the notebook has an object by the name that it says of itself."""
+        name = getattr(obj, "__name__", None)
+        return self.owns(obj) and name is not None and self.namespace.get(name) is obj
+
     @cached_property
     def _names(self) -> dict[int, str]:
         return {
@@ -60,28 +90,27 @@ class Definitions:
             if isinstance(value, (type, FunctionType))
         }
 
-    def path(self, obj: Any) -> tuple[str, bool]:
-        """How the notebook's code reaches this object, and whether it is the very same one."""
+    def path(self, obj: Any) -> str | None:
+        """How the program's text reaches this object; None where nothing there leads to it."""
         root, *rest = obj.__qualname__.split(".")
         found: Any = self.namespace.get(root)
         for attribute in rest:
             found = getattr(found, attribute, None)
-        if found is obj:
-            return obj.__qualname__, True
-        if id(obj) in self._names:
-            return self._names[id(obj)], True
-        if "<" in obj.__qualname__ or not isinstance(found, type(obj)):
-            raise _LocalFunction
-        return obj.__qualname__, False
+        if found is obj and self.by_text(root):
+            return str(obj.__qualname__)
+        name = self._names.get(id(obj))
+        return name if name is not None and self.by_text(name) else None
 
 
 @dataclass
 class Seen:
-    """What pickles refer to: names of the notebook, modules, and definitions since replaced."""
+    """What pickles refer to: names of the notebook, those that functions read when they are called
+    (`later`), and modules."""
 
     names: set[str] = field(default_factory=set)
+    later: set[str] = field(default_factory=set)
     modules: set[str] = field(default_factory=set)
-    replaced: set[str] = field(default_factory=set)
+    makes_classes: bool = False  # some are in the pickle themselves
 
 
 class NotebookWriter(Writer):
@@ -95,11 +124,19 @@ class NotebookWriter(Writer):
         self.seen = seen
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, (type, FunctionType)) and self.definitions.owns(obj):
+        if isinstance(obj, (type, FunctionType)):
             return self._definition(obj)
-        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+        if isinstance(obj, BuiltinFunctionType):
             self.seen.modules.add(obj.__module__ or "builtins")
             return NotImplemented
+        if isinstance(obj, CellType):
+            return out_of_band, ("cell",), _contents(obj), None, None, set_cell
+        if type(obj).__module__ == "typing" and self.definitions.names(obj):
+            self.seen.names.add(obj.__name__)
+            return out_of_band, ("notebook", obj.__name__)
+        wrapper = _WRAPPERS.get(type(obj))
+        if wrapper is not None:
+            return wrapper(obj)
         if is_bound(obj):
             raise Bound(type(obj).__name__)
         found = refusal(obj)
@@ -111,11 +148,53 @@ class NotebookWriter(Writer):
         return reduced
 
     def _definition(self, obj: Any) -> Any:
-        path, same = self.definitions.path(obj)
+        if not self.definitions.owns(obj):
+            if not isinstance(obj, FunctionType) or _is_importable(obj):
+                self.seen.modules.add(obj.__module__ or "builtins")
+                return NotImplemented
+            return self._function(obj)
+        path = self.definitions.path(obj)
+        if path is None:
+            return self._function(obj) if isinstance(obj, FunctionType) else self._class(obj)
         self.seen.names.add(path.partition(".")[0])
-        if not same:
-            self.seen.replaced.add(path)
         return out_of_band, ("notebook", path)
+
+    def _function(self, function: FunctionType) -> Any:
+        code, namespace = function.__code__, function.__globals__
+        origin = self.definitions.origins.of(code)
+        module = str(namespace.get("__name__", ""))
+        if origin is None:
+            raise _LocalFunction
+        if namespace is self.definitions.namespace or module == self.definitions.module:
+            module = ""
+            self.seen.later |= global_names(code) & self.definitions.namespace.keys()
+        else:
+            self.seen.modules.add(module)
+        cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+        names = (function.__name__, function.__qualname__)
+        made_of = ("function", module, tuple(origin), names, cells)
+        return out_of_band, made_of, held(function), None, None, set_function
+
+    def _class(self, cls: type) -> Any:
+        if type(cls) not in (type, ABCMeta) or issubclass(cls, tuple):
+            raise _LocalFunction  # another metaclass makes more of its body than attributes
+        self.seen.makes_classes = True
+        made_of = ("class", type(cls), cls.__name__, cls.__bases__, made_with(cls))
+        return out_of_band, made_of, dict(attributes(cls)), None, None, set_class
+
+
+def _contents(cell: CellType) -> tuple[Any, ...]:
+    try:
+        return (cell.cell_contents,)
+    except ValueError:  # it is empty
+        return ()
+
+
+def _is_importable(function: FunctionType) -> bool:
+    found: Any = sys.modules.get(function.__module__ or "")
+    for name in function.__qualname__.split("."):
+        found = getattr(found, name, None)
+    return found is function
 
 
 class _Counter(io.RawIOBase):
@@ -178,6 +257,38 @@ def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> Pi
     except Exception:
         return PickleTrial(0, seen, problem=_problem(name, value, definitions))
     return PickleTrial(objects.size + arrays.size, seen)
+
+
+def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem | None:
+    """What keeps a value from being read where it was pickled, by reading it here.
+
+    Functions and classes of the notebook stand for themselves, so that none of its code runs but
+    what reading the value runs.
+    """
+
+    def failure(obj: Any) -> Exception | None:
+        objects, arrays, seen = io.BytesIO(), io.BytesIO(), Seen()
+        NotebookWriter(objects, arrays, definitions=definitions, seen=seen).dump(obj)
+        objects.seek(0)
+        restoring = Restoring(bytearray(arrays.getvalue()), definitions.namespace)
+        try:
+            Reader(objects, restoring).load()
+        except Exception as error:
+            return error
+        finally:
+            if seen.makes_classes:  # they would stay among their bases' subclasses
+                gc.collect()
+        return None
+
+    error = failure(value)
+    if error is None:
+        return None
+    path, culprit = _innermost(name, value, failure)
+    why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
+    return PickleProblem(path, type(culprit).__name__, why, _READABLE)
+
+
+_READABLE = "let its class define __reduce__, or create it in the cell"
 
 
 def encode(

@@ -13,26 +13,32 @@ import ast
 import asyncio
 import inspect
 import json
-import linecache
 import os
 import sys
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.rank import interactive, process_groups
+from distrain_nb.worker.functions import labels, tell_linecache
+from distrain_nb.worker.rank import expected, interactive, process_groups
 
 MAIN, SOURCE_MAP, ARGUMENTS, ENTRY = "main.py", "main.json", "main.args", "main.entry"
 ENVIRONMENT = "main.environ"  # variables that the program finds, as a JSON object
 TUNED = "main.tuned"  # names that a study's trials give values, with the type of these
-OF_PROGRAM = (SOURCE_MAP, ARGUMENTS, ENTRY, ENVIRONMENT, TUNED)  # what stands beside its code
+OF_PROGRAM = (
+    SOURCE_MAP,
+    ARGUMENTS,
+    ENTRY,
+    ENVIRONMENT,
+    TUNED,
+    expected.EXPECTED,
+)  # what stands beside its code
 FOLDER_VARIABLE = "DISTRAIN_PROGRAM"  # where processes that the program spawns find it
 # Arguments that whoever started the job has added to the program's own, as a JSON list of texts:
 # those of a trial, `--lr=0.01`. Processes that the program spawns get them too.
 ARGUMENTS_VARIABLE = "DISTRAIN_ARGUMENTS"
 _SPAWNED = "distrain_nb.worker.rank.spawned"
-labels: Set[str] = set()  # file names of the program's own code in tracebacks
 
 
 class EntryPoint(NamedTuple):
@@ -166,6 +172,8 @@ def run(folder: Path) -> Dict[str, Any]:
     process_groups.change()
     process_groups.reduce()
     for piece in pieces:
+        if piece.is_cell:
+            expected.check(folder, vars(main))
         shows = piece.is_cell and not entry.is_script
         for code in interactive.codes(piece.text, piece.label, flags, shows=shows):
             execute(code, vars(main))
@@ -182,7 +190,7 @@ def read_pieces(folder: Path) -> Tuple[List[Piece], int]:
     text = main.read_text(encoding="utf-8")
     lines = _with_parameters(text.split("\n"), segments, parameters(folder))
     pieces = _pieces(str(main), lines, segments)
-    _tell_linecache(pieces)
+    _tell_linecache(str(main), pieces)
     tops = [s for piece in pieces for s in ast.parse(piece.text, piece.label).body]
     return pieces, _flags(tops)
 
@@ -234,20 +242,12 @@ def execute(code: CodeType, namespace: Dict[str, Any]) -> None:
         exec(code, namespace)
 
 
-def _tell_linecache(pieces: Iterable[Piece]) -> None:
-    """Make a text for each cell from the pieces that are there, each on its own lines."""
-    texts: Dict[str, List[str]] = {}
+def _tell_linecache(main: str, pieces: Iterable[Piece]) -> None:
+    """Tell of each cell the pieces that are there, on their own lines. main.py is a file."""
+    labels.add(main)
     for piece in pieces:
-        known = texts.setdefault(piece.label, [])
-        for number, line in enumerate(piece.text.split("\n")):
-            if number >= len(known):
-                known.append(line)
-            elif line:
-                known[number] = line
-    for label, lines in texts.items():
-        text = [line + "\n" for line in lines]
-        labels.add(label)
-        linecache.cache[label] = (sum(map(len, text)), None, text, label)
+        if piece.label != main:
+            tell_linecache(piece.label, 1, piece.text.split("\n"))
 
 
 def _fresh_main(folder: Path, entry: EntryPoint) -> ModuleType:

@@ -12,6 +12,7 @@ Names that were saved together share objects, as they did before, and are read i
 
 from __future__ import annotations
 
+import importlib
 import json
 import mmap
 import os
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.files.disk import replace
+from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
@@ -147,11 +149,8 @@ def captured(*wanted: str) -> Any:
 
     One name gives its value, several give a tuple.
     """
-    namespace = sys._getframe(1).f_globals
-    folder = Path(namespace["__file__"]).parent / VALUES_FOLDER
-    if folder not in _open:
-        _open[folder] = _Stored(folder, namespace)
-    found = tuple(_open[folder].get(name) for name in wanted)
+    stored = _beside(sys._getframe(1).f_globals)
+    found = tuple(stored.get(name) for name in wanted)
     return found if len(wanted) > 1 else found[0]
 
 
@@ -161,6 +160,38 @@ carried = captured  # as programs of version 0.1.0 call it
 def forget() -> None:
     """Let go of the captured values, which are the program's own."""
     _open.clear()
+
+
+def restored(*paths: str) -> None:
+    """Give modules beside the program what they have in the notebook: `module:CFG.lr`.
+
+    What is the same as they have it now stays; what is not takes its place wherever the program and
+    these modules name it.
+    """
+    namespace = sys._getframe(1).f_globals
+    stored = _beside(namespace)
+    modules = [importlib.import_module(path.partition(":")[0]) for path in paths]
+    everywhere = [namespace, *map(vars, modules)]
+    own = {"__main__", *(module.__name__ for module in modules)}
+    for path, module in zip(paths, modules):
+        *owners, name = path.partition(":")[2].split(".")
+        owner: Any = module
+        for attribute in owners:
+            owner = getattr(owner, attribute)
+        value, before = stored.get(path), vars(owner).get(name)
+        if fingerprint(name, value, own) == fingerprint(name, before, own) != {}:
+            continue
+        setattr(owner, name, value)
+        if text_of(before) is None:
+            for names in everywhere:
+                names.update({key: value for key, v in names.items() if v is before})
+
+
+def _beside(namespace: Dict[str, Any]) -> _Stored:
+    folder = Path(namespace["__file__"]).parent / VALUES_FOLDER
+    if folder not in _open:
+        _open[folder] = _Stored(folder, namespace)
+    return _open[folder]
 
 
 class _Stored:

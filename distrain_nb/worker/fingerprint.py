@@ -1,0 +1,248 @@
+"""What an object is made of, as short texts by path, so that two processes can compare theirs.
+
+`CFG.lr` is "float 0.1", `net.weight` the hash of its bytes. What differs between processes that
+have the same (locks, caches, handles, addresses, devices) has no text, nor does what only its own
+library understands: the comparison passes over it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+import types
+import warnings
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, Collection, Dict, Iterable, Iterator, List, Set, Tuple
+
+MOST_PARTS = 2000  # of one name
+_DEEPEST = 12
+_SHOWN = 60  # characters of a value
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
+_LIVE = (  # packages whose objects belong to a process
+    *(
+        "_thread",
+        "threading",
+        "logging",
+        "weakref",
+        "_weakref",
+        "_weakrefset",
+        "asyncio",
+        "_asyncio",
+    ),
+    *("contextvars", "_contextvars", "_io", "io", "multiprocessing", "concurrent", "socket", "ssl"),
+    *(
+        "_socket",
+        "tqdm",
+        "ipywidgets",
+        "traitlets",
+        "matplotlib",
+        "sqlite3",
+        "subprocess",
+        "ctypes",
+    ),
+    *("_ctypes", "select", "selectors", "_frozen_importlib", "importlib", "tensorflow", "jaxlib"),
+    *("_abc", "unittest", "pydantic_core", "distrain_nb"),
+)
+_OF_CLASS = {
+    *("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__"),
+    *("__static_attributes__", "__firstlineno__", "__annotate__", "__annotate_func__"),
+    *(
+        "__annotations_cache__",
+        "__abstractmethods__",
+        "_abc_impl",
+        "__orig_bases__",
+        "__parameters__",
+    ),
+    *("__slots__", "__match_args__", "__hash__", "__type_params__", "__dataclass_fields__"),
+    *("__dataclass_params__", "__classcell__", "__slotnames__", "__subclasshook__"),
+}
+
+
+def fingerprint(
+    name: str, obj: Any, own: Collection[str], skip: Collection[str] = ()
+) -> Dict[str, str]:
+    """Texts of an object's parts by their path. `own` are the modules whose code is the user's;
+    those paths are passed over that `skip` has."""
+    look = _Look(set(own), set(skip))
+    look.at(name, obj)
+    return look.parts
+
+
+class _Look:
+    def __init__(self, own: Set[str], skip: Set[str]) -> None:
+        self.own, self.skip = own, skip
+        self.parts: Dict[str, str] = {}
+        self._seen: Dict[int, Any] = {}
+
+    def at(self, path: str, obj: Any, depth: int = 0) -> None:
+        if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
+            return
+        plain = text_of(obj)
+        if plain is not None:
+            self.parts[path] = plain
+        elif id(obj) not in self._seen:
+            self._seen[id(obj)] = obj
+            try:
+                said, inside = self._kind(path, obj)
+            except Exception:  # its own code would not be looked at
+                return
+            if said:
+                self.parts[path] = said
+            for inner, part in inside:
+                self.at(inner, part, depth + 1)
+
+    def _kind(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
+        if isinstance(obj, ModuleType):
+            return f"module {obj.__name__}", ()
+        if isinstance(obj, FunctionType):
+            return self._function(path, obj)
+        if isinstance(obj, type):
+            return self._class(path, obj)
+        if isinstance(obj, (staticmethod, classmethod)):
+            return type(obj).__name__, [(path, obj.__func__)]
+        if isinstance(obj, property):
+            sides = (obj.fget, obj.fset, obj.fdel)
+            return "property", [(f"{path}.{f.__name__}()", f) for f in sides if f]
+        if isinstance(obj, types.MethodType):
+            return "", [(path, obj.__func__), (f"{path}.__self__", obj.__self__)]
+        if isinstance(obj, functools.partial):
+            return "partial", [
+                *((f"{path}.func", obj.func), (f"{path}.args", obj.args)),
+                (f"{path}.keywords", obj.keywords),
+            ]
+        array = _array(obj)
+        if array:
+            return array, ()
+        if type(obj).__module__.split(".")[0] in _LIVE:
+            return "", ()
+        return self._object(path, obj)
+
+    def _object(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:
+        cls = type(obj)
+        inside: List[Tuple[str, Any]] = []
+        if isinstance(obj, dict):
+            inside += [(f"{path}[{k!r}]", v) for k, v in obj.items() if isinstance(k, _PLAIN)]
+            inside.append((f"the keys of {path}", {k for k in obj if isinstance(k, _PLAIN)}))
+        elif isinstance(obj, (list, tuple)):
+            inside += [(f"{path}[{n}]", part) for n, part in enumerate(obj)]
+            inside.append((f"len({path})", len(obj)))
+        attributes = dict(_attributes(obj))
+        if attributes or inside or hasattr(obj, "__dict__"):
+            inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
+            return f"{cls.__module__}.{cls.__qualname__}", inside
+        return f"{cls.__module__}.{cls.__qualname__}", _reduced(path, obj)
+
+    def _function(self, path: str, function: FunctionType) -> Tuple[str, List[Tuple[str, Any]]]:
+        if not self._is_own(function):
+            return f"function {function.__module__}.{function.__qualname__}", []
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        defaults = function.__defaults__ or ()
+        inside = [
+            (f"the default of {name} in {path}", value)
+            for name, value in zip(names[code.co_argcount - len(defaults) :], defaults)
+        ]
+        inside += [
+            (f"the default of {name} in {path}", value)
+            for name, value in (function.__kwdefaults__ or {}).items()
+        ]
+        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+            try:
+                inside.append((f"{name} inside {path}", cell.cell_contents))
+            except ValueError:  # it is empty
+                pass
+        inside += [(f"{path}.{name}", value) for name, value in vars(function).items()]
+        return f"function of the code {_digest(repr(_essence(code)))}", inside
+
+    def _class(self, path: str, cls: type) -> Tuple[str, List[Tuple[str, Any]]]:
+        if not self._is_own(cls):
+            return f"class {cls.__module__}.{cls.__qualname__}", []
+        inside = [
+            (f"{path}.{name}", value)
+            for name, value in vars(cls).items()
+            if name not in _OF_CLASS and not isinstance(value, types.MemberDescriptorType)
+        ]
+        bases = ", ".join(base.__qualname__ for base in cls.__bases__)
+        return f"class {cls.__qualname__}({bases})", inside
+
+    def _is_own(self, obj: Any) -> bool:
+        return getattr(obj, "__module__", None) in self.own
+
+
+def text_of(value: Any) -> str | None:
+    """A number, text or the like, or a collection of these, as it is written; None for others."""
+    if not _is_plain(value):
+        return None
+    if isinstance(value, (set, frozenset)):
+        text = "{" + ", ".join(sorted(map(repr, value))) + "}"
+    else:
+        text = repr(value)
+    if len(text) > _SHOWN:
+        return f"{type(value).__name__} {text[:_SHOWN]}… ({_digest(text)})"
+    return f"{type(value).__name__} {text}"
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in _PLAIN:
+        return True
+    return type(value) in (set, frozenset) and all(type(part) in _PLAIN for part in value)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha1(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+
+
+def _essence(code: CodeType) -> Tuple[Any, ...]:
+    """What a function's code says in every context that it is compiled in."""
+    constants = [
+        _essence(c) if isinstance(c, CodeType) else text_of(c)
+        for c in code.co_consts
+        if not isinstance(c, tuple)
+    ]
+    return code.co_name, code.co_varnames, sorted(code.co_names), code.co_freevars, constants
+
+
+def _array(obj: Any) -> str:
+    """The text of an array or tensor, by its bytes."""
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None and isinstance(obj, numpy.ndarray) and not obj.dtype.hasobject:
+        data = numpy.ascontiguousarray(obj).reshape(-1).view("u1").data if obj.size else b""
+        return f"array of {obj.dtype}, {obj.shape}, {_hash(data)}"
+    if torch is not None and hasattr(torch, "Tensor") and isinstance(obj, torch.Tensor):
+        kind = f"tensor of {obj.dtype}, {tuple(obj.shape)}"
+        if obj.layout is not torch.strided or obj.is_quantized or obj.device.type == "meta":
+            return kind
+        data = obj.detach().cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
+        return f"{kind}, {_hash(data.view(torch.uint8).numpy().data if data.numel() else b'')}"
+    pandas: Any = sys.modules.get("pandas")
+    if pandas is not None and hasattr(pandas, "DataFrame") and isinstance(obj, pandas.DataFrame):
+        rows = pandas.util.hash_pandas_object(obj).to_numpy()
+        return f"frame of {obj.shape}, {_digest(repr(list(obj.columns)))}, {_hash(rows.data)}"
+    return ""
+
+
+def _hash(data: Any) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def _attributes(obj: Any) -> Iterator[Tuple[str, Any]]:
+    cls = type(obj)
+    for name, value in list(getattr(obj, "__dict__", {}).items()):
+        if not isinstance(getattr(cls, name, None), functools.cached_property):
+            yield name, value
+    for base in cls.__mro__:
+        slots = vars(base).get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(obj, name):
+                yield name, getattr(obj, name)
+
+
+def _reduced(path: str, obj: Any) -> List[Tuple[str, Any]]:
+    """The parts of an object whose state only its own `__reduce_ex__` tells."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reduced = obj.__reduce_ex__(4)
+    if not isinstance(reduced, tuple):
+        return []
+    return [(f"{path} as pickled, {n}", part) for n, part in enumerate(reduced[1:3])]

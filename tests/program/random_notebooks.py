@@ -1,0 +1,179 @@
+"""Notebooks by chance: definitions, and what notebooks do to them afterwards.
+
+A cell that fails leaves what it had done, as in a notebook. `NOTEBOOK` defines `show`, by which the
+training cell and the kernel say what a name stands for: plain texts, alike where objects are.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+MODULE = """
+STATE, ITEMS, LR, calls = {}, [], 0.1, 0
+
+class CFG:
+    lr = 0.1
+    tags = []
+
+def bump(by=1):
+    global calls
+    calls += by
+    ITEMS.append(calls)
+    return calls
+"""
+NOTEBOOK = """
+import functools, random
+import state_module
+random.seed(0)
+from state_module import ITEMS
+
+def show(x, depth=0, seen=None):
+    seen = {} if seen is None else seen
+    if x is None or isinstance(x, (int, float, str)):
+        return repr(x)
+    if isinstance(x, tuple) and depth < 5:  # which of them are one is no matter
+        return "(" + ", ".join(show(part, depth + 1, seen) for part in x) + ")"
+    if id(x) in seen or depth > 4:
+        return f"same {seen.get(id(x), ('',))[0]}"
+    seen[id(x)] = len(seen), x
+    inner = lambda part: show(part, depth + 1, seen)
+    if isinstance(x, dict):
+        return "{" + ", ".join(f"{k!r}: {inner(v)}" for k, v in x.items()) + "}"
+    if isinstance(x, (list, tuple)):
+        return "[" + ", ".join(map(inner, x)) + "]"
+    if isinstance(x, type):
+        own = {k: v for k, v in sorted(vars(x).items()) if k[0] != "_" and k != "calls"}
+        bases = [inner(b) for b in x.__bases__ if b is not object]
+        return f"class {x.__qualname__} {bases} {inner(own)} {call(x, inner)}"
+    if callable(x):
+        had = getattr(x, "__defaults__", None) or ()
+        return f"{getattr(x, '__name__', '')} {inner(vars(x))} {inner(had)} {call(x, inner)}"
+    get = getattr(x, "get", None)
+    return f"{inner(type(x))} {inner(getattr(x, '__dict__', {}))} {call(get, inner)}"
+
+def call(f, inner):
+    try:
+        given = f()
+    except Exception as error:
+        return type(error).__name__
+    return inner(given) if not hasattr(type(given), "get") or isinstance(given, dict) else "object"
+"""
+# What there is at first, so that what changes something has something to change.
+BEGINNING = """
+class A:
+    a, b = 1, []
+    def get(self, x=0): return self.a, x
+class B(A):
+    b = []
+class C:
+    a = b = []
+def f(x=0): return x
+def g(x=1): return f(x)
+h = lambda x=2: [x]
+u, v, w = [], {}, A()
+"""
+_CLASS, _FUNCTION, _VALUE = ("A", "B", "C"), ("f", "g", "h"), ("u", "v", "w")
+_C, _F, _V = map(st.sampled_from, (_CLASS, _FUNCTION, _VALUE))
+_ANY = st.sampled_from((*_CLASS, *_FUNCTION, *_VALUE))
+_LITERAL = st.sampled_from(("1", "0.5", "'x'", "None", "[]", "[1]", "{}", "{'k': 2}", "(3, 'y')"))
+_NUMBER = st.integers(0, 9).map(str)
+
+# Statements, with what stands for classes {c} and {d}, functions {f} and {g}, values {v} and {w},
+# any name {a}, a literal {l}, a number {n}.
+_STATEMENTS = (
+    "{v} = {l}",
+    "{v} = [{a}, {w}]",
+    "{v} = {{'k': {a}, 'n': {l}}}",
+    "{v}.append({a})",
+    "{v}['k{n}'] = {a}",
+    "{v} = {c}()",
+    "{v}.x = {a}",
+    "{v}.hook = lambda y=0: ({a}, y, {n})",
+    "{v} = {{'f': {f}, 'l': lambda: {a}}}",
+    "{v} = [{f}, {g}, lambda x={l}: (x, {n})]",
+    "{v} = functools.partial({f})\n{v}.__name__ = 'part'\n{v}.__defaults__ = ()",
+    "class {c}:\n    a = {l}\n    b = []\n    def get(self, x={n}): return self.a, x, {n}",
+    "class {c}:\n    a = {l}\n    def __init__(self): self.i = {n}\n"
+    "    def get(self): return self.a, {a}",
+    "class {c}({d}):\n    c = {a}\n    def get(self): return super().get()",
+    "class {c}:\n    made = []\n    def __init_subclass__(cls): {c}.made.append(cls.__name__)\n"
+    "    def get(self): return len(self.made)",
+    "class {c}:\n    __p = {l}\n    @property\n    def p(self): return self.__p\n"
+    "    @staticmethod\n    def s(): return {n}\n    @classmethod\n    def k(cls): return cls.__p\n"
+    "    def get(self): return self.p, self.s(), self.k()",
+    "{c}.a = {l}",
+    "{c}.new = {a}",
+    "setattr({c}, 'a', {l})",
+    "for name in ('a', 'z'): setattr({c}, name, {n})",
+    "{c}.b.append({a})",
+    "del {c}.a",
+    "{c}.get = {f}",
+    "for name in ('get',): setattr({c}, name, lambda self, x={n}: ('r', x))",
+    "type.__setattr__({c}, 'b', [{n}])",
+    "def {f}(x={l}): return x, {n}",
+    "def {f}(x={n}, seen=[]):\n    seen.append(x)\n    return len(seen)",
+    "def {f}(): return {a}",
+    "{f} = lambda x={l}: ({n}, x)",
+    "{f}.note = {l}",
+    "{f}.__defaults__ = ({n},)",
+    "{f}()",
+    "{f} = {g}",
+    "def make(start):\n    count = start\n    def up():\n        nonlocal count\n"
+    "        count += 1\n        return count\n    def get(): return count\n    return up, get\n"
+    "{f}, {g} = make({n})",
+    "def make(given):\n    class Inner:\n        held = given\n        def get(self):\n"
+    "            return given\n    return Inner\n{c} = make({l})",
+    "def counted(f):\n    @functools.wraps(f)\n    def call(*args):\n        call.calls += 1\n"
+    "        return f(*args)\n    call.calls = 0\n    return call\n"
+    "@counted\ndef {f}(): return {n}\n{f}()",
+    "{v} = {{}}\ndef register(x):\n    {v}[x.__name__] = x\n    return x\n"
+    "@register\ndef {f}(): return {n}\n@register\nclass {c}:\n    def get(self): return {n}",
+    "{v} = []\ndef hook(n):\n    def keep(x):\n        {v}.append((n, x))\n        x.n = n\n"
+    "        return x\n    return keep\n@hook({n})\ndef {f}(x={l}): return {a}",
+    "state_module.STATE['a'] = {a}",
+    "state_module.LR = {n}",
+    "for name in ('LR', 'extra'): setattr(state_module, name, {n})",
+    "state_module.bump({n})",
+    "state_module.CFG.lr = {n}",
+    "setattr(state_module.CFG, 'lr', {n})",
+    "state_module.CFG.tags.append({n})",
+    "state_module.bump = {f}",
+    "ITEMS.append({l})",
+    "del {a}",
+    "def change():\n    global {v}\n    {v} = {l}\nchange()",
+    "with __import__('contextlib').suppress(Exception):\n    def {f}(x={n}): return x",
+    "from dataclasses import dataclass\n@dataclass\nclass {c}:\n    lr: float = {n}\n"
+    "    def get(self): return self.lr",
+    "exec('def {f}(): return {n}')",
+)
+_SHOWN_BESIDE = (
+    *("state_module.STATE", "state_module.LR", "state_module.calls", "state_module.CFG", "ITEMS"),
+    *("state_module.ITEMS", "ITEMS is state_module.ITEMS", "random.random()"),
+)
+
+
+@st.composite
+def _statement(draw: st.DrawFn) -> str:
+    text: str = draw(st.sampled_from(_STATEMENTS))
+    return text.format(
+        c=draw(_C), d=draw(_C), f=draw(_F), g=draw(_F), v=draw(_V), w=draw(_V), a=draw(_ANY),
+        l=draw(_LITERAL), n=draw(_NUMBER),
+    )  # fmt: skip
+
+
+# Cells whose statements read the world; they are made where the kernel watches what is read.
+READS_OF_THE_WORLD: tuple[str, ...] = ()
+
+
+def cells() -> st.SearchStrategy[list[str]]:
+    """The cells of a notebook."""
+    cell = st.lists(_statement(), min_size=1, max_size=3).map("\n".join)
+    given = st.sampled_from(READS_OF_THE_WORLD) if READS_OF_THE_WORLD else st.nothing()
+    seeded = _NUMBER.map("random.seed({})".format)
+    return st.lists(cell | cell | cell | seeded | given, min_size=2, max_size=7)
+
+
+def shown() -> st.SearchStrategy[list[str]]:
+    """What the training cell looks at, as expressions; of names that the notebook may not have."""
+    every = (*_CLASS, *_FUNCTION, *_VALUE, *_SHOWN_BESIDE)
+    return st.lists(st.sampled_from(every), min_size=1, max_size=4, unique=True)
