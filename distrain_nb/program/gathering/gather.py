@@ -11,7 +11,7 @@ from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for
+from distrain_nb.program.gathering.remake import Remade, remake, remake_for, with_fillings
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -23,6 +23,8 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.gathering.undefined import undefined_name
+from distrain_nb.program.gathering.unseen import unseen
+from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.source_match import changed_methods
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
@@ -59,7 +61,8 @@ class Gathering:
 
     def __post_init__(self) -> None:
         self.definitions = Definitions(self.notebook.namespace)
-        self.world = World(self.notebook.namespace, self.history)
+        seen = SeenReads(self.notebook.observer)
+        self.world = World(self.notebook.namespace, self.history, seen)
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -88,6 +91,7 @@ class Gathering:
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
         self.findings += rebound(self.found, self.history)
+        self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:
@@ -130,6 +134,8 @@ class Gathering:
         elif isinstance(how, (Literal, Value)):
             self._data(wanted, value)
         else:
+            if isinstance(how, SourceCode):
+                how = with_fillings(wanted.name, how, self.world)
             self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
 
     def _take(self, needed: Needed, wanted: PendingName) -> None:
