@@ -59,6 +59,9 @@ _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of oth
 _ANSWERS = (bool, int, str, type(None))
 _UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
 _NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
+# How deep in a package a question matters: to give all of the environment to a process, or to ask
+# whether there is a group, is part of other work.
+_MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 _MOST_PARTS = 1000
 _MOST_VARIABLES = 4096
 
@@ -195,18 +198,19 @@ class Observer:
 
     def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
         own: list[FrameType] = []
-        direct = None
+        depth = 0  # of packages
         for each in _frames(frame, top):
             kind = _kind(each)
-            if direct is None and (kind == "own" or (kind and each.f_code.co_name not in _PASSING)):
-                direct = kind == "own"
             if kind == "own" and each not in own:
                 own.append(each)
-        if what == "os.environ" and not direct:
-            return  # packages give all of it to processes that they start
-        if not own:
+            elif kind and not own and each.f_code.co_name not in _PASSING:
+                depth += 1
+            elif depth and not own and each.f_code.co_name == "_find_and_load":
+                return  # what a package asks while it is imported is its own matter
+        direct = depth == 0
+        if not own or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
             return
-        read = SeenRead(what, self._where(own[0]), bool(direct))
+        read = SeenRead(what, self._where(own[0]), direct)
         sites = [*self._sites_of(own)]
         for site in sites:
             if read not in site.reads:

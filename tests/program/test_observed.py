@@ -142,6 +142,10 @@ WAYS: dict[str, tuple[str, ...]] = {
         "import webdataset.utils as u",
         "NAME = u.pytorch_worker_info()[0]",
     ),
+    "Lightning's rank_zero_only": (
+        "from lightning.fabric.utilities.rank_zero import rank_zero_only",
+        "NAME = rank_zero_only.rank",
+    ),
     "JAX": ("import jax\nask3 = [jax.process_index]", "NAME = ask3[0]() + 1"),
     "a library's function": (
         "import asking_library",

@@ -157,6 +157,9 @@ class CodeUnit:
         found = self.resolve(node)
         if is_bound(found):  # MPI.COMM_WORLD
             return Dependencies((Reading("world", ast.unparse(node), where),))
+        if isinstance(base, FunctionType) and is_launchers(node.attr.upper()):
+            # Lightning's `rank_zero_only.rank`, which was read as Lightning was imported
+            return Dependencies((Reading("world", ast.unparse(node), where),))
         if isinstance(base, ModuleType):
             module = self.modules.of(base.__name__)
             return Dependencies(names=((module, node.attr),)) if module else Dependencies()
