@@ -14,7 +14,7 @@ from functools import partial
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from distrain_nb.observed import is_launchers
+from distrain_nb.observed.questions import is_launchers
 from distrain_nb.program.notebook.history import first_line
 from distrain_nb.program.notebook.process_bound import (
     is_bound,
