@@ -55,3 +55,10 @@ def load_ipython_extension(shell: Any) -> None:
     from distrain_nb.magics import load
 
     load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """What `%unload_ext distrain_nb` calls: nothing of the user's process is changed any more."""
+    from distrain_nb.magics.observing import stop_observing
+
+    stop_observing(shell)

@@ -124,6 +124,9 @@ class Config:
     grace: float = _setting(1.5, "seconds between SIGTERM and SIGKILL when a run is stopped")
     idle: float = _setting(600.0, "seconds until an idle fork server ends")
     warm: bool = _setting(True, "start it as soon as the notebook has imported torch or tensorflow")
+    observe: bool = _setting(
+        True, "notice which cells ask for the rank or world, so that ranks ask themselves"
+    )
     mlflow: str = _setting("", "MLflow server, or ARN, that runs are mirrored to; off for none")
     tracking: str = _setting(
         "",

@@ -22,8 +22,8 @@ PACKAGE = Path(__file__).parents[1] / FRONT
 # From the top down.
 ROOMS = (
     "magics", "ui", "health", "server", "study", "api", "options", "tracking", "run", "rehearsal",
-    "data", "backends", "image", "cluster", "program", "secrets", "tuning", "layout", "config",
-    "scratch", "errors", "repairs", "findings", "types", "escapes", "worker",
+    "data", "backends", "image", "cluster", "program", "observed", "secrets", "tuning", "layout",
+    "config", "scratch", "errors", "repairs", "findings", "types", "escapes", "worker",
 )  # fmt: skip
 
 # The same role in twin clouds.

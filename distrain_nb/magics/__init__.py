@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from distrain_nb.errors import OptionError
+from distrain_nb.magics.observing import start_observing
 from distrain_nb.magics.problems import problems_shown
 from distrain_nb.magics.warming import after_cell, before_cell
 from distrain_nb.repairs import code_in_head, head_options
@@ -61,6 +62,7 @@ def load(shell: InteractiveShell) -> None:
     if help_alone not in transforms:
         transforms.append(help_alone)
     shell.events.register("post_run_cell", after_cell)
+    start_observing(shell)
     shell.events.register("post_run_cell", _may_be_loaded_again)
     if hasattr(shell, "kernel"):
         _say_what_is_new()

@@ -222,10 +222,19 @@ def _config(options: argparse.Namespace) -> None:
         config = config.changed(name, value, of_backends)
     if options.settings:
         config.save()
+        _follow_observing(config)
     found, described = described_settings()
     print(config.described(of_backends, found))
     if described:
         print(described)
+
+
+def _follow_observing(config: Config) -> None:
+    from IPython import get_ipython
+
+    from distrain_nb.magics.observing import start_observing, stop_observing
+
+    (start_observing if config.observe else stop_observing)(get_ipython())
 
 
 def _tune(options: argparse.Namespace) -> Any:

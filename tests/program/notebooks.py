@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import linecache
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import distrain_nb
+from distrain_nb.observed import Observer, observe, stop
 from distrain_nb.program import Cell, Notebook, Program, capture
 
 
@@ -25,22 +27,36 @@ class Kernel:
         self.cells: list[Cell] = []
         self.flags = 0
         self.given: dict[str, Any] = {}
+        self.observer = Observer(self.namespace, lambda file, line, _: (file, line))
 
     def run(self, source: str, *, quiet: bool = False) -> None:
         """Run a cell; with `quiet` a failure leaves the names that it had set."""
         cell = Cell(f"Cell In[{len(self.cells) + 1}]", source)
         self.cells.append(cell)
         linecache.cache[cell.label] = (len(source), None, source.splitlines(True), cell.label)
+        observe(self.observer)
+        self.observer.begin(cell.label)
         try:
-            code = compile(source, cell.label, "exec", self.flags, dont_inherit=True)
-            self.flags |= code.co_flags & 0x1FF0000
-            exec(code, self.namespace)
+            self._execute(source, cell.label)
         except Exception:
             if not quiet:
                 raise
+        finally:
+            self.observer.end()
+            stop()
+
+    def _execute(self, source: str, label: str) -> None:
+        """Statement by statement, as IPython does."""
+        whole = compile(source, label, "exec", self.flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+        for node in whole.body:
+            one = ast.Module([node], [])
+            code = compile(one, label, "exec", self.flags, dont_inherit=True)
+            self.flags |= code.co_flags & 0x1FF0000
+            exec(code, self.namespace)
 
     def notebook(self) -> Notebook:
-        return Notebook(self.namespace, tuple(self.cells), self.folder, self.given)
+        cells = tuple(self.cells)
+        return Notebook(self.namespace, cells, self.folder, self.given, observer=self.observer)
 
     def capture(self, source: str, **options: Any) -> Program:
         """Capture the next cell: a magic line, then this source."""

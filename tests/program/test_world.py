@@ -318,6 +318,35 @@ REFUSED = [
 ]
 
 
+GROUP = (
+    "import torch, torch.distributed as dist\nstore = dist.HashStore()",
+    "if not dist.is_initialized():\n"
+    "    dist.init_process_group('gloo', store=store, rank=0, world_size=1)",
+)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "dist.device_mesh.init_device_mesh('cpu', (1,))",
+        "dist.new_group([0])",
+        "torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))",
+        "dist.tensor.distribute_tensor(torch.ones(2), dist.init_device_mesh('cpu', (1,)))",
+    ],
+)
+def test_what_needs_a_process_group_is_refused_with_its_line(kernel: Kernel, made: str) -> None:
+    import torch.distributed as dist
+
+    for cell in (*GROUP, f"import torch.distributed.tensor\nmade = {made}"):
+        kernel.run(cell)
+    try:
+        (error,) = _errors(kernel.capture("print(made)").findings)
+    finally:
+        dist.destroy_process_group()
+    assert error.code == "capture.process-bound"
+    assert "move Cell In[3], line 2 into the cell" in error.message
+
+
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
 def test_refused_where_it_cannot_be_made_again(kernel: Kernel, case: Refusal) -> None:
     for cell in case.cells:

@@ -15,7 +15,13 @@ from distrain_nb.program.gathering.module_state import module_state
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
-from distrain_nb.program.gathering.remake import Remade, asks_machine, remake, remake_for
+from distrain_nb.program.gathering.remake import (
+    Remade,
+    asks_machine,
+    remake,
+    remake_for,
+    with_fillings,
+)
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -27,6 +33,8 @@ from distrain_nb.program.gathering.resolve import (
     resolve,
 )
 from distrain_nb.program.gathering.undefined import listed, run_that_defines, undefined_name
+from distrain_nb.program.gathering.unseen import unseen
+from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
 from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
@@ -73,7 +81,8 @@ class Gathering:
     def __post_init__(self) -> None:
         origins = FunctionTexts(self.notebook.cells)
         self.definitions = Definitions(self.notebook.namespace, origins, self._is_text)
-        self.world = World(self.notebook.namespace, self.history)
+        seen = SeenReads(self.notebook.observer)
+        self.world = World(self.notebook.namespace, self.history, seen)
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -119,6 +128,7 @@ class Gathering:
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
         self.findings += rebound(self.found, self.history)
+        self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
             if wanted.name not in set_inside:
@@ -168,6 +178,8 @@ class Gathering:
         elif isinstance(how, (Literal, Value)):
             self._data(wanted, value)
         else:
+            if isinstance(how, SourceCode):
+                how = with_fillings(wanted.name, how, self.world)
             self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
 
     def _how(self, name: str) -> tuple[How, PickleTrial | None]:
@@ -186,7 +198,7 @@ class Gathering:
         if isinstance(how, SourceCode):
             same = makes_the_same(how.chain, value, self.definitions)
             asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
-            if same or asks:
+            if same or asks or self.world.fillings(name, how.chain[0]):
                 return how, None
         elif not isinstance(how, NoSource):
             return how, None

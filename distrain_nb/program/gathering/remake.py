@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.resolve import SourceCode, by_statement
-from distrain_nb.program.notebook.process_bound import name_of
+from distrain_nb.program.notebook.process_bound import name_of, needs_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ _TOOLS = re.compile(
     r"|logging\.(\w+\.)?(Logger|RootLogger|LoggerAdapter|Formatter|\w*Handler|\w*Filter)|re\.Pattern"
     r"|_thread\.R?[lL]ock|threading\.(Condition|Event|Semaphore|BoundedSemaphore|Barrier|_RLock)"
     r"|concurrent\.futures\.(thread|process)\.\w+PoolExecutor|contextvars\.ContextVar"
-    r"|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
+    r"|os\._Environ|\w+\.synchronize\.\w+|tqdm\.\w+\.tqdm\w*"
     r"|(torch\.utils\.tensorboard|tensorboardX)\.writer\.SummaryWriter"
 )
 _MACHINE = {
@@ -60,12 +60,23 @@ def remake(name: str, value: Any, where: str, world: World) -> Remade:
     return remake_for(name, value, reading, where, world)
 
 
+def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
+    """The source of a class, with the statements that have put answers about the world into it."""
+    since = tuple(p for p in world.fillings(name, how.chain[0]) if p not in how.chain)
+    if not since:
+        return how
+    why = f"was filled by {since[0].statement.where}, which asked for the world, and is made again"
+    return replace(how, chain=(*how.chain, *since), why=why, world=True)
+
+
 def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
     """The same for a value that is known to have learned the world, or the machine."""
     making = None if _is_container(value, reading) else world.making(name)
     if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
         measured = _measured(name, where, making.result) if reading.kind == "world" else None
         return Remade(finding=measured)
+    if making and needs_group(value) and not world.begins_group(name):
+        return Remade(finding=_without_group(name, value, where, making))
     work = (making.work or world.worked_on(name, making)) if making else None
     if making and not work:
         on = "world" if reading.kind == "world" else "machine"
@@ -143,6 +154,17 @@ def _measured(name: str, where: str, work: Executed) -> Finding:
         where,
         f"`{name}` is captured as the notebook alone computed it ({work.statement.where}):"
         " nothing in it comes from the run's ranks",
+    )
+
+
+def _without_group(name: str, value: Any, where: str, making: Making) -> Finding:
+    return Finding(
+        "capture.process-bound",
+        Severity.ERROR,
+        where,
+        f"`{name}` ({type(value).__name__}) belongs to a process group of the notebook, a world of"
+        f" 1; ranks have none before the cell makes theirs: move {making.chain[0].statement.where}"
+        " into the cell, behind `init_process_group`",
     )
 
 

@@ -11,6 +11,8 @@ from distrain_nb.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from distrain_nb.observed import Observer
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -29,7 +31,8 @@ class Notebook:
     """What a cell may need: names, the executed cells (oldest first), and the folder of modules.
 
     `given` are values that take the place of the notebook's: those that options set. `optional`
-    are names among them that need not be read, as what they name is there all the same.
+    are names among them that need not be read, as what they name is there all the same. `observer`
+    saw what its cells asked about the world.
     """
 
     namespace: Mapping[str, Any]
@@ -37,6 +40,7 @@ class Notebook:
     folder: Path
     given: Mapping[str, Any] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
+    observer: Observer | None = None
 
 
 def working_folder() -> Path:

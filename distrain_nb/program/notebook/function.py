@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import linecache
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -49,7 +50,7 @@ def _around(
     """What the cell finds: the running notebook's names and cells, or those of the script."""
     here = current_notebook() if own is vars(sys.modules["__main__"]) else None
     if here is not None:
-        return Notebook(here.namespace, here.cells, here.folder, given)
+        return replace(here, given=given)
     path = Path(inspect.getsourcefile(function) or function.__code__.co_filename)
     cells = [Cell(str(path), "".join(linecache.getlines(str(path))))] if main else []
     return Notebook(own, cells, path.absolute().parent, given)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.program.notebook.history import Executed, Statement
     from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
+    from distrain_nb.program.notebook.seen import SeenReads
 
 # Methods that set an object up: as statements of their own they run again with it.
 _SETS_UP = re.compile(
@@ -51,12 +52,14 @@ class Makings:
 
     module: OwnModule
     modules: OwnModules
+    seen: SeenReads
     _called: dict[Statement, list[ast.FunctionDef]] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did."""
         history = self.module.history
         latest = next(iter(history.of(name)), None) or self._setter(name)
+        latest = latest or next(iter(self.fillings(name)), None)
         if latest is None or latest.statement.is_import or latest.statement.is_definition:
             return None
         chain = [latest]
@@ -65,9 +68,25 @@ class Makings:
             if not earlier:
                 break
             chain.insert(0, earlier[0])
-        chain += self._set_up_since(name, latest)
+        since = {p.at: p for p in (*self._set_up_since(name, latest), *self.fillings(name, latest))}
+        chain += [since[at] for at in sorted(since)]
         work = next((p for p in chain if self.works(p.statement)), None)
         return Making(tuple(chain), work, work or next((p for p in chain if _measures(p)), None))
+
+    def fillings(self, name: str, since: Executed | None = None) -> list[Executed]:
+        """Statements that asked for the world, while the object of that name changed.
+
+        One that trains changes much, and what it asks is most often whether to print.
+        """
+        if name not in self.seen.filled():
+            return []
+        later = (p for p in self.module.history.executed if since is None or p.at > since.at)
+        return [
+            p
+            for p in later
+            if self.seen.fills(p.statement, name)
+            and not (p.statement.is_import or p.statement.is_definition or self.works(p.statement))
+        ]
 
     def _set_up_since(self, name: str, latest: Executed) -> Iterator[Executed]:
         """Statements that changed the object; also through what it gave: argument groups."""

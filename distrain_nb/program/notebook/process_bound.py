@@ -23,6 +23,11 @@ _TYPES = re.compile(
     r"|jaxlib(\.\w+)*\.(Device|Client)|jax\._src\.(mesh|sharding_impls|distributed)|megatron\.core\.parallel_state"
     r"|composer\.trainer|ray\.train)(\.|$)"
 )
+# Of these, objects that a process group must be there for.
+_GROUPED = re.compile(
+    r"torch\.(distributed\.(device_mesh|distributed_c10d|fsdp|tensor|_composable)"
+    r"|nn\.parallel\.distributed)\.|torch\._C\._distributed_c10d\.\w*(ProcessGroup|Backend)"
+)
 _KEEP_NO_STATE = re.compile(
     r"(accelerate\.(accelerator|state|data_loader)|(lightning\.fabric|lightning_fabric)\."
     r"(fabric|strategies)|transformers\.training_args|torch\.utils\.data|torch\.distributed\."
@@ -54,17 +59,16 @@ _DEVICE = re.compile(
     r"|sched_getaffinity)|multiprocessing\.\w*\.?\w*\.?cpu_count|psutil\.cpu_count"
     r"|socket\.gethostname|_socket\.gethostname|platform\.node)"
 )
-_LAUNCHER = re.compile(
-    r"(\w*_)?(RANK|RANKS|WORLD_SIZE|LOCAL_SIZE|NNODES|NODEID|NTASKS|PROCID|LOCALID)(_\w+)?"
-    r"|MASTER_(ADDR|PORT)|TF_CONFIG|CLUSTER_SPEC|NPROC\w*|NUM_PROCESSES|PROCESS_ID|NUM_NODES"
-    r"|COORDINATOR_ADDRESS|CUDA_VISIBLE_DEVICES"
-    r"|(TORCHELASTIC|OMPI|PMI|PMIX|SLURM|MV2|HOROVOD|SM|AIP|ACCELERATE|FSDP|DISTRAIN)_\w+"
-)
 
 
 def is_bound(obj: object) -> bool:
     """Whether an object belongs to one process: to its rank, its world or its device."""
     return is_bound_type(type(obj))
+
+
+def needs_group(obj: object) -> bool:
+    """Whether an object can only be made once there is a process group."""
+    return any(_GROUPED.match(name_of(base)) for base in type(obj).__mro__)
 
 
 def keeps_state(obj: object, depth: int = 2) -> bool:
@@ -101,11 +105,6 @@ def reads_world(name: str) -> bool:
 def reads_device(name: str) -> bool:
     """Whether a call of this function, by its full name, depends on the machine."""
     return _DEVICE.fullmatch(name) is not None
-
-
-def is_launchers(variable: str) -> bool:
-    """Whether an environment variable is one that launchers set for each process."""
-    return _LAUNCHER.fullmatch(variable) is not None
 
 
 def name_of(obj: Any) -> str:

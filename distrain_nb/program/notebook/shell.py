@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from distrain_nb.observed import Observer, observer_of
 from distrain_nb.program.notebook.cells import Cell, Notebook, working_folder
 
 
@@ -21,7 +22,10 @@ def notebook_of(shell: Any) -> Notebook:
     cells = [Cell(label(n), source) for n, source in enumerate(sources) if source]
     hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
     names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
-    return Notebook(names, cells, working_folder())
+    watching = observer_of(shell.user_ns) or Observer(
+        names, lambda *_: None, frozenset(cell.label for cell in cells)
+    )
+    return Notebook(names, cells, working_folder(), observer=watching)
 
 
 def label(number: int) -> str:

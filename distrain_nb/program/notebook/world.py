@@ -7,7 +7,7 @@ again in every rank from the statements that made it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
+from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world_reads import Dependencies, Reading, WorldReads
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
 
 _CODE = (type, FunctionType, BuiltinFunctionType, ModuleType)
 _SCALARS = (bool, int, float, complex, str, bytes, type(None), Enum, PurePath)
@@ -34,6 +35,7 @@ class World:
 
     namespace: Mapping[str, Any]
     history: ExecutionHistory
+    seen: SeenReads = field(default_factory=SeenReads)
     _modules: OwnModules = field(init=False)
     _makings: dict[int, Makings] = field(default_factory=dict)
     _known: dict[tuple[int, str], Dependencies] = field(default_factory=dict)
@@ -57,6 +59,8 @@ class World:
 
     def asked_by(self, executed: Executed) -> Reading | None:
         """What a statement of the notebook asks of the world or the machine while it runs."""
+        for read in self.seen.asked(executed.statement):
+            return Reading("world", read.what, read.where)
         return self._follow(self._reads.of_statement(executed.statement, self._notebook))
 
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
@@ -78,36 +82,67 @@ class World:
             return None
         return self._makings_of(self._notebook).worked_on(name, making)
 
+    def saw(self, statement: Statement) -> bool:
+        """Whether a statement of the notebook ran while the extension was there."""
+        return self.seen.saw(statement, self._notebook)
+
+    def fillings(self, name: str, since: Executed) -> tuple[Executed, ...]:
+        """The statements since that asked for the world, and changed a class meanwhile."""
+        return tuple(self._makings_of(self._notebook).fillings(name, since))
+
+    def begins_group(self, name: str) -> bool:
+        """Whether making it again, with all that it is made from, also makes its process group."""
+        return any(
+            "init_process_group" in reading.what for reading, _ in self._asked(self._name(name))
+        )
+
     def _search(self, name: str) -> Reading | None:
-        return self._follow(Dependencies(names=((self._notebook, name),)))
+        return self._follow(self._name(name))
+
+    def _name(self, name: str) -> Dependencies:
+        return Dependencies(names=((self._notebook, name),))
 
     def _follow(self, first: Dependencies) -> Reading | None:
         for reading in first.readings:
             return reading
-        waiting: deque[tuple[Any, bool]] = deque((n, True) for n in (*first.names, *first.calls))
-        seen: set[Any] = set()
         device = None
+        for reading, plain in self._asked(first):
+            if reading.kind == "world":
+                return reading
+            device = device or (reading if plain else None)
+        return device
+
+    def _asked(self, first: Dependencies) -> Iterator[tuple[Reading, bool]]:
+        """What was asked on the way to a value, and whether all on the way is settings."""
+        waiting: deque[tuple[Any, bool, bool]] = deque(
+            (node, True, False) for node in (*first.names, *first.calls)
+        )
+        visited: set[Any] = set()
         while waiting:
-            node, plain = waiting.popleft()
-            key = (id(node[0]), node[1]) if isinstance(node, tuple) else name_of(node)
-            if key in seen:
+            node, plain, seen = waiting.popleft()
+            key = (id(node[0]), node[1]) if isinstance(node, tuple) else (name_of(node), seen)
+            if key in visited:
                 continue
-            seen.add(key)
+            visited.add(key)
             if isinstance(node, tuple):
                 dependencies = self._dependencies(*node)
                 making = self._makings_of(node[0]).of(node[1])
+                seen = self._saw_all(node[0], making)
                 plain = plain and is_settings(node[0].namespace.get(node[1]))
                 plain = plain and not (making and making.result)
             else:
                 dependencies = self._reads.of_call(node)
             for reading in dependencies.readings:
-                if reading.kind == "world":
-                    return reading
-                device = device or (reading if plain else None)
+                if not (seen and reading.likely):
+                    yield reading, plain
             waiting.extend(
-                (following, plain) for following in (*dependencies.names, *dependencies.calls)
+                (following, plain, seen) for following in (*dependencies.names, *dependencies.calls)
             )
-        return device
+
+    def _saw_all(self, module: OwnModule, making: Making | None) -> bool:
+        """Whether all that made something ran while the extension was there to see it."""
+        chain = making.chain if making else ()
+        return all(self.seen.saw(executed.statement, module) for executed in chain)
 
     def _dependencies(self, module: OwnModule, name: str) -> Dependencies:
         key = (id(module), name)
@@ -118,19 +153,31 @@ class World:
     def _look(self, module: OwnModule, name: str) -> Dependencies:
         value = module.namespace.get(name)
         if isinstance(value, _CODE):
-            return Dependencies()
+            return self._asked_by(self._filled_code(module, name), name, value)
         making = self._makings_of(module).of(name)
         if is_bound(value):
             where = making.chain[0].statement.where if making else ""
             return Dependencies((Reading("world", type(value).__name__, where),))
-        total = Dependencies()
+        total = self._asked_by(making.chain if making else (), name, value)
         for executed in making.chain if making else ():
-            total += self._reads.of_statement(executed.statement, module)
+            dependencies = self._reads.of_statement(executed.statement, module)
+            if self.seen.only_used(executed.statement, name, value):
+                dependencies = replace(dependencies, calls=())
+            total += dependencies
         return total
+
+    def _asked_by(self, chain: tuple[Executed, ...], name: str, value: Any) -> Dependencies:
+        """What was seen to be asked."""
+        reads = (read for p in chain for read in self.seen.reads(p.statement, name, value))
+        return Dependencies(tuple(Reading("world", read.what, read.where) for read in reads))
+
+    def _filled_code(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
+        defined = next(iter(module.history.of(name)), None) if module is self._notebook else None
+        return self.fillings(name, defined) if defined else ()
 
     def _makings_of(self, module: OwnModule) -> Makings:
         if id(module) not in self._makings:
-            self._makings[id(module)] = Makings(module, self._modules)
+            self._makings[id(module)] = Makings(module, self._modules, self.seen)
         return self._makings[id(module)]
 
     def _wraps_what_travels(self, value: Any, making: Making) -> bool:

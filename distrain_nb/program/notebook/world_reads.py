@@ -1,4 +1,4 @@
-"""What code reads of the rank, the world and the machine that it runs on.
+"""What code seems to ask about the rank, the world and the machine that it runs on.
 
 Calls are followed through functions and classes of the notebook and of modules beside it; names
 are looked up among the objects that they stand for at present, so that no alias hides a call.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import ast
 import builtins
-import os
 import sys
 from dataclasses import dataclass, field
 from functools import partial
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
+from distrain_nb.observed.questions import is_launchers
 from distrain_nb.program.notebook.history import first_line
 from distrain_nb.program.notebook.process_bound import (
     is_bound,
     is_bound_type,
-    is_launchers,
     name_of,
     reads_device,
     reads_world,
@@ -38,11 +37,15 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(frozen=True)
 class Reading:
-    """What code asks, and where: the call or variable as it is written, the cell and line."""
+    """What code asks, and where: the call or variable as it is written, the cell and line.
+
+    `likely`: the code only has a launcher's variable as a text.
+    """
 
     kind: Literal["world", "device"]
     what: str
     where: str
+    likely: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,20 +126,16 @@ class CodeUnit:
 
     def dependencies(self, tree: ast.AST) -> Dependencies:
         line = first_line(tree) if isinstance(tree, ast.stmt) else 0
-        settled: set[int] = set()  # mentions of os.environ that are understood
         total = Dependencies()
         for node in ast.walk(tree):
             line = getattr(node, "lineno", line)
             where = f"{self.label}, line {line}"
-            variable = self._variable(node, settled)
-            if variable is not None and (not variable or is_launchers(variable)):
-                what = f"os.environ[{variable!r}]" if variable else "os.environ"
-                total += Dependencies((Reading("world", what, where),))
+            if isinstance(node, ast.Constant) and is_launchers(str(node.value)):
+                what = f"os.environ[{node.value!r}]"
+                total += Dependencies((Reading("world", what, where, likely=True),))
             elif isinstance(node, ast.Call):
                 total += self._called(node, where)
             elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                if id(node) not in settled and self.resolve(node) is os.environ:
-                    total += Dependencies((Reading("world", "os.environ", where),))
                 total += self._mentioned(node, where)
         return total
 
@@ -158,40 +157,13 @@ class CodeUnit:
         found = self.resolve(node)
         if is_bound(found):  # MPI.COMM_WORLD
             return Dependencies((Reading("world", ast.unparse(node), where),))
+        if isinstance(base, FunctionType) and is_launchers(node.attr.upper()):
+            # Lightning's `rank_zero_only.rank`, which was read as Lightning was imported
+            return Dependencies((Reading("world", ast.unparse(node), where),))
         if isinstance(base, ModuleType):
             module = self.modules.of(base.__name__)
             return Dependencies(names=((module, node.attr),)) if module else Dependencies()
         return Dependencies(calls=(found.fget,)) if isinstance(found, property) else Dependencies()
-
-    def _variable(self, node: ast.AST, settled: set[int]) -> str | None:
-        """The environment's variable that a node reads: empty where nobody knows which one."""
-        asked: ast.expr | None = None
-        if isinstance(node, ast.Subscript) and self._is_environment(node.value, settled):
-            asked = node.slice if isinstance(node.ctx, ast.Load) else None
-        elif isinstance(node, ast.Compare) and self._is_environment(node.comparators[0], settled):
-            asked = node.left
-        elif isinstance(node, ast.Call):
-            asked = self._asked_by(node, settled)
-        if asked is None:
-            return None
-        return str(asked.value) if isinstance(asked, ast.Constant) else ""
-
-    def _asked_by(self, call: ast.Call, settled: set[int]) -> ast.expr | None:
-        first = call.args[0] if call.args else ast.Constant("")
-        if self.resolve(call.func) is os.getenv:
-            return first
-        function = call.func
-        if not isinstance(function, ast.Attribute):
-            return None
-        if not self._is_environment(function.value, settled) or function.attr in _WRITING:
-            return None
-        return first if function.attr in _ASKING else ast.Constant("")
-
-    def _is_environment(self, node: ast.expr, settled: set[int]) -> bool:
-        if self.resolve(node) is not os.environ:
-            return False
-        settled.add(id(node))
-        return True
 
     def resolve(self, node: ast.AST) -> Any:
         """The object that a dotted name stands for at present; nothing is run to find it."""
@@ -216,10 +188,6 @@ class CodeUnit:
             return _NOTHING
         found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), _NOTHING)
         return getattr(found, "__func__", found)
-
-
-_WRITING = ("update", "setdefault", "clear")
-_ASKING = ("get", "pop", "__getitem__", "__contains__")
 
 
 def local_names(node: ast.AST) -> dict[str, Any]:

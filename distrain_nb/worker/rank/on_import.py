@@ -6,25 +6,33 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Callable, Mapping, Optional
+from typing import Any, Callable, Dict, Mapping, Optional
 
 Change = Callable[[Any], None]
 
 
-def on_import(changes: Mapping[str, Change]) -> None:
+def on_import(changes: Mapping[str, Change]) -> Callable[[], None]:
     """Call each function with the module of its name: now, or once that has been imported.
 
-    A module of a version without what is changed is left as it is.
+    A module of a version without what is changed is left as it is. What comes back ends the wait.
     """
     for name, change in changes.items():
         if name in sys.modules:
             _apply(change, sys.modules[name])
-    sys.meta_path.insert(0, _Finder(changes))
+    finder = _Finder(dict(changes))
+    sys.meta_path.insert(0, finder)
+    return finder.end
 
 
 class _Finder(MetaPathFinder):
-    def __init__(self, changes: Mapping[str, Change]) -> None:
+    def __init__(self, changes: Dict[str, Change]) -> None:
         self._changes = changes
+
+    def end(self) -> None:
+        """Change nothing that is imported later."""
+        self._changes.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Any = None, target: Optional[ModuleType] = None
@@ -37,7 +45,8 @@ class _Finder(MetaPathFinder):
 
             def load_and_change(module: ModuleType) -> None:
                 load(module)
-                _apply(self._changes[fullname], module)
+                if fullname in self._changes:
+                    _apply(self._changes[fullname], module)
 
             spec.loader.exec_module = load_and_change  # type: ignore[union-attr, method-assign]
         return spec

@@ -1,0 +1,84 @@
+"""The kernel's cells are watched for what they ask about the world, from `%load_ext` on."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb import config, observed
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+_UNLOAD = "unload_ext"
+
+
+def start_observing(shell: InteractiveShell) -> None:
+    """Watch from now on, unless the settings say `observe=off`, or this is done already."""
+    if observed.observer_of(shell.user_ns) or not _wanted():
+        return
+    before = {f"Cell In[{number}]" for number in range(_executed(shell))}
+    unseen = frozenset(before | sys.modules.keys() - {"__main__"})
+    observed.observe(observed.Observer(shell.user_ns, partial(_place, shell), unseen))
+    shell.events.register("pre_run_cell", _before_cell)
+    shell.events.register("post_run_cell", _after_cell)
+
+
+def stop_observing(shell: InteractiveShell) -> None:
+    """Put back what was there before."""
+    observed.stop()
+    for event, function in (("pre_run_cell", _before_cell), ("post_run_cell", _after_cell)):
+        if function in shell.events.callbacks[event]:
+            shell.events.unregister(event, function)
+
+
+def _place(shell: InteractiveShell, file: str, line: int, below: int) -> tuple[str, int] | None:
+    """The label of a cell, and a line of it with the empty ones that IPython leaves out."""
+    name = shell.compile.format_code_name(file)
+    if name is None:
+        return None
+    number = int(name[1][3:-1])  # In[3]
+    sources = shell.history_manager.input_hist_raw
+    lines = sources[number].split("\n") if number < len(sources) else []
+    first = _empty(lines)
+    if below and lines[first:] and lines[first].lstrip().startswith("%%"):
+        return " ".join(name), first + 1 + _empty(lines[first + 1 :]) + below
+    return " ".join(name), first + line
+
+
+def _executed(shell: InteractiveShell) -> int:
+    """One more than the number of the cell that was stored last."""
+    return len(shell.history_manager.input_hist_raw)
+
+
+def _empty(lines: list[str]) -> int:
+    """How many lines at the beginning are empty."""
+    return next((number for number, line in enumerate(lines) if line.strip()), 0)
+
+
+def _wanted() -> bool:
+    path = config.home() / config.CONFIG_FILE
+    try:  # reading the settings takes longer than all else
+        return "observe" not in path.read_text(encoding="utf-8") or config.Config.load().observe
+    except Exception:  # no settings, or some that whoever needs them complains of
+        return True
+
+
+def _before_cell(info: Any = None) -> None:
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    watching = observed.observer_of(shell.user_ns)
+    if watching:
+        watching.begin(f"Cell In[{_executed(shell)}]")
+    if _UNLOAD in str(getattr(info, "raw_cell", "")):  # else IPython says that it isn't loaded
+        shell.extension_manager.loaded.add("distrain_nb")
+
+
+def _after_cell(_: object = None) -> None:
+    from IPython import get_ipython
+
+    watching = observed.observer_of(get_ipython().user_ns)
+    if watching:
+        watching.end()

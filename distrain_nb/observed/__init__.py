@@ -1,0 +1,337 @@
+"""What the notebook asks about its rank and its world, seen while it asks.
+
+The kernel is a world of one, and what was made of that answer must be made again in every rank.
+So reads of launchers' variables, and calls of what knows the world, are noted with the statement
+of the cell that led to them. Nothing is changed but who is called first; `stop` undoes it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import wraps
+from types import CodeType, FrameType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.observed.frames import (
+    column_of,
+    frames_to,
+    held,
+    is_top_level,
+    kind_of,
+    main_thread,
+    may_change,
+    may_have_taken,
+    reachable,
+    root_of,
+    state_of,
+    stored_by,
+)
+from distrain_nb.observed.questions import ASKED, asked_variable, package_of
+from distrain_nb.worker.rank.on_import import on_import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+_PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
+# How deep in a package a question matters: to give all of the environment to a process, or to ask
+# whether there is a group, is part of other work.
+_MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
+_MOST_VARIABLES = 4096
+
+
+@dataclass(frozen=True)
+class SeenRead:
+    """What was asked, as one would write it, and the innermost line of the user's own code.
+
+    `direct`: that line asked itself, rather than a package that it calls.
+    """
+
+    what: str
+    where: str
+    direct: bool
+
+
+@dataclass
+class Site:
+    """A place at the top level of a cell, or of a module: what was asked from there, and the names
+    of the notebook whose objects changed meanwhile."""
+
+    line: int
+    column: int
+    reads: list[SeenRead] = field(default_factory=list)
+    filled: set[str] = field(default_factory=set)
+
+
+@dataclass
+class _Before:
+    """How names and objects were when the world was asked from some places.
+
+    Objects are held weakly where they can be, so that what a cell deletes is gone.
+    """
+
+    sites: list[Site]
+    names: dict[str, tuple[int, type]]
+    states: list[tuple[Callable[[], object], object]]
+    stores: set[str]  # the attributes that the code sets, perhaps to what they were before
+
+
+@dataclass
+class Observer:
+    """Notes reads of one notebook.
+
+    `place` gives the label of a cell and a line of it as its author sees them, from the name of
+    its file, the line there, and the line in what a magic runs for it, if any. `unseen` are the
+    labels of cells, and the names of modules, that ran before.
+    """
+
+    namespace: Mapping[str, Any]
+    place: Callable[[str, int, int], tuple[str, int] | None]
+    unseen: frozenset[str] = frozenset()
+    active: bool = True
+    _running: str = ""  # the label of a cell
+    _sites: dict[str, dict[tuple[int, int], Site]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
+    _seen: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
+    _before: list[_Before] = field(default_factory=list)
+    _last: FrameType | None = None
+    _undo: list[Callable[[], None]] = field(default_factory=list)
+
+    def sites(self, label: str) -> Iterable[Site]:
+        """The places in a cell, or a module's file, from which the world was asked."""
+        self.settle()
+        return self._sites[label].values() if label in self._sites else ()
+
+    def begin(self, label: str) -> None:
+        """A cell of that name is about to run, and what others of the name asked is past."""
+        self._running = label
+        self._sites.pop(label, None)
+
+    def end(self) -> None:
+        """The cell has run."""
+        self._running = ""
+        self.settle()
+
+    def filled(self) -> set[str]:
+        """The names whose objects changed while some statement asked."""
+        self.settle()
+        sites = [site for places in self._sites.values() for site in places.values()]
+        return {name for site in sites for name in site.filled}
+
+    def settle(self) -> None:
+        """Look which objects have changed since the world was asked."""
+        waiting, self._before, self._last = self._before, [], None
+        self._seen.clear()
+        for before in waiting:
+            things = [(thing(), state) for thing, state in before.states]
+            changed = {
+                id(thing)
+                for thing, state in things
+                if thing is not None
+                and (state_of(thing) != state or may_have_taken(thing, before.stores))
+            }
+            names = {
+                name
+                for name, value in [*self.namespace.items()]
+                if id(value) in changed or before.names.get(name) != (id(value), type(value))
+            }
+            for site in before.sites:
+                site.filled |= names
+
+    def see(self, what: str, frame: FrameType, package: str = "") -> None:
+        """Note a read, unless *package* asks itself or no statement of the notebook led here."""
+        if not self.active or (package and root_of(frame.f_globals) == package):
+            return
+        try:
+            top = self._top(frame) or self._top(main_thread())
+            if top is None and not self._running:
+                return
+            code, line = frame.f_code, frame.f_lineno
+            key = (what, id(code), line, id(top), top and (id(top.f_code), top.f_lineno))
+            if key not in self._seen:
+                self._seen[key] = (code, top)  # kept, so that no other gets its id
+                self._note(what, frame, top)
+        except Exception:  # whatever is odd about a frame: the user's code goes on
+            return
+
+    # -- frames -------------------------------------------------------------------------------
+
+    def _top(self, frame: FrameType | None) -> FrameType | None:
+        """The outermost frame that runs a cell."""
+        top, namespace = None, self.namespace
+        while frame is not None:
+            if frame.f_globals is namespace and frame.f_code.co_name[0] == "<":
+                top = frame if is_top_level(frame) else top
+            frame = frame.f_back
+        return top
+
+    def _note(self, what: str, frame: FrameType, top: FrameType | None) -> None:
+        own: list[FrameType] = []
+        depth = 0  # of packages
+        for each in frames_to(frame, top):
+            kind = kind_of(each)
+            if kind == "own" and each not in own:
+                own.append(each)
+            elif kind and not own and each.f_code.co_name not in _PASSING:
+                depth += 1
+            elif depth and not own and each.f_code.co_name == "_find_and_load":
+                return  # what a package asks while it is imported is its own matter
+        direct = depth == 0
+        if not own or depth > _MOST_DEPTH.get(what, _MOST_FRAMES if "(" in what else depth):
+            return
+        read = SeenRead(what, self._where(own[0]), direct)
+        sites = [*self._sites_of(own)]
+        for site in sites:
+            if read not in site.reads:
+                site.reads.append(read)
+        if direct:
+            if self._last is not top:
+                self.settle()
+            self._last = top
+            names = {n: (id(v), type(v)) for n, v in [*self.namespace.items()]}
+            things = {id(thing): thing for each in own for thing in reachable(each)}.values()
+            states = [(held(thing), state_of(thing)) for thing in things if may_change(thing)]
+            stores = {name for each in own for name in stored_by(each.f_code)}
+            self._before.append(_Before(sites, names, states, stores))
+
+    def _sites_of(self, own: list[FrameType]) -> Iterator[Site]:
+        """Where modules and the cell are at their top level; line 0 where the cell only awaits."""
+        top = [frame for frame in own if is_top_level(frame)]
+        for frame in top:
+            if frame.f_globals is not self.namespace:
+                yield self._site(frame.f_code.co_filename, frame.f_lineno, column_of(frame))
+        cell = [frame for frame in top if frame.f_globals is self.namespace]
+        if not cell:
+            yield self._site(self._running, 0, -1)
+            return
+        *_, below, outermost = (None, *cell)
+        place = self._place(outermost, below)
+        yield self._site(*place, -1 if below else column_of(outermost))
+
+    def _site(self, label: str, line: int, column: int) -> Site:
+        return self._sites[label].setdefault((line, column), Site(line, column))
+
+    def _place(self, frame: FrameType, below: FrameType | None = None) -> tuple[str, int]:
+        name, line = frame.f_code.co_filename, frame.f_lineno
+        return self.place(name, line, below.f_lineno if below else 0) or (name, line)
+
+    def _where(self, frame: FrameType) -> str:
+        label, line = self._place(frame)
+        return f"{label}, line {line}"
+
+    # -- being called first -------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Be called first, from now on."""
+        self.active = True
+        self._watch_environment()
+        self._undo.append(on_import(dict.fromkeys(ASKED, self._watch_module)))
+
+    def stop(self) -> None:
+        """Put back what was there. What others have wrapped since stays, and notes nothing."""
+        self.active = False
+        while self._undo:
+            self._undo.pop()()
+
+    def _watch_environment(self) -> None:
+        cls = type(os.environ)
+        get, names, see, known = cls.__getitem__, cls.__iter__, self.see, dict[Any, str]()
+
+        def getitem(self: Any, key: Any) -> Any:
+            try:
+                asked = known[key]
+            except (KeyError, TypeError):
+                asked = asked_variable(key)
+                if len(known) < _MOST_VARIABLES and isinstance(key, (str, bytes)):
+                    known[key] = asked
+            if asked:
+                see(asked, sys._getframe(1))
+            return get(self, key)
+
+        def iterate(self: Any) -> Iterator[Any]:
+            see("os.environ", sys._getframe(1))
+            return names(self)
+
+        self._replace(cls, "__getitem__", wraps(get)(getitem))
+        self._replace(cls, "__iter__", wraps(names)(iterate))
+
+    def _watch_module(self, module: Any) -> None:
+        for path in ASKED[module.__name__]:
+            owner, _, name = path.rpartition(".")
+            holder = getattr(module, owner, None) if owner else module
+            function = vars(holder).get(name) if holder else None
+            what = f"{package_of(module.__name__)}.{name}()"
+            if isinstance(function, FunctionType) and not function.__closure__:
+                self._watch_function(function, what)
+            elif function is not None and hasattr(function, "cache_info"):  # by `lru_cache`
+                watched = wraps(function)(FunctionType(self._asking(function, what), {}))
+                self._replace(holder, name, watched)
+
+    def _watch_function(self, function: FunctionType, what: str) -> None:
+        """Give a function another code: it stays the same object, whatever names it has."""
+        before = function.__code__
+        inner = FunctionType(before, function.__globals__, function.__name__, function.__defaults__)
+        inner.__kwdefaults__ = function.__kwdefaults__
+        function.__code__ = asking = self._asking(inner, what)
+        function.__wrapped__ = inner  # type: ignore[attr-defined] # has signature and source
+
+        def put_back() -> None:
+            if function.__code__ is asking:
+                function.__code__ = before
+                del function.__wrapped__  # type: ignore[attr-defined]
+
+        self._undo.append(put_back)
+
+    def _asking(self, function: Callable[..., Any], what: str) -> CodeType:
+        """Code that calls a function after the call was noted."""
+        see, package = self.see, what.partition(".")[0]
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            see(what, sys._getframe(2), package)
+            return function(*args, **kwargs)
+
+        code = _first.__code__
+        return code.replace(co_consts=tuple(noted if c == _HERE else c for c in code.co_consts))
+
+    def _replace(self, holder: Any, name: str, new: object) -> None:
+        old = vars(holder)[name]
+        setattr(holder, name, new)
+
+        def put_back() -> None:
+            if vars(holder).get(name) is new:
+                setattr(holder, name, old)
+
+        self._undo.append(put_back)
+
+
+_current: list[Observer] = []
+
+
+def observe(observer: Observer) -> None:
+    """Have an observer note what is asked from now on, in place of the one that did."""
+    stop()
+    _current.append(observer)
+    observer.start()
+
+
+def stop() -> None:
+    """Note nothing more."""
+    while _current:
+        _current.pop().stop()
+
+
+def observer_of(namespace: Mapping[str, Any]) -> Observer | None:
+    """The one that watches what these names' notebook asks."""
+    return next((each for each in _current if each.namespace is namespace), None)
+
+
+_HERE = "what is called"
+
+
+def _first(*args: Any, **kwargs: Any) -> Any:
+    """The code of watched functions, where a function stands in place of the text."""
+    called: Any = "what is called"
+    return called(*args, **kwargs)

@@ -1,0 +1,116 @@
+"""What frames tell: whose code runs, where it is, and what it may have changed."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from dis import get_instructions
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any
+from weakref import ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_KERNELS = ("IPython", "ipykernel")  # `%env RANK` is the user's own question
+_ANSWERS = (bool, int, str, type(None))
+_UNCHANGING = (bool, int, float, complex, str, bytes, type(None))
+_NO_STATE = (*_UNCHANGING, ModuleType, FunctionType, BuiltinFunctionType, CodeType)
+_MOST_PARTS = 1000
+
+
+def is_top_level(frame: FrameType) -> bool:
+    name = frame.f_code.co_name
+    return name == "<module>" or name.startswith("<cell line")
+
+
+def main_thread() -> FrameType | None:
+    return sys._current_frames().get(threading.main_thread().ident or 0)
+
+
+def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameType]:
+    """The frames up to one, which comes last also where it is another thread's."""
+    while frame is not None and frame is not top:
+        yield frame
+        frame = frame.f_back
+    if top is not None:
+        yield top
+
+
+def kind_of(frame: FrameType) -> str:
+    """Whose code runs: `own`, `package`, or nothing for Python's."""
+    names = frame.f_globals
+    root, file = root_of(names), str(names.get("__file__") or "")
+    if (root in sys.stdlib_module_names and root != "__main__") or root in _KERNELS:
+        return ""
+    installed = "site-packages" in file or "dist-packages" in file or root == "distrain_nb"
+    return "package" if installed else "own"
+
+
+def root_of(names: Mapping[str, Any]) -> str:
+    return str(names.get("__name__", "")).partition(".")[0]
+
+
+def column_of(frame: FrameType) -> int:
+    """Where in its line a frame is; -1 where Python doesn't tell (before 3.11)."""
+    positions = getattr(frame.f_code, "co_positions", None)
+    found = [*positions()][frame.f_lasti // 2] if positions else ()
+    return found[2] if found and found[0] == frame.f_lineno and found[2] is not None else -1
+
+
+def reachable(frame: FrameType) -> Iterator[object]:
+    """What the code of a frame has names for, as far as it may change."""
+    values = [] if is_top_level(frame) else [*frame.f_locals.values()]
+    values += [frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals]
+    yield from (value for value in values if not isinstance(value, _NO_STATE))
+
+
+def stored_by(code: CodeType) -> Iterator[str]:
+    """The attributes that code sets; `*` for any, and `[]` for items."""
+    for instruction in get_instructions(code):
+        if instruction.opname == "STORE_ATTR":
+            yield str(instruction.argval)
+        elif instruction.opname == "STORE_SUBSCR":
+            yield "[]"
+    if "setattr" in code.co_names:
+        yield "*"
+
+
+def may_have_taken(thing: object, stores: set[str]) -> bool:
+    """Whether code that stores such attributes may have put a rank, a size or a name into it."""
+    if not stores or hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+        return False
+    inside = getattr(thing, "__dict__", {})
+    plain = {n for n, v in inside.items() if isinstance(v, _ANSWERS) and n[:2] != "__"}
+    items = isinstance(thing, dict) or any(isinstance(v, dict) for v in inside.values())
+    return bool(plain & stores) or ("*" in stores and bool(plain)) or ("[]" in stores and items)
+
+
+def may_change(thing: object) -> bool:
+    return isinstance(thing, (dict, list, set)) or hasattr(thing, "__dict__")
+
+
+def held(thing: object) -> Callable[[], object]:
+    try:
+        return ref(thing)
+    except TypeError:
+        return lambda: thing
+
+
+def state_of(thing: object, depth: int = 3) -> object:
+    """What tells whether an object has got other parts; of a model those that are no weights."""
+    if isinstance(thing, _UNCHANGING):
+        return thing if thing == thing else "nan"
+    if not depth or isinstance(thing, _NO_STATE):
+        return id(thing)
+    if isinstance(thing, dict):
+        items = [*thing.items()][:_MOST_PARTS]
+        return (len(thing), [(state_of(k, 0), state_of(v, depth - 1)) for k, v in items])
+    if isinstance(thing, (list, tuple, set, frozenset)):
+        return (len(thing), [state_of(v, depth - 1) for v in [*thing][:_MOST_PARTS]])
+    inside = dict(getattr(thing, "__dict__", None) or {})
+    inside = {name: value for name, value in inside.items() if not str(name).startswith("__")}
+    if hasattr(thing, "state_dict") or hasattr(thing, "get_weights"):
+        plain = {n: v for n, v in inside.items() if isinstance(v, _UNCHANGING) and n != "training"}
+        inside = {n: v for n, v in plain.items() if n[0] != "_"}
+    return (id(thing), state_of(inside, depth - 1)) if inside else id(thing)

@@ -1,0 +1,97 @@
+"""What the extension saw the notebook's statements ask about the world."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.program.notebook.history import first_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.observed import Observer, SeenRead, Site
+    from distrain_nb.program.notebook.history import Statement
+    from distrain_nb.program.notebook.own_modules import OwnModule
+
+_AWAITING = (ast.Await, ast.AsyncFor, ast.AsyncWith)
+_COUNTS = (bool, int, str, type(None))
+
+
+@dataclass(frozen=True)
+class SeenReads:
+    """Answers by statements; with no observer nothing was seen."""
+
+    observer: Observer | None = None
+
+    def saw(self, statement: Statement, module: OwnModule) -> bool:
+        """Whether a statement ran while the extension was there."""
+        label, name = statement.label, module.namespace.get("__name__")
+        return self.observer is not None and not {label, name} & self.observer.unseen
+
+    def reads(self, statement: Statement, name: str, value: Any) -> Iterator[SeenRead]:
+        """What a statement asked that matters to the value that a name stands for.
+
+        Packages ask for many reasons, so what they made counts if it is a rank, a size or a name.
+        """
+        outside = self.only_used(statement, name, value)
+        for site in self._sites(statement):
+            for read in site.reads:
+                if outside and not _is_inside(read, statement):
+                    continue
+                if read.direct or _counts(value):
+                    yield read
+
+    def asked(self, statement: Statement) -> Iterator[SeenRead]:
+        """All that a statement asked."""
+        for site in self._sites(statement):
+            yield from site.reads
+
+    def only_used(self, statement: Statement, name: str, value: Any) -> bool:
+        """Whether a statement had a function do something with a model that left no answer in it:
+        most often the function asked whether to print."""
+        model = hasattr(value, "state_dict") or hasattr(value, "get_weights")
+        return bool(self.observer and model and name not in statement.binds) and not self.fills(
+            statement, name
+        )
+
+    def fills(self, statement: Statement, name: str) -> bool:
+        """Whether the object of that name changed while the statement asked for the world."""
+        return any(name in site.filled for site in self._sites(statement))
+
+    def filled(self) -> set[str]:
+        """Every name whose object changed while some statement asked."""
+        return self.observer.filled() if self.observer else set()
+
+    def _sites(self, statement: Statement) -> Iterator[Site]:
+        if self.observer is not None:
+            sites = self.observer.sites(statement.label)
+            yield from (site for site in sites if _stands_in(site, statement.node))
+
+
+def _is_inside(read: SeenRead, statement: Statement) -> bool:
+    label, _, line = read.where.rpartition(", line ")
+    last = statement.node.end_lineno or statement.line
+    return label == statement.label and statement.line <= int(line) <= last
+
+
+def _counts(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = (*value.keys(), *value.values())
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_counts, value))
+    return isinstance(value, _COUNTS)
+
+
+def _stands_in(site: Site, node: ast.stmt) -> bool:
+    """Whether a place is inside a statement; by lines where one of them isn't known in columns."""
+    first, last = first_line(node), node.end_lineno or node.lineno
+    if not site.line:
+        return any(isinstance(inner, _AWAITING) for inner in ast.walk(node))
+    if not first <= site.line <= last or site.column < 0:
+        return first <= site.line <= last
+    if site.line == first and site.column < node.col_offset:
+        return False
+    end: int = node.end_col_offset or 0
+    return site.line < last or site.column < end
