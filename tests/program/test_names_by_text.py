@@ -80,7 +80,7 @@ def test_a_file_that_a_cell_has_run_is_named(kernel: Kernel) -> None:
     (kernel.folder / "other.py").write_text("def helper(): return 1\n")
     (kernel.folder / "other.ipynb").write_text('{"source": ["class Net: pass"]}')
     _ran(kernel, "lr = 1\n%run other.py", "def helper(): return 1")
-    _ran(kernel, "%run other.ipynb", "class Net: pass")
+    _ran(kernel, "%run other.ipynb", "class Net:\n    def go(self): return 1")
     helper, net = kernel.capture("helper()\nNet()").findings
     assert "`%run other.py` (Cell In[1], line 2)" in helper.message
     assert helper.fixes[0].apply("%%distrain\nhelper()") == (

@@ -165,9 +165,14 @@ class NotebookWriter(Writer):
         module = str(namespace.get("__name__", ""))
         if origin is None:
             raise _LocalFunction
-        if namespace is self.definitions.namespace or module == self.definitions.module:
+        names_here = self.definitions.namespace
+        if namespace is names_here or module == self.definitions.module or not module:
+            # `%run` leaves functions a namespace without a name, whose names it has copied here.
+            read = global_names(code)
+            if any(namespace[n] is not names_here.get(n) for n in read & namespace.keys()):
+                raise _LocalFunction
             module = ""
-            self.seen.later |= global_names(code) & self.definitions.namespace.keys()
+            self.seen.later |= read & names_here.keys()
         else:
             self.seen.modules.add(module)
         cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
