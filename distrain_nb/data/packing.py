@@ -17,7 +17,8 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     `source` is a folder, a bucket's prefix (`gs://`, `s3://`) or a list of files; `target` is a
     folder or a prefix. A shard has `size` bytes at most, unless one sample has more. `shuffle` is a
     seed; without it samples are in the order of their names. What a killed packing had finished
-    stays. Raises OptionError for what can't be read or written, PackingError where files change.
+    stays. Raises OptionError for what can't be read or written, PackingError where files
+    are damaged or change.
     """
     try:
         return packing.pack(source, target, size, shuffle, report)
@@ -25,3 +26,5 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
         raise OptionError(str(wrong)) from None
     except PackingFailed as wrong:
         raise PackingError(str(wrong)) from None
+    except OSError as error:
+        raise PackingError(f"{error.filename or target}: {error.strerror or error}") from None

@@ -17,7 +17,9 @@ NO_EXTENSION = "bin"
 IMAGES = frozenset(["jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"])
 
 # `scan.seg.png` is the member seg.png of `scan`; in `2024.05.png` the first dot is the name's.
-_NAME = re.compile(r"(.+?)((?:\.[A-Za-z_]+)*\.\w+)?")
+_NAME = re.compile(r"(.+?)((?:\.[A-Za-z_]+)*\.\w+)?", re.DOTALL)
+# What other readers of tar files take for the end of a name, or for a separator.
+_UNREADABLE = re.compile(r"[\\\x00-\x1f\x7f]")
 
 
 class PackedMember(NamedTuple):
@@ -44,15 +46,21 @@ def samples_of(
     `rows` are what metadata say, as JSON by the names of files: members of these files' samples.
     Classes are what a list says, or the folders where all files are images in folders, as
     ImageFolder numbers them: in alphabetical order. Raises PackingFailed where two files would be
-    the same member of a sample.
+    the same member of a sample, or two samples would have one key.
     """
     grouped: dict[str, dict[str, SourceFile]] = {}
+    stems: dict[str, tuple[str, str]] = {}
     for file in files:
-        key, extension = _split(file.name)
+        stem, extension = _split(file.name)
+        key = _key(stem)
         members = grouped.setdefault(key, {})
         if extension in members:
             other = members[extension].name
             raise PackingFailed(f"{other} and {file.name} would both be {key}.{extension}")
+        if (first := stems.setdefault(key, (stem, file.name)))[0] != stem:
+            raise PackingFailed(
+                f"{first[1]!r} and {file.name!r} would both be of the sample {key}: rename one"
+            )
         members[extension] = file
     labels = _labels(grouped)
     classes = sorted(set(labels.values()))
@@ -81,11 +89,17 @@ def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[Packe
 
 
 def _split(name: str) -> tuple[str, str]:
+    """What a file has in common with the others of its sample, and its extension."""
     folder, slash, base = name.rpartition("/")
     found = _NAME.fullmatch(base)
     stem, extension = (found[1], found[2] or "") if found else (base, "")
-    key = folder.replace("\\", "_") + slash + stem.replace(".", "_")
-    return key, extension[1:].lower() or NO_EXTENSION
+    return folder + slash + stem, extension[1:].lower() or NO_EXTENSION
+
+
+def _key(stem: str) -> str:
+    """What readers of shards find a sample by: a name without dots in its last part."""
+    folder, slash, base = _UNREADABLE.sub("_", stem).rpartition("/")
+    return folder + slash + base.replace(".", "_")
 
 
 def _labels(grouped: Mapping[str, Mapping[str, SourceFile]]) -> dict[str, str]:
@@ -106,7 +120,7 @@ def _by_keys(
     """The rows by the keys of samples. Raises PackingFailed where one has two, or a file for it."""
     found: Dict[str, str] = {}
     for name, row in rows.items():
-        key = _split(name)[0]
+        key = _key(_split(name)[0])
         if key in found or METADATA in grouped[key]:
             raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")
         found[key] = row
