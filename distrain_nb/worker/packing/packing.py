@@ -17,7 +17,12 @@ from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.packing import metadata, tables
 from distrain_nb.worker.packing.packers import Report, packed
 from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
-from distrain_nb.worker.packing.samples import PackedSample, rows_as_samples, samples_of
+from distrain_nb.worker.packing.samples import (
+    PackedSample,
+    SourceSamples,
+    rows_as_samples,
+    samples_of,
+)
 from distrain_nb.worker.packing.sources import files_of
 from distrain_nb.worker.packing.storage import DRAFT, ShardFolder
 from distrain_nb.worker.packing.tar import END, size_of
@@ -32,6 +37,7 @@ class PackingPlan(NamedTuple):
 
     shards: Mapping[str, Sequence[PackedSample]]
     classes: Sequence[str]
+    notes: Tuple[str, ...]
     fingerprint: str
 
     @property
@@ -42,7 +48,8 @@ class PackingPlan(NamedTuple):
 class Packed(NamedTuple):
     """Shards that are there: how many samples they have, and how many bytes.
 
-    `classes` are names by number; `kept` is how many shards an earlier packing had finished.
+    `classes` are names by number; `kept` is how many shards an earlier packing had finished;
+    `notes` say what was passed over, and why folders are no classes.
     """
 
     place: str
@@ -51,6 +58,7 @@ class Packed(NamedTuple):
     size: int
     classes: Tuple[str, ...]
     kept: int = 0
+    notes: Tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shards = f"{self.shards:,} shard{'s' if self.shards > 1 else ''}"
@@ -59,7 +67,7 @@ class Packed(NamedTuple):
             text += f"; {len(self.classes):,} classes"
         if self.kept:
             text += f"; {self.kept:,} shards were there already"
-        return text
+        return "\n".join([text, *self.notes])
 
 
 def pack(source: str, target: str, size: float, shuffle: Optional[int], report: Report) -> Packed:
@@ -78,7 +86,7 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     finished = _finished(folder, plan, there)
     missing = {name: own for name, own in plan.shards.items() if name not in finished}
     if INDEX in there and not missing:
-        return _described(folder, _index(folder), kept=len(finished))
+        return _described(folder, _index(folder), len(finished), plan.notes)
     if _PLAN not in there:
         folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
     records = dict(finished)
@@ -94,13 +102,14 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     }
     folder.write(INDEX, json.dumps(index).encode())
     folder.remove(UNFINISHED)
-    return _described(folder, index, kept=len(finished))
+    return _described(folder, index, len(finished), plan.notes)
 
 
 def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
     """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
-    samples, classes, version = _contents(source, shuffle)
-    decides = [FORMAT, int(size), shuffle, version]
+    (samples, classes, notes), version = _contents(source, shuffle)
+    members = [[each.name, each.text] for sample in samples for each in sample.members]
+    decides = [FORMAT, int(size), shuffle, version, members]
     fingerprint = sha256(json.dumps(decides).encode()).hexdigest()
     shards: List[List[PackedSample]] = []
     room = 0.0
@@ -112,27 +121,24 @@ def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
         shards[-1].append(sample)
         room -= needed
     named = {f"shard-{number:06}.tar": own for number, own in enumerate(shards)}
-    return PackingPlan(named, classes, fingerprint)
+    return PackingPlan(named, classes, notes, fingerprint)
 
 
-def _contents(
-    source: str, shuffle: Optional[int]
-) -> Tuple[List[PackedSample], List[str], List[Any]]:
-    """The samples of a source, its classes, and what is another for another version of it."""
+def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[Any]]:
+    """The samples of a source, and what is another for another version of it."""
     folder = os.path.expanduser(source)
     try:
         if not in_bucket(source) and tables.is_saved(folder):
-            samples, classes = rows_as_samples(os.path.abspath(folder), shuffle)
-            if not samples:
+            rows_read = rows_as_samples(os.path.abspath(folder), shuffle)
+            if not rows_read.samples:
                 raise PackingRefused(f"{source}: the dataset has no rows")
-            return samples, classes, tables.version_of(folder)
+            return rows_read, tables.version_of(folder)
     except tables.DAMAGED as error:
         raise PackingFailed(f"{source}: the saved dataset is damaged: {error!r}") from None
     files = files_of(source)
     own, rows = metadata.apart(files)
-    samples, classes = samples_of(own, shuffle, rows)
     version = [[each.name, *each[2:]] for each in files]
-    return samples, classes, [*version, "rows"] if rows else version
+    return samples_of(own, shuffle, rows), [*version, "rows"] if rows else version
 
 
 def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
@@ -193,7 +199,9 @@ def _json(folder: ShardFolder, name: str) -> Dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _described(folder: ShardFolder, index: Mapping[str, Any], kept: int) -> Packed:
+def _described(
+    folder: ShardFolder, index: Mapping[str, Any], kept: int, notes: Tuple[str, ...]
+) -> Packed:
     size = sum(shard["size"] for shard in index["shards"])
     shards, classes = len(index["shards"]), tuple(index["classes"])
-    return Packed(folder.place, index["samples"], shards, size, classes, kept)
+    return Packed(folder.place, index["samples"], shards, size, classes, kept, notes)
