@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
@@ -37,7 +38,7 @@ def shard_elsewhere(options: dict[str, Any]) -> None:
 
 def _size(text: str) -> float:
     size = size_in_bytes(text, "--size") if text else SIZE
-    if size < SMALLEST:
+    if not SMALLEST <= size < inf:
         raise OptionError(f"invalid --size {text!r}: expected 1MB or more")
     return size
 

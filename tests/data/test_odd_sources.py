@@ -9,9 +9,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+from distrain_nb import api
 from distrain_nb.data import pack, shards
 from distrain_nb.errors import OptionError, PackingError
+from distrain_nb.magics.lines import run_line
 from distrain_nb.program.progress import report_to
 from distrain_nb.worker.files.status import Progress
 
@@ -135,10 +138,17 @@ def test_lists_are_utf_8_with_or_without_a_mark(tmp_path: Path) -> None:
 
 
 def test_sizes_are_numbers_of_bytes(tmp_path: Path) -> None:
+    shell = InteractiveShell.instance()
     source = files(tmp_path / "in", "a.jpg")
     for size in (float("nan"), float("inf"), 0, -1, "1MB", None, True):
         with pytest.raises(OptionError, match=r"invalid size .* expected a number of bytes"):
             pack(str(source), str(tmp_path / "out"), size)  # type: ignore[arg-type]
+    for size in (float("nan"), float("inf"), 0):
+        with pytest.raises(OptionError, match=r"invalid size .* expected a number of bytes"):
+            api.packing("gs://b/in", "gs://b/out", size, None, {"on": "vertex"})
+    for where in ([], ["--on", "vertex"]):
+        with pytest.raises(OptionError, match=r"invalid --size .* expected 1MB or more"):
+            run_line(["shard", "gs://b/in", "gs://b/out", "--size", "9" * 400, *where], shell)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"format": 1}', "[" * 9999, "\xff"])
