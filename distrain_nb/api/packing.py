@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from distrain_nb.api.source import Source
@@ -34,6 +35,8 @@ def packing(
     `options` are those of the job: where it runs, and on which machine unless a small one does.
     Raises OptionError for what is not in a bucket that the job reaches, and more machines than one.
     """
+    if not 1 <= size < inf:
+        raise OptionError(f"invalid size {size!r} of a shard: expected a number of bytes")
     chosen = read(options, Config.load())
     _refuse_several(chosen.layout)
     backend = chosen.backend

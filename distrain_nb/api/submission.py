@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.api.keywords import with_options
 from distrain_nb.api.preparation import prepare
+from distrain_nb.config import WAY_OUT
 from distrain_nb.errors import OptionError, StoreError
 from distrain_nb.run import Run, Store
 from distrain_nb.secrets import without_secret
 from distrain_nb.tracking import begin_run
+from distrain_nb.worker.files.log import TROUBLES
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -65,9 +67,12 @@ def start(prepared: Prepared) -> Run:
         if note:
             warnings.warn(note, stacklevel=2)
         backend.submit(prepared.plan, record.folder)
-    except Exception:
+    except Exception as error:
         with suppress(StoreError):  # then it stays on the list, as one that was not started
             store.delete(record)
+        if isinstance(error, OSError) and error.errno in TROUBLES:
+            reason = f"{error.filename or record.folder}: {error.strerror}"
+            raise StoreError(f"the run can't be started: {reason}; {WAY_OUT}") from None
         raise
     except BaseException:  # interrupted: it may have been sent
         backend.cancel(record.handle, record.folder)

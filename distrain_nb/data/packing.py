@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 from distrain_nb.errors import OptionError, PackingError
 from distrain_nb.program.progress import report
 from distrain_nb.worker.packing import packing
 from distrain_nb.worker.packing.packing import SIZE, Packed
 from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
 
-__all__ = ["SIZE", "Packed", "pack"]
+__all__ = ["SIZE", "Packed", "pack", "packed"]
 
 
 def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = None) -> Packed:
@@ -17,11 +19,22 @@ def pack(source: str, target: str, size: float = SIZE, shuffle: int | None = Non
     `source` is a folder, a bucket's prefix (`gs://`, `s3://`) or a list of files; `target` is a
     folder or a prefix. A shard has `size` bytes at most, unless one sample has more. `shuffle` is a
     seed; without it samples are in the order of their names. What a killed packing had finished
-    stays. Raises OptionError for what can't be read or written, PackingError where files change.
+    stays. Raises OptionError for what can't be read or written, PackingError where files
+    are damaged or change; warns of files that are passed over, and of folders that are no classes.
     """
+    found = packed(source, target, size, shuffle)
+    for note in found.notes:
+        warnings.warn(note, stacklevel=2)
+    return found
+
+
+def packed(source: str, target: str, size: float, shuffle: int | None) -> Packed:
+    """Pack as `pack` does, for those who show the notes themselves."""
     try:
         return packing.pack(source, target, size, shuffle, report)
     except (PackingRefused, ImportError) as wrong:
         raise OptionError(str(wrong)) from None
     except PackingFailed as wrong:
         raise PackingError(str(wrong)) from None
+    except OSError as error:
+        raise PackingError(f"{error.filename or target}: {error.strerror or error}") from None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb import api
 from distrain_nb.config import home
-from distrain_nb.data.packing import SIZE, pack
+from distrain_nb.data.packing import SIZE, packed
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.case import size_in_bytes
 from distrain_nb.magics.cell import long_work_shown, submit
@@ -23,7 +24,7 @@ def shard_verb(options: argparse.Namespace) -> None:
     size = _size(options.size)
     place = _rehearsed if options.rehearse else str
     with long_work_shown():
-        found = pack(place(options.source), place(options.target), size, options.shuffle)
+        found = packed(place(options.source), place(options.target), size, options.shuffle)
     print(found)
 
 
@@ -37,7 +38,7 @@ def shard_elsewhere(options: dict[str, Any]) -> None:
 
 def _size(text: str) -> float:
     size = size_in_bytes(text, "--size") if text else SIZE
-    if size < SMALLEST:
+    if not SMALLEST <= size < inf:
         raise OptionError(f"invalid --size {text!r}: expected 1MB or more")
     return size
 

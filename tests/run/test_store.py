@@ -194,6 +194,22 @@ def test_what_a_full_disk_refuses_is_said(small_disk: Path) -> None:
     assert len(list((small_disk / "runs").iterdir())) == 1
 
 
+@pytest.mark.parametrize("inodes", range(6, 13))
+def test_a_run_without_inodes_for_its_files_is_not_started(inodes: int, small_disk: Path) -> None:
+    """From `program/main.json` to `launch.json` and `status.json`: one file each."""
+    assert api.runs() == []
+    options = f"remount,nr_inodes={inodes + used_inodes(small_disk)}"
+    subprocess.run(["mount", "-o", options, small_disk], check=True)
+    with pytest.raises(StoreError, match=r"runs/1/.*: No space left .* DISTRAIN_HOME"):
+        api.submit("1")
+    assert list((small_disk / "runs").iterdir()) == []
+
+
+def used_inodes(disk: Path) -> int:
+    room = os.statvfs(disk)
+    return room.f_files - room.f_ffree
+
+
 def test_a_list_on_a_read_only_disk_can_be_read(small_disk: Path) -> None:
     run = stored_run(Store(small_disk), "one\n")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)

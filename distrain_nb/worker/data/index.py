@@ -7,15 +7,30 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import reprlib
 import tarfile
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
+from itertools import chain
+from typing import Any, BinaryIO, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
-from distrain_nb.worker.data.members import split_name
+from distrain_nb.worker.data.members import RECORD, split_name
 from distrain_nb.worker.data.storage import exists, in_bucket, is_folder, matching, read
 
 INDEX = "index.json"
 FORMAT = "distrain-shards-1"
 BLOCK = 8 << 20
+
+_ANEW = "remove it, and pack the samples anew or have the shards' headers read"
+_UNPACK = "blocks of compressed shards can't be read, so unpack them"
+_PACKED = {
+    b"\x1f\x8b": "gzip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PK": "zip",
+}
+_TEXT = bytes(range(32, 127)) + b"\t\r\n"
+_BASE = re.compile(r"[^/\0]*[^/\0.][^/\0]*")
 
 
 class SampleBlock(NamedTuple):
@@ -31,16 +46,20 @@ def blocks_of(patterns: Union[str, Iterable[str]]) -> List[SampleBlock]:
     """The blocks of all shards that paths and patterns name, in their order.
 
     A folder stands for all of its shards. Where no index stands beside shards, their headers are
-    read. Raises FileNotFoundError where a pattern names nothing, ValueError where an index is
-    none of ours.
+    read. Raises FileNotFoundError where a pattern names nothing; ValueError, with the path, for an
+    index or a shard that is damaged or something else, and for shards without a sample.
     """
     found: List[SampleBlock] = []
+    last = ""
     indexes: Dict[str, Dict[str, Any]] = {}
     for pattern in [patterns] if isinstance(patterns, (str, os.PathLike)) else patterns:
         for path in _shards_of(os.fspath(pattern), indexes):
             folder, _, name = path.rpartition("/")
             known = _index_at(folder, indexes).get(name)
             found += _written(path, known) if known else _scanned(path)
+            last = path
+    if not found:
+        raise ValueError(f"no shard has a sample, up to {last}: members are named KEY.EXTENSION")
     return found
 
 
@@ -52,6 +71,8 @@ def _shards_of(pattern: str, indexes: Dict[str, Dict[str, Any]]) -> List[str]:
     else:
         paths = matching(pattern)
     missing = [path for path in paths if not in_bucket(path) and not exists(path)]
+    if not paths and (packed := matching(pattern + "/*.tar.*") + matching(pattern + "/*.tgz")):
+        raise FileNotFoundError(f"no shards at {pattern}, but {packed[0]}: {_UNPACK}")
     if missing or not paths:
         raise FileNotFoundError(f"no shards at {missing[0] if missing else pattern}")
     return paths
@@ -66,10 +87,44 @@ def _index_at(folder: str, indexes: Dict[str, Dict[str, Any]]) -> Dict[str, Any]
 
 
 def _read_index(path: str) -> Dict[str, Any]:
-    index = json.loads(read(path))
-    if index.get("format") != FORMAT:
+    return {each["name"]: each for each in parsed(path, read(path))["shards"]}
+
+
+def parsed(path: str, content: bytes) -> Dict[str, Any]:
+    """An index that stands at a path. Raises ValueError where it is damaged, or none of ours."""
+    try:
+        index = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}; {_ANEW}") from None
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
         raise ValueError(f"{path} is no index of shards, of format {FORMAT}")
-    return {each["name"]: each for each in index["shards"]}
+    shards = index.get("shards")
+    bad = [each for each in shards if not is_record(each)] if isinstance(shards, list) else [shards]
+    if bad:
+        raise ValueError(f"{path} is damaged: {reprlib.repr(bad[0])} is no shard; {_ANEW}")
+    return index
+
+
+def is_record(shard: Any) -> bool:
+    """Whether it describes a shard: its name, its blocks in their order, and where they end."""
+    if not isinstance(shard, dict):
+        return False
+    name, blocks = shard.get("name"), shard.get("blocks")
+    if not isinstance(name, str) or not isinstance(blocks, list) or not _BASE.fullmatch(name):
+        return False
+    if not all(isinstance(each, list) and len(each) == 2 for each in blocks):
+        return False
+    numbers = [shard.get("size"), shard.get("end"), shard.get("samples"), *chain(*blocks)]
+    if not all(type(each) is int for each in numbers):
+        return False
+    begins = [begin for begin, _ in blocks]
+    # A sample takes one record of a tar file at least.
+    fit = all(
+        begin % RECORD == 0 and 0 < count <= (end - begin) // RECORD
+        for (begin, count), end in zip(blocks, [*begins[1:], shard["end"]])
+    )
+    whole = sum(count for _, count in blocks) == shard["samples"]
+    return fit and whole and min(begins, default=0) >= 0 and 0 <= shard["end"] <= shard["size"]
 
 
 def _written(path: str, shard: Dict[str, Any]) -> List[SampleBlock]:
@@ -80,17 +135,43 @@ def _scanned(path: str) -> List[SampleBlock]:
     """Read the headers of a tar file of which nothing is known."""
     if in_bucket(path):
         raise FileNotFoundError(f"no {INDEX} beside {path}")
+    if not os.path.isfile(path):
+        raise ValueError(f"{path} is no file that could be a shard")
+    with open(path, "rb") as file:
+        try:
+            return _blocks(path, *_headers(file))
+        except (tarfile.TarError, ValueError, EOFError, OverflowError) as error:
+            file.seek(0)
+            raise ValueError(f"{path} is no whole tar file: {_why(file, error)}") from None
+
+
+def _headers(file: BinaryIO) -> Tuple[List[Tuple[int, int]], int]:
+    """Where blocks begin, and where the last one ends."""
     starts: List[int] = []
     last = ""
     end = 0
-    with tarfile.open(path, "r:") as tar:
+    with tarfile.open(fileobj=file, mode="r:") as tar:
         for member in tar:
             key = split_name(member.name)[0]
             if key and key != last and member.isreg():
                 starts.append(member.offset)
                 last = key
             end = tar.offset
-    return _blocks(path, in_blocks(starts), end)
+        # `tarfile` takes a damaged header behind the first one for the end.
+        file.seek(tar.offset)
+        if file.read(RECORD).strip(b"\0"):
+            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
+    return in_blocks(starts), end
+
+
+def _why(file: BinaryIO, error: Exception) -> str:
+    begin = file.read(RECORD)
+    packed = next((kind for magic, kind in _PACKED.items() if begin.startswith(magic)), "")
+    if packed:
+        return f"it is compressed by {packed}; {_UNPACK}"
+    if begin and not begin.strip(_TEXT):
+        return f"it is a text that begins with {begin[:40].decode()!r}; fetch it again"
+    return f"{error if begin else 'it is empty'}; fetch or pack it again"
 
 
 def in_blocks(starts: Sequence[int]) -> List[Tuple[int, int]]:

@@ -10,7 +10,7 @@ from typing import Dict, Iterable, Iterator, Tuple, Union
 RECORD = 512
 Sample = Dict[str, Union[str, bytes]]
 
-_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
+_NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)
 _FILE = (b"0", b"\0")
 
 
@@ -26,7 +26,8 @@ def split_name(name: str) -> Tuple[str, str]:
 def samples_in(content: bytes) -> Iterator[Sample]:
     """The samples of a part of a tar file that begins with one and ends behind one.
 
-    A sample has its key at `__key__`, and its members' bytes by their extensions.
+    A sample has its key at `__key__`, and its members' bytes by their extensions. Raises ValueError
+    and `tarfile.TarError` for what is no such part.
     """
     sample: Sample = {}
     for name, data in _members(content):
@@ -56,6 +57,8 @@ def _members(content: bytes) -> Iterable[Tuple[str, bytes]]:
             return _members_by_tarfile(content)
         size = int(header[124:136].rstrip(b"\0 ") or b"0", 8)
         start = position + RECORD
+        if not 0 <= size <= end - start:
+            raise ValueError(f"{_name(header)!r} has {size} bytes, and {end - start} are left")
         found.append((_name(header), content[start : start + size]))
         position = start + padded(size)
     return found
@@ -73,6 +76,8 @@ def _members_by_tarfile(content: bytes) -> Iterator[Tuple[str, bytes]]:
             file = tar.extractfile(member) if member.isreg() else None
             if file is not None:
                 yield member.name, file.read()
+        if content[tar.offset : tar.offset + RECORD].strip(b"\0"):
+            raise ValueError(f"what stands at byte {tar.offset} is no header of a member")
 
 
 def padded(size: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
@@ -9,7 +10,7 @@ from typing import Any, Deque, Iterator, List, Sequence, Tuple
 
 from distrain_nb.worker.data.index import SampleBlock
 from distrain_nb.worker.data.members import Sample, samples_in
-from distrain_nb.worker.data.order import BlockPart, Window
+from distrain_nb.worker.data.order import Window
 from distrain_nb.worker.data.storage import read
 
 AT_ONCE = 4
@@ -53,14 +54,20 @@ def _given(
 ) -> Iterator[Sample]:
     samples: List[List[Sample]] = [[] for _ in window.pieces]
     for which in sorted({which for which, _ in window.picks}):
-        samples[which] = _samples(blocks, window.pieces[which], reads[which].result())
+        samples[which] = checked(blocks[window.pieces[which].block], reads[which].result())
     for which, number in window.picks:
         yield samples[which][number]
 
 
-def _samples(blocks: Sequence[SampleBlock], piece: BlockPart, content: bytes) -> List[Sample]:
-    block = blocks[piece.block]
-    found = list(samples_in(content))
+def checked(block: SampleBlock, content: bytes) -> List[Sample]:
+    """The samples of a block. Raises ValueError, with the shard's path, where it is damaged."""
+    try:
+        found = list(samples_in(content))
+    except (ValueError, tarfile.TarError, EOFError) as error:
+        raise ValueError(
+            f"{block.path} is damaged in its block at byte {block.offset}: {error}; fetch or pack "
+            "it again"
+        ) from None
     if len(found) != block.samples:
         raise ValueError(
             f"{block.path} has {len(found)} samples at byte {block.offset}, and its index says "

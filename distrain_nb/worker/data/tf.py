@@ -6,7 +6,8 @@ import itertools
 from typing import Any, Dict, Iterable, Iterator, List, Union
 
 from distrain_nb.worker.data.index import SampleBlock
-from distrain_nb.worker.data.members import Sample, samples_in
+from distrain_nb.worker.data.members import Sample
+from distrain_nb.worker.data.reading import checked
 from distrain_nb.worker.data.shards import ShardDataset
 from distrain_nb.worker.data.storage import read
 
@@ -38,7 +39,7 @@ def tf_shards(
 
 
 def _first(block: SampleBlock) -> Sample:
-    return next(samples_in(read(block.path, block.offset, block.length)))
+    return checked(block, read(block.path, block.offset, block.length))[0]
 
 
 def _columns(batch: List[Sample]) -> Dict[str, List[Any]]:

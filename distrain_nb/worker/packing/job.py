@@ -16,8 +16,8 @@ TOLD_EVERY_S = 5.0
 def pack(
     source: str, target: str, size: float, shuffle: Optional[int], mounted: Sequence[str] = ()
 ) -> Dict[str, Any]:
-    """Pack, and give what there is now: `place`, `samples`, `shards`, `size` in bytes, `classes`
-    and how many shards an earlier packing had `kept`.
+    """Pack, and give what there is now: `place`, `samples`, `shards`, `size` in bytes, `classes`,
+    how many shards an earlier packing had `kept`, and `notes`.
 
     `mounted` are folders that must be there already: what is written below a folder that no bucket
     is mounted at would be gone with the machine. Raises as `packing.pack` does.
@@ -27,7 +27,7 @@ def pack(
             raise PackingRefused(f"no bucket is mounted at {folder}: create it, or see its rights")
     packed = packing.pack(source, target, size, shuffle, _Progress().hear)
     print(packed, flush=True)
-    return {**packed._asdict(), "classes": list(packed.classes)}
+    return {**packed._asdict(), "classes": list(packed.classes), "notes": list(packed.notes)}
 
 
 class _Progress:

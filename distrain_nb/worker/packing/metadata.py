@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
 from distrain_nb.worker.packing.sources import SourceFile
 from distrain_nb.worker.packing.storage import chunks
+from distrain_nb.worker.packing.tables import DAMAGED
 
 TABLES = ("metadata.csv", "metadata.jsonl")
 FILE_NAME = "file_name"
@@ -56,7 +57,7 @@ def _rows_of(file: SourceFile) -> Optional[List[Tuple[str, Dict[str, Any]]]]:
                 return None
             name = posixpath.join(posixpath.dirname(file.name), row.pop(FILE_NAME))
             found.append((posixpath.normpath(name), row))
-    except (ValueError, LookupError, TypeError, AttributeError, csv.Error) as wrong:
+    except (*DAMAGED, csv.Error) as wrong:
         raise PackingFailed(f"{file.place}, row {len(found) + 1} can't be read: {wrong}") from None
     return found or None
 

@@ -8,15 +8,21 @@ from __future__ import annotations
 import json
 import os
 from hashlib import sha256
+from math import inf
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from distrain_nb.worker.data.index import FORMAT, INDEX
+from distrain_nb.worker.data.index import FORMAT, INDEX, is_record, parsed
 from distrain_nb.worker.data.storage import in_bucket
 from distrain_nb.worker.files.sizes import readable_size
 from distrain_nb.worker.packing import metadata, tables
 from distrain_nb.worker.packing.packers import Report, packed
-from distrain_nb.worker.packing.refusal import PackingRefused
-from distrain_nb.worker.packing.samples import PackedSample, rows_as_samples, samples_of
+from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
+from distrain_nb.worker.packing.samples import (
+    PackedSample,
+    SourceSamples,
+    rows_as_samples,
+    samples_of,
+)
 from distrain_nb.worker.packing.sources import files_of
 from distrain_nb.worker.packing.storage import DRAFT, ShardFolder
 from distrain_nb.worker.packing.tar import END, size_of
@@ -31,6 +37,7 @@ class PackingPlan(NamedTuple):
 
     shards: Mapping[str, Sequence[PackedSample]]
     classes: Sequence[str]
+    notes: Tuple[str, ...]
     fingerprint: str
 
     @property
@@ -41,7 +48,8 @@ class PackingPlan(NamedTuple):
 class Packed(NamedTuple):
     """Shards that are there: how many samples they have, and how many bytes.
 
-    `classes` are names by number; `kept` is how many shards an earlier packing had finished.
+    `classes` are names by number; `kept` is how many shards an earlier packing had finished;
+    `notes` say what was passed over, and why folders are no classes.
     """
 
     place: str
@@ -50,6 +58,7 @@ class Packed(NamedTuple):
     size: int
     classes: Tuple[str, ...]
     kept: int = 0
+    notes: Tuple[str, ...] = ()
 
     def __str__(self) -> str:
         shards = f"{self.shards:,} shard{'s' if self.shards > 1 else ''}"
@@ -58,7 +67,7 @@ class Packed(NamedTuple):
             text += f"; {len(self.classes):,} classes"
         if self.kept:
             text += f"; {self.kept:,} shards were there already"
-        return text
+        return "\n".join([text, *self.notes])
 
 
 def pack(source: str, target: str, size: float, shuffle: Optional[int], report: Report) -> Packed:
@@ -67,6 +76,8 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     Raises PackingRefused for what can't be read or written, PackingFailed where files change, and
     ImportError without the package that reads a bucket.
     """
+    if isinstance(size, bool) or not isinstance(size, (int, float)) or not 1 <= size < inf:
+        raise PackingRefused(f"invalid size {size!r} of a shard: expected a number of bytes")
     folder = ShardFolder(target)
     report(f"looking at {source}", 0, 0)
     plan = planned(source, size, shuffle)
@@ -75,7 +86,7 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     finished = _finished(folder, plan, there)
     missing = {name: own for name, own in plan.shards.items() if name not in finished}
     if INDEX in there and not missing:
-        return _described(folder, json.loads(folder.read(INDEX)), kept=len(finished))
+        return _described(folder, _index(folder), len(finished), plan.notes)
     if _PLAN not in there:
         folder.write(_PLAN, json.dumps({"fingerprint": plan.fingerprint}).encode())
     records = dict(finished)
@@ -91,13 +102,14 @@ def pack(source: str, target: str, size: float, shuffle: Optional[int], report: 
     }
     folder.write(INDEX, json.dumps(index).encode())
     folder.remove(UNFINISHED)
-    return _described(folder, index, kept=len(finished))
+    return _described(folder, index, len(finished), plan.notes)
 
 
 def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
     """Which samples go into which shard. Raises what `files_of` and `samples_of` raise."""
-    samples, classes, version = _contents(source, shuffle)
-    decides = [FORMAT, int(size), shuffle, version]
+    (samples, classes, notes), version = _contents(source, shuffle)
+    members = [[each.name, each.text] for sample in samples for each in sample.members]
+    decides = [FORMAT, int(size), shuffle, version, members]
     fingerprint = sha256(json.dumps(decides).encode()).hexdigest()
     shards: List[List[PackedSample]] = []
     room = 0.0
@@ -109,24 +121,24 @@ def planned(source: str, size: float, shuffle: Optional[int]) -> PackingPlan:
         shards[-1].append(sample)
         room -= needed
     named = {f"shard-{number:06}.tar": own for number, own in enumerate(shards)}
-    return PackingPlan(named, classes, fingerprint)
+    return PackingPlan(named, classes, notes, fingerprint)
 
 
-def _contents(
-    source: str, shuffle: Optional[int]
-) -> Tuple[List[PackedSample], List[str], List[Any]]:
-    """The samples of a source, its classes, and what is another for another version of it."""
+def _contents(source: str, shuffle: Optional[int]) -> Tuple[SourceSamples, List[Any]]:
+    """The samples of a source, and what is another for another version of it."""
     folder = os.path.expanduser(source)
-    if not in_bucket(source) and tables.is_saved(folder):
-        samples, classes = rows_as_samples(os.path.abspath(folder), shuffle)
-        if not samples:
-            raise PackingRefused(f"{source}: the dataset has no rows")
-        return samples, classes, tables.version_of(folder)
+    try:
+        if not in_bucket(source) and tables.is_saved(folder):
+            rows_read = rows_as_samples(os.path.abspath(folder), shuffle)
+            if not rows_read.samples:
+                raise PackingRefused(f"{source}: the dataset has no rows")
+            return rows_read, tables.version_of(folder)
+    except tables.DAMAGED as error:
+        raise PackingFailed(f"{source}: the saved dataset is damaged: {error!r}") from None
     files = files_of(source)
     own, rows = metadata.apart(files)
-    samples, classes = samples_of(own, shuffle, rows)
     version = [[each.name, *each[2:]] for each in files]
-    return samples, classes, [*version, "rows"] if rows else version
+    return samples_of(own, shuffle, rows), [*version, "rows"] if rows else version
 
 
 def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, int]) -> None:
@@ -138,7 +150,7 @@ def _refuse_others(folder: ShardFolder, plan: PackingPlan, there: Mapping[str, i
                 f"{folder} has {tars[0]} already: name another folder, or remove it"
             )
         return
-    known = json.loads(folder.read(state)).get("fingerprint")
+    known = (_index(folder) if state == INDEX else _json(folder, _PLAN)).get("fingerprint")
     if known != plan.fingerprint:
         what = "shards" if state == INDEX else "unfinished shards"
         raise PackingRefused(
@@ -153,19 +165,43 @@ def _finished(
     """The records of shards that are there whole, by their names."""
     known = {}
     if INDEX in there:
-        known = {each["name"]: each for each in json.loads(folder.read(INDEX))["shards"]}
+        known = {each["name"]: each for each in _index(folder)["shards"]}
     for name in plan.shards:
         record = f"{UNFINISHED}/{name}.json"
         if record in there:
-            known[name] = json.loads(folder.read(record))
-    found = {n: each for n, each in known.items() if there.get(n) == each["size"]}
+            known[name] = _json(folder, record)
+    found = {
+        n: each for n, each in known.items() if is_record(each) and there.get(n) == each["size"]
+    }
     for name in there:
         if name.endswith(DRAFT):
             folder.remove(name)
     return found
 
 
-def _described(folder: ShardFolder, index: Mapping[str, Any], kept: int) -> Packed:
+def _index(folder: ShardFolder) -> Dict[str, Any]:
+    """Raises PackingRefused for one that is damaged, or none of ours."""
+    try:
+        index = parsed(folder.at(INDEX), folder.read(INDEX))
+    except ValueError as error:
+        raise PackingRefused(str(error)) from None
+    if type(index.get("samples")) is not int or not isinstance(index.get("classes"), list):
+        raise PackingRefused(f"{folder.at(INDEX)} is damaged: it has no samples or classes")
+    return index
+
+
+def _json(folder: ShardFolder, name: str) -> Dict[str, Any]:
+    """What an unfinished packing has written down; nothing where that is damaged."""
+    try:
+        found = json.loads(folder.read(name))
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _described(
+    folder: ShardFolder, index: Mapping[str, Any], kept: int, notes: Tuple[str, ...]
+) -> Packed:
     size = sum(shard["size"] for shard in index["shards"])
     shards, classes = len(index["shards"]), tuple(index["classes"])
-    return Packed(folder.place, index["samples"], shards, size, classes, kept)
+    return Packed(folder.place, index["samples"], shards, size, classes, kept, notes)

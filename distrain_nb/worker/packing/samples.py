@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from random import Random
-from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from distrain_nb.worker.packing.classes import SampleNames, labelled_names, sample_names, shown
 from distrain_nb.worker.packing.refusal import PackingFailed
 from distrain_nb.worker.packing.sources import SourceFile
-from distrain_nb.worker.packing.tables import classes_of, rows_of
+from distrain_nb.worker.packing.tables import CLASS, classes_of, rows_of
 
-CLASS = "cls"  # the extension of a sample's class, as a number
 METADATA = "json"
-NO_EXTENSION = "bin"
-# What torchvision's ImageFolder takes for an image.
-IMAGES = frozenset(["jpg", "jpeg", "png", "ppm", "bmp", "pgm", "tif", "tiff", "webp"])
-
-# `scan.seg.png` is the member seg.png of `scan`; in `2024.05.png` the first dot is the name's.
-_NAME = re.compile(r"(.+?)((?:\.[A-Za-z_]+)*\.\w+)?")
+# What other readers of tar files take for the end of a name, or for a separator.
+_UNREADABLE = re.compile(r"[\\\x00-\x1f\x7f]")
 
 
 class PackedMember(NamedTuple):
@@ -36,42 +32,77 @@ class PackedSample(NamedTuple):
     members: Tuple[PackedMember, ...]
 
 
+class SourceSamples(NamedTuple):
+    """What a source has: samples, the names of classes by number, and what is worth knowing."""
+
+    samples: List[PackedSample]
+    classes: List[str]
+    notes: Tuple[str, ...] = ()
+
+
 def samples_of(
     files: Sequence[SourceFile], shuffle: Optional[int], rows: Mapping[str, str]
-) -> Tuple[List[PackedSample], List[str]]:
-    """The samples of files, in their order or shuffled by a seed, and the names of classes.
+) -> SourceSamples:
+    """The samples of files, in their order or shuffled by a seed.
 
     `rows` are what metadata say, as JSON by the names of files: members of these files' samples.
-    Classes are what a list says, or the folders where all files are images in folders, as
-    ImageFolder numbers them: in alphabetical order. Raises PackingFailed where two files would be
-    the same member of a sample.
+    Classes are what a list says, or folders, as ImageFolder numbers them: in alphabetical order.
+    Raises PackingFailed where two files would be the same member of a sample, two samples would
+    have one key, or one sample two classes.
     """
-    grouped: dict[str, dict[str, SourceFile]] = {}
+    names = _names(files)
+    labels = _by_keys(names.labels)
+    grouped: Dict[str, Dict[str, SourceFile]] = {}
+    stems: Dict[str, Tuple[str, str]] = {}
     for file in files:
-        key, extension = _split(file.name)
+        if file.name not in names.parts:
+            continue
+        stem, extension = names.parts[file.name]
+        key = _key(stem)
         members = grouped.setdefault(key, {})
         if extension in members:
             other = members[extension].name
             raise PackingFailed(f"{other} and {file.name} would both be {key}.{extension}")
+        if (first := stems.setdefault(key, (stem, file.name)))[0] != stem:
+            raise PackingFailed(
+                f"{first[1]!r} and {file.name!r} would both be of the sample {key}: rename one"
+            )
         members[extension] = file
-    labels = _labels(grouped)
     classes = sorted(set(labels.values()))
     numbers = {label: number for number, label in enumerate(classes)}
-    said = _by_keys(rows, grouped)
+    said = _rows_by_keys(rows, grouped, names)
     found = [
         _sample(key, own, labels.get(key), numbers, said.get(key)) for key, own in grouped.items()
     ]
-    return _shuffled(found, shuffle), classes
+    return SourceSamples(_shuffled(found, shuffle), classes, _notes(names, labels, grouped))
 
 
-def rows_as_samples(folder: str, shuffle: Optional[int]) -> Tuple[List[PackedSample], List[str]]:
-    """The samples of a saved dataset, by the numbers of its rows, and the names of its classes."""
+def _names(files: Sequence[SourceFile]) -> SampleNames:
+    """How the names of files are read; what a list says of classes holds."""
+    names = [file.name for file in files]
+    listed = {file.name: file.label for file in files if file.label}
+    return labelled_names(names, listed) if listed else sample_names(names)
+
+
+def _notes(
+    names: SampleNames, labels: Mapping[str, str], grouped: Mapping[str, object]
+) -> Tuple[str, ...]:
+    without = [key for key in grouped if key not in labels] if labels else []
+    if not without:
+        return names.notes
+    count = "1 sample has" if len(without) == 1 else f"{len(without):,} samples have"
+    return (*names.notes, f"{count} no class, such as {shown(without[0])}")
+
+
+def rows_as_samples(folder: str, shuffle: Optional[int]) -> SourceSamples:
+    """The samples of a saved dataset, by the numbers of its rows."""
     found = []
     for number, row in enumerate(rows_of(folder)):
         key = f"{number:09}"
         members = (PackedMember(f"{key}.{each.extension}", each.place, each.size) for each in row)
         found.append(PackedSample(key, tuple(sorted(members))))
-    return _shuffled([each for each in found if each.members], shuffle), classes_of(folder)
+    samples = _shuffled([each for each in found if each.members], shuffle)
+    return SourceSamples(samples, classes_of(folder))
 
 
 def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[PackedSample]:
@@ -80,33 +111,26 @@ def _shuffled(samples: List[PackedSample], shuffle: Optional[int]) -> List[Packe
     return samples
 
 
-def _split(name: str) -> tuple[str, str]:
-    folder, slash, base = name.rpartition("/")
-    found = _NAME.fullmatch(base)
-    stem, extension = (found[1], found[2] or "") if found else (base, "")
-    key = folder.replace("\\", "_") + slash + stem.replace(".", "_")
-    return key, extension[1:].lower() or NO_EXTENSION
+def _key(stem: str) -> str:
+    """What readers of shards find a sample by: a name without dots in its last part."""
+    folder, slash, base = _UNREADABLE.sub("_", stem).rpartition("/")
+    return folder + slash + base.replace(".", "_")
 
 
-def _labels(grouped: Mapping[str, Mapping[str, SourceFile]]) -> dict[str, str]:
-    """The classes of samples, by their keys; none where nothing says them."""
-    said = {key: file.label for key, own in grouped.items() for file in own.values() if file.label}
-    if said:
-        return said
-    images = all(
-        key.count("/") == 1 and own.keys() <= IMAGES and CLASS not in own
-        for key, own in grouped.items()
-    )
-    return {key: key.partition("/")[0] for key in grouped} if images else {}
+def _by_keys(labels: Mapping[str, str]) -> Dict[str, str]:
+    return {_key(stem): label for stem, label in labels.items()}
 
 
-def _by_keys(
-    rows: Mapping[str, str], grouped: Mapping[str, Mapping[str, SourceFile]]
+def _rows_by_keys(
+    rows: Mapping[str, str], grouped: Mapping[str, Mapping[str, SourceFile]], names: SampleNames
 ) -> Dict[str, str]:
-    """The rows by the keys of samples. Raises PackingFailed where one has two, or a file for it."""
+    """The rows by the keys of samples. Raises PackingFailed where one has two, or a file for it,
+    and where a row is of a file that is passed over."""
     found: Dict[str, str] = {}
     for name, row in rows.items():
-        key = _split(name)[0]
+        if name not in names.parts:
+            raise PackingFailed(f"there are metadata of {name}, which is no image of a class")
+        key = _key(names.parts[name][0])
         if key in found or METADATA in grouped[key]:
             raise PackingFailed(f"the metadata of {name} can't be {key}.{METADATA}: there is one")
         found[key] = row
@@ -127,8 +151,3 @@ def _sample(
     if row is not None:
         members.append(PackedMember(f"{key}.{METADATA}", "", len(row), row))
     return PackedSample(key, tuple(sorted(members)))
-
-
-def total_size(samples: Iterable[PackedSample]) -> int:
-    """Bytes of all members."""
-    return sum(member.size for sample in samples for member in sample.members)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import FrozenSet, Iterator, List, NamedTuple, Tuple
 
@@ -13,6 +14,14 @@ from distrain_nb.worker.packing.storage import below, system_of
 from distrain_nb.worker.packing.tables import INFO, SPLITS
 
 LISTS = (".txt", ".tsv")
+
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 class SourceFile(NamedTuple):
@@ -33,15 +42,24 @@ def files_of(source: str) -> List[SourceFile]:
 
     A source is a folder, `gs://` or `s3://` with a prefix, or a text file that lists files: a path
     or URI on each line, and behind a tab the sample's class. Raises PackingRefused where nothing is
-    there, PackingFailed for a list that names what isn't there.
+    there, PackingFailed for what can't be read, is no file, or is in a list and not there.
     """
+    try:
+        return _files_of(source)
+    except OSError as error:
+        raise PackingFailed(f"{error.filename or source}: {error.strerror or error}") from None
+
+
+def _files_of(source: str) -> List[SourceFile]:
+    path = Path(os.path.expanduser(source))
     if in_bucket(source):
         found = _in_bucket(source)
-    elif (path := Path(source).expanduser()).is_dir():
+    elif path.is_dir():
         found = list(_in_folder(str(path), "", frozenset()))
     elif path.is_file() and path.suffix in LISTS:
         return _listed(path)
-    elif path.is_file():
+    elif os.path.lexists(path):
+        _file(source, str(path))
         kinds = " or ".join(LISTS)
         raise PackingRefused(f"{source} is neither a folder nor a list of files, {kinds}")
     else:
@@ -53,19 +71,34 @@ def files_of(source: str) -> List[SourceFile]:
 
 def _in_folder(root: str, below: str, above: FrozenSet[Tuple[int, int]]) -> Iterator[SourceFile]:
     """Links are followed, but not those to a folder that they are in."""
-    stat = Path(root).stat()
-    if (itself := (stat.st_dev, stat.st_ino)) in above:
+    status = os.stat(root)
+    if (itself := (status.st_dev, status.st_ino)) in above:
         return
     with os.scandir(root) as entries:
         for entry in entries:
             if entry.name.startswith("."):
                 continue
             name = below + entry.name
-            if entry.is_dir():
+            if os.path.isdir(entry.path):
                 yield from _in_folder(entry.path, f"{name}/", above | {itself})
             else:
-                stat = entry.stat()
-                yield SourceFile(name, entry.path, stat.st_size, str(stat.st_mtime_ns))
+                yield _file(name, entry.path)
+
+
+def _file(name: str, path: str, label: str = "") -> SourceFile:
+    """A file of this machine. Raises PackingFailed for what is none, such as a pipe, which would
+    have its reader wait for ever, and for a link to nowhere."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        if os.path.islink(path):
+            to = f"{os.readlink(path)}, {error.strerror}"
+            raise PackingFailed(f"{path} is a link to nowhere: {to}") from None
+        raise
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise PackingFailed(f"{path} is {kind}: only files are packed, and links to files")
+    return SourceFile(name, path, status.st_size, str(status.st_mtime_ns), label)
 
 
 def _in_bucket(uri: str) -> List[SourceFile]:
@@ -73,7 +106,7 @@ def _in_bucket(uri: str) -> List[SourceFile]:
     found = []
     for place, size, version in _objects(uri):
         name = below(place, path)
-        if not name.rpartition("/")[2].startswith("."):
+        if not any(part.startswith(".") for part in name.split("/")):
             found.append(SourceFile(name, f"{scheme}://{place}", size, version))
     if {INFO, SPLITS} & {each.name for each in found}:
         raise PackingRefused(
@@ -94,14 +127,20 @@ def _objects(uri: str) -> List[Tuple[str, int, str]]:
 def _listed(path: Path) -> List[SourceFile]:
     """The files of a list, in its order; paths are from the list's folder."""
     found = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        place, _, label = line.partition("\t")
-        if not place:
-            continue
+    for number, line in enumerate(path.read_bytes().split(b"\n"), 1):
         try:
-            found.append(_of_a_list(path.parent, place, label))
-        except (OSError, PackingRefused):
+            text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+            place, _, label = text.partition("\t")
+            if place:
+                found.append(_of_a_list(path.parent, place, label))
+        except UnicodeDecodeError as error:
+            raise PackingFailed(f"{path}, line {number} is not UTF-8: {error}") from None
+        except (OSError, ValueError, PackingRefused):
             raise PackingFailed(f"{path}, line {number}: {place} is not there") from None
+        except PackingFailed as error:
+            raise PackingFailed(f"{path}, line {number}: {error}") from None
+    if not found:
+        raise PackingRefused(f"{path} lists no files")
     return found
 
 
@@ -109,7 +148,8 @@ def _of_a_list(folder: Path, place: str, label: str) -> SourceFile:
     parts = (place.partition("://")[2] or place).split("/")
     name = "/".join(part for part in parts if part not in ("", ".", ".."))
     if in_bucket(place):
-        ((_, size, version),) = _objects(place)
-        return SourceFile(name, place, size, version, label)
-    stat = (folder / place).stat()
-    return SourceFile(name, str(folder / place), stat.st_size, str(stat.st_mtime_ns), label)
+        stored = _objects(place)
+        if len(stored) != 1:
+            raise PackingFailed(f"{place} is {len(stored)} objects: name each of them")
+        return SourceFile(name, place, *stored[0][1:], label)
+    return _file(name, str(folder / place), label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import contextmanager
 from functools import lru_cache
@@ -42,7 +43,7 @@ class ShardFolder:
     """
 
     def __init__(self, place: str) -> None:
-        self.place = place.rstrip("/") if in_bucket(place) else str(Path(place).expanduser())
+        self.place = place.rstrip("/") if in_bucket(place) else str(Path(os.path.expanduser(place)))
 
     def __str__(self) -> str:
         return self.place
@@ -129,7 +130,8 @@ def chunks(place: str) -> Iterator[bytes]:
         system, path = system_of(place)
         file = system.open(path, "rb", block_size=8 * CHUNK, cache_type="readahead")
     else:
-        file = Path(place).open("rb", buffering=0)
+        # A pipe that has taken the file's place has nobody wait for a writer.
+        file = open(os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb", buffering=0)
     with file:
         while part := file.read(CHUNK):
             yield part

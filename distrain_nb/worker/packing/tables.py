@@ -17,6 +17,8 @@ from distrain_nb.worker.packing.refusal import PackingFailed, PackingRefused
 INFO, STATE, SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 SCHEME = "arrow://"
 CLASS = "cls"
+# What reading raises where what a file says is of another shape than it should be.
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 _FILES = ("Image", "Audio")
 _BEGINNINGS = {
@@ -50,8 +52,7 @@ def is_saved(folder: str) -> bool:
     """Whether a folder is a dataset that was saved. Raises PackingRefused for several of them."""
     splits, state, info = (os.path.join(folder, name) for name in (SPLITS, STATE, INFO))
     if os.path.exists(splits):
-        with open(splits, encoding="utf-8") as file:
-            names = ", ".join(json.load(file)["splits"])
+        names = ", ".join(_loaded(folder, SPLITS)["splits"])
         raise PackingRefused(f"{folder} is a dataset in splits: name one of them, {names}, below")
     if os.path.exists(info) and not os.path.exists(state):
         raise PackingRefused(

@@ -70,8 +70,9 @@ def _copy(member: PackedMember, content: Iterable[bytes], write: Callable[[bytes
     size = 0
     for part in content:
         size += len(part)
-        if size <= member.size:
-            write(part)
+        if size > member.size:  # what grows all the time has no end
+            break
+        write(part)
     if size != member.size:
         raise PackingFailed(
             f"{member.place} has {size:,} bytes, and had {member.size:,} when packing began"
