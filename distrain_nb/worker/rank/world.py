@@ -15,10 +15,10 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Set, Tuple
 
+from distrain_nb.worker import functions
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
-from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import groups
 
@@ -84,7 +84,7 @@ def _is_read_by(folder: str, frame: Any) -> bool:
     """Whether code of the program reads a variable, perhaps by `os.environ.get` or `os.getenv`."""
     frame = _outside(("os", "collections"), frame)  # the base of `os.environ` calls itself so
     file = frame.f_code.co_filename if frame is not None else ""
-    return file in program.labels or file.startswith(folder)
+    return file in functions.labels or file.startswith(folder)
 
 
 def _outside(packages: Tuple[str, ...], frame: Any) -> Any:
