@@ -19,6 +19,7 @@ from distrain_nb.worker import functions
 from distrain_nb.worker.files.disk import replace_file
 from distrain_nb.worker.files.folder import ALONE_FILE, PROGRAM_FOLDER
 from distrain_nb.worker.files.launch import Launch
+from distrain_nb.worker.rank import program
 from distrain_nb.worker.rank.on_import import on_import
 from distrain_nb.worker.reduction import groups
 
