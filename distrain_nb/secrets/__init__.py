@@ -1,10 +1,19 @@
 """The guard that keeps credentials out of what leaves this machine."""
 
-from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secret_files, refuse_secrets
+from distrain_nb.secrets.forms import is_secret_by_name
+from distrain_nb.secrets.guard import (
+    HIDDEN,
+    STORED,
+    is_secret,
+    refuse_secret_files,
+    refuse_secrets,
+    secret_in_file,
+)
 from distrain_nb.secrets.names import is_secret_name
 from distrain_nb.secrets.redaction import (
     redacted,
     redacted_options,
+    redacted_source,
     variables_in,
     without_secret,
 )
@@ -13,11 +22,14 @@ __all__ = [
     "HIDDEN",
     "STORED",
     "is_secret",
+    "is_secret_by_name",
     "is_secret_name",
     "redacted",
     "redacted_options",
+    "redacted_source",
     "refuse_secret_files",
     "refuse_secrets",
+    "secret_in_file",
     "variables_in",
     "without_secret",
 ]

@@ -16,7 +16,7 @@ from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
-from distrain_nb.worker.rank.values import OBJECTS, VALUES_FOLDER, index_of
+from distrain_nb.worker.rank.values import INDEX, OBJECTS, VALUES_FOLDER, index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -82,6 +82,14 @@ def refuse_secret_files(
     )
     if findings:
         raise CheckFailed(findings)
+
+
+def secret_in_file(name: str, path: Path) -> str | None:
+    """Say what looks like a secret in a file that is to be called that, and where; None if nothing
+    does. Names of stored values count as names of variables do."""
+    stored = path.name == OBJECTS and (path.parent / INDEX).is_file()
+    found = next(_in_values(path) if stored else _in_file(name, path), None)
+    return f"{found.where}: looks like {found.kind}" if found else None
 
 
 def is_secret(name: str, value: str) -> bool:
