@@ -1,6 +1,5 @@
 """The guard that keeps credentials out of what leaves this machine."""
 
-from distrain_nb.secrets.forms import is_secret_by_name
 from distrain_nb.secrets.guard import (
     HIDDEN,
     STORED,
@@ -9,6 +8,7 @@ from distrain_nb.secrets.guard import (
     refuse_secrets,
     secret_in_file,
 )
+from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.names import is_secret_name
 from distrain_nb.secrets.redaction import (
     redacted,

@@ -7,8 +7,9 @@ import shlex
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
+from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
+from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.prefixes import prefixed
 
 if TYPE_CHECKING:
