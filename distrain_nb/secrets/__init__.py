@@ -5,6 +5,7 @@ from distrain_nb.secrets.guard import (
     STORED,
     is_secret,
     refuse_secret_files,
+    refuse_secret_texts,
     refuse_secrets,
     secret_in_file,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "redacted_options",
     "redacted_source",
     "refuse_secret_files",
+    "refuse_secret_texts",
     "refuse_secrets",
     "secret_in_file",
     "variables_in",

@@ -49,7 +49,7 @@ _BARE = re.compile(rb"(?:=| {1,3}(?![-=:]))" + _BARE_VALUE)
 _IN_QUERY = re.compile(rb"=(?=[^\s\"'&]{16})" + _BARE_VALUE)
 _BARE_SPACED = re.compile(rb" {0,3}[= ] {0,3}" + _BARE_VALUE)
 _SETTING = re.compile(rb"[ \t]{0,9}[:=][ \t]{0,9}" + _BARE_VALUE + rb"[ \t\r]{0,9}$", re.MULTILINE)
-_SETS = re.compile(rb"(?:[\"'?&]|(?:env|export|set|ENV|ARG|-e|--[\w-]{0,20}env)[ =])\Z")
+_SETS = re.compile(rb"(?:[\"'?&]|(?:env|export|set|ENV|ARG|-[ex]|--[\w-]{0,20}env)[ =])\Z")
 _LINE_BEGINS = re.compile(rb"(?:^|\n)[ \t]{0,20}(?:- )?\Z")
 _HELD = re.compile(r"\{\{[^{}]*\}\}|\{[\w. ]*\}|\$\{\w+\}|%\(\w+\)s|<[^<>]*>|^(?:\$\w+|%\w+%|%s)\Z")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -151,7 +151,10 @@ def _quoted(data: bytes, hit: re.Match[bytes], name: re.Match[bytes]) -> tuple[i
         is_key = joined["word"] or is_drawn(literal.decode("utf-8", "replace"))
         return (joined.start(group), literal) if is_key else None
     is_argument = _CALLED.search(data, max(name.start() - 40, 0), name.start())
-    is_listed = joined["comma"] and not (joined["quote"] and (is_argument or joined["value"]))
+    is_option = name[0].startswith(b"--")
+    is_listed = joined["comma"] and not (
+        joined["quote"] and (is_argument or is_option or joined["value"])
+    )
     is_called = joined["call"] and not name[0].lower().startswith(b"set")
     return None if is_listed or is_called else (joined.start(group), literal)
 
