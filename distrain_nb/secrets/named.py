@@ -20,7 +20,7 @@ _LONGEST_NAME = 60
 # The last word of a name, in lower case.
 _WORD = re.compile(
     rb"(?:passw(?:or)?d|passphrase|pwd|pass|secret|token|key|pat|connection_?string|credentials?"
-    rb"|pypassword|login)_?\d{0,2}(?![\w-])"
+    rb"|login)_?\d{0,2}(?![\w-])"
 )
 _NAME = re.compile(rb"[\w-]{1,60}\Z")
 _NUMBER = re.compile(r"_?\d{1,2}\Z")
@@ -51,7 +51,11 @@ _BARE_SPACED = re.compile(rb" {0,3}[= ] {0,3}" + _BARE_VALUE)
 _SETTING = re.compile(rb"[ \t]{0,9}[:=][ \t]{0,9}" + _BARE_VALUE + rb"[ \t\r]{0,9}$", re.MULTILINE)
 _SETS = re.compile(rb"(?:[\"'?&]|(?:env|export|set|ENV|ARG|-[ex]|--[\w-]{0,20}env)[ =])\Z")
 _LINE_BEGINS = re.compile(rb"(?:^|\n)[ \t]{0,20}(?:- )?\Z")
-_HELD = re.compile(r"\{\{[^{}]*\}\}|\{[\w. ]*\}|\$\{\w+\}|%\(\w+\)s|<[^<>]*>|^(?:\$\w+|%\w+%|%s)\Z")
+_HELD = re.compile(
+    r"\{\{[^{}]*\}\}|\{[\w. ]*\}|\$\{\w+\}|%\(\w+\)s|<(?:[a-z _-]*|[A-Z _-]*)>"
+    r"|^(?:\$(?:[a-z_][a-z0-9_]*|[A-Z_][A-Z0-9_]*)|%\w+%|%s)\Z"
+)
+_FOREIGN_LETTER = re.compile(r"\\x[0-9a-f]{2}|\\u[0-9a-f]{4}|[^\x00-\x7f]")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PARTS = re.compile(r"[_\-./: ]+")
 _IN_MANUALS = re.compile(
@@ -63,7 +67,9 @@ _DRAWN = re.compile(r"[\w+/=.~-]{16,512}", re.ASCII)
 _FEWEST_SIGNS, _LONGEST_WORD, _LONG = 8, 16, 20
 _FEWEST_IN_A_TEXT = 4
 _SHORTEST, _SHORT, _MEAN_WORD = 6, 3, 3.5
+_ABBREVIATED = 4
 _VOWEL = re.compile("(?i)[aeiouy]")
+_CONSONANTS = re.compile("(?i)[b-df-hj-np-tv-xz]{6}")
 
 
 def named(data: bytes, *, settings: bool = False) -> Iterator[SecretMatch]:
@@ -97,7 +103,7 @@ def is_drawn(value: str) -> bool:
 def is_plain(value: str) -> bool:
     """Whether a value is words, or stands for another: such as manuals, identifiers, references to
     variables, paths and names of versions have."""
-    value = _HELD.sub("", value)
+    value = _HELD.sub("", _FOREIGN_LETTER.sub("a", value))
     if len(set(value)) < _FEWEST_IN_A_TEXT or _IN_MANUALS.search(value):
         return True
     parts = [part for part in _PARTS.split(value) if part]
@@ -113,11 +119,15 @@ def _is_word(part: str, *, beside_words: bool) -> bool:
         return False
     words = _CAMEL.findall(part) or [part]
     is_read = max(map(len, words)) <= _LONGEST_WORD and all(map(_is_spoken, words))
-    return is_read and (len(words) == 1 or len(part) / len(words) >= _MEAN_WORD)
+    shouts = not part.isupper() and any(w.isupper() and len(w) > _ABBREVIATED for w in words)
+    return is_read and not shouts and (len(words) == 1 or len(part) / len(words) >= _MEAN_WORD)
 
 
 def _is_spoken(word: str) -> bool:
-    return len(word) <= _SHORT + 1 or word.isupper() or _VOWEL.search(word) is not None
+    """Whether somebody could say it: no row of consonants is longer than those of words."""
+    return len(word) <= _ABBREVIATED or (
+        _VOWEL.search(word) is not None and _CONSONANTS.search(word) is None
+    )
 
 
 def _is_beside(name: re.Match[bytes], data: bytes, literal: bytes) -> bool:

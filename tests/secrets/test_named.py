@@ -125,6 +125,8 @@ token = tokenizer.pad_token = "<|reserved_special_token_250|>"
 f(api_key="{{secrets/scope1/key2}}", password=f"{user1}{pw2}")
 secret="projects/p1/secrets/x/versions/1"
 login("ada99@example.com")
+KEK_PASSPHRASE = "default-kek-passphrase-for-development-only"
+auth_password = "s\\xc9\\x99cr\\xc9\\x99t"
 get_secret("my-secret-v2")
 "NextToken": "AAAAKom85qGh1xEnpsmYMg3R7oXcAr2x0000"
 AWS::X::ApiKey": "b899a0d240b53d9d"
