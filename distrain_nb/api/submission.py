@@ -86,6 +86,6 @@ def compared_options(options: JobOptions) -> dict[str, tuple[str, ...]]:
         "args": (shlex.join(map(without_secret, options.args)),) if options.args else (),
         "param": tuple(map(without_secret, options.param)),
         "data": options.data,
-        "require": options.require,
+        "require": tuple(map(without_secret, options.require)),
     }
     return {name: values for name, values in texts.items() if values}

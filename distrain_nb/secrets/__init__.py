@@ -1,10 +1,20 @@
 """The guard that keeps credentials out of what leaves this machine."""
 
-from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret, refuse_secret_files, refuse_secrets
+from distrain_nb.secrets.guard import (
+    HIDDEN,
+    STORED,
+    is_secret,
+    refuse_secret_files,
+    refuse_secret_texts,
+    refuse_secrets,
+    secret_in_file,
+)
+from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.names import is_secret_name
 from distrain_nb.secrets.redaction import (
     redacted,
     redacted_options,
+    redacted_source,
     variables_in,
     without_secret,
 )
@@ -13,11 +23,15 @@ __all__ = [
     "HIDDEN",
     "STORED",
     "is_secret",
+    "is_secret_by_name",
     "is_secret_name",
     "redacted",
     "redacted_options",
+    "redacted_source",
     "refuse_secret_files",
+    "refuse_secret_texts",
     "refuse_secrets",
+    "secret_in_file",
     "variables_in",
     "without_secret",
 ]

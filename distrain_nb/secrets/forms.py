@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from typing import TYPE_CHECKING
 
-from distrain_nb.secrets.names import is_secret_name, may_name_a_secret
+from distrain_nb.secrets.named import named
 from distrain_nb.secrets.prefixes import SecretMatch, has_words_of_manuals, is_made_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_NAME = (
-    rb"(?:password|passwd|passphrase|secret|api[_-]?key|(?:access|secret|private|encryption)[_-]?key|"
-    rb"(?:auth|access|api|bearer|refresh|secret)[_-]?token)"
-)
 # In these files values need no quotes.
 _SETTINGS = frozenset(
     (".ini", ".cfg", ".conf", ".yaml", ".yml", ".toml", ".properties", ".txt", ".sh", "")
 )
-_PLAIN = "a secret that is written out"
-# A value is looked for first, then the name before it: values are rarer.
-_SETTING = re.compile(rb"(?m)[:=][ \t]*([\w+/=.~-]{20,200})[ \t\r]*$")
-_QUOTED = re.compile(rb"[:=]\s*[rbu]?\\*[\"']([^\"'\s]{16,200})[\"']")
-_NAMED = re.compile(rb"(?i)" + _NAME + rb"(?:\\*[\"'])?\s*$")
-_LONGEST_NAME = 40
-_VALUE = re.compile(r"[\w+/=.~-]{16,200}", re.ASCII)
 _COMMON = frozenset(
     b"pass passwd password passw0rd pwd pw secret token key user username root admin guest foo bar "
     b"baz tiger test testing letmein mypassword mysecret none null true false auth credentials "
@@ -38,7 +25,6 @@ _NOWHERE = re.compile(
     rb"|(?:my)?(?:host|hostname|server|proxy|domain|address|site|foo|bar)(?:\..*)?|[a-z]|127\..*"
 )
 _REFERENCE = re.compile(rb"(?:[$%]\w+%?)+")  # to a variable
-_LEAST_ENTROPY = 3.5  # bits a character
 
 
 def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
@@ -47,19 +33,7 @@ def unprefixed(data: bytes, suffix: str) -> Iterator[SecretMatch]:
     for kind, word, pattern, is_real in _FORMS:
         if word in lower:
             yield from (SecretMatch(m.start(), kind) for m in pattern.finditer(data) if is_real(m))
-    for pattern in (_QUOTED, _SETTING) if suffix in _SETTINGS else (_QUOTED,):
-        for found in pattern.finditer(data):
-            start = max(found.start() - _LONGEST_NAME, 0)
-            if _NAMED.search(data, start, found.start()) and _is_random(found[1]):
-                yield SecretMatch(found.start(), _PLAIN)
-
-
-def is_secret_by_name(name: str, value: str) -> bool:
-    """Whether a variable looks like a secret by its name, and by how its value looks, be it in
-    quotes, where the name may mean something else too."""
-    value = value.strip("'\"")
-    drawn = _VALUE.fullmatch(value) is not None and _is_random(value.encode())
-    return is_secret_name(name) or (may_name_a_secret(name) and drawn)
+    yield from named(data, settings=suffix in _SETTINGS)
 
 
 def _always(_: re.Match[bytes]) -> bool:
@@ -77,16 +51,6 @@ def _is_password(found: re.Match[bytes]) -> bool:
     words = password.isalpha() and (password.islower() or password.isupper()) and len(password) < 9
     harmless = common or words or has_words_of_manuals(password) or _REFERENCE.fullmatch(password)
     return not (harmless or _NOWHERE.fullmatch(host))
-
-
-def _is_random(value: bytes) -> bool:
-    """Whether a value looks drawn: digits among letters, and no few signs that return."""
-    signs = Counter(value)
-    entropy = -sum(n / len(value) * math.log2(n / len(value)) for n in signs.values())
-    digits = sum(chr(sign).isdigit() for sign in value)
-    letters = sum(chr(sign).isalpha() for sign in value)
-    mixed = digits >= 3 and letters >= 3
-    return mixed and entropy >= _LEAST_ENTROPY and not is_made_up(value)
 
 
 # A text may stand within another, as source and JSON write it: a form finds these escaped

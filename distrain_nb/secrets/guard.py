@@ -6,20 +6,22 @@ image, an archive, a package, or as files.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import CheckFailed
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
+from distrain_nb.secrets.forms import unprefixed
+from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.names import is_secret_name, kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
 from distrain_nb.worker.rank.program import SOURCE_MAP, read_entry_point, read_source_map
-from distrain_nb.worker.rank.values import OBJECTS, VALUES_FOLDER, index_of
+from distrain_nb.worker.rank.values import ARRAYS, INDEX, OBJECTS, VALUES_FOLDER, index_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from distrain_nb.secrets.prefixes import SecretMatch
@@ -33,6 +35,9 @@ HIDDEN = "***"
 _READ_AT_MOST = 16 << 20
 _BEGINNING = 8 << 10
 _SECRET = "a secret"
+# A pickle has it before a short text, where it may look like a letter of it.
+_LENGTH_OF_TEXT = re.compile(rb"\x8c[\x10-\xff]", re.DOTALL)
+_WIDE_TEXT = re.compile(rb"(?:[!-~]\0\0\0){16,}")
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,30 @@ def refuse_secret_files(
         raise CheckFailed(findings)
 
 
+def refuse_secret_texts(texts: Mapping[str, Iterable[str]], allowed: Collection[str] = ()) -> None:
+    """Raise CheckFailed, with a finding for each option, for texts of a request that look like
+    secrets. `texts` are by the option that they are of; in `allowed` it has no dashes."""
+    findings = tuple(
+        _finding(_Found(option, f"--{option.replace('_', '-')}", match.kind))
+        for option, given in texts.items()
+        if option not in allowed
+        and (match := _match("\n".join(given).encode(errors="replace"), ""))
+    )
+    if findings:
+        raise CheckFailed(findings)
+
+
+def secret_in_file(name: str, path: Path) -> str | None:
+    """Say what looks like a secret in a file that is to be called that, and where; None if nothing
+    does. Names of stored values count as names of variables do."""
+    stored = path.name if (path.parent / INDEX).is_file() else ""
+    if stored == OBJECTS:
+        found = next(_in_values(path), None)
+    else:
+        found = next(_in_arrays(name, path) if stored == ARRAYS else _in_file(name, path), None)
+    return f"{found.where}: looks like {found.kind}" if found else None
+
+
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable looks like a secret, by its name or its value."""
     if not value or value.startswith(STORED):
@@ -102,6 +131,8 @@ def _in_files(folder: Path) -> Iterator[_Found]:
             yield from _in_main(folder, main)
         elif name == f"{VALUES_FOLDER}/{OBJECTS}":
             yield from _in_values(path)
+        elif name == f"{VALUES_FOLDER}/{ARRAYS}":
+            yield from _in_arrays(name, path)
         else:
             yield from _in_file(name, path)
 
@@ -136,13 +167,26 @@ def _in_main(folder: Path, name_of_main: str) -> Iterator[_Found]:
 
 def _in_values(path: Path) -> Iterator[_Found]:
     """The values that the program carries, by their names in the notebook."""
-    data = _head(path)
+    data = _LENGTH_OF_TEXT.sub(b"\n\n", _head(path))
     entries = index_of(path.parent).entries
     kinds = {entry.name: _SECRET for entry in entries if _is_secret_text(entry)}
-    for match in _matches(data, ".py"):
+    for match in chain(_matches(data, ".py"), prefixed(data, bounded=False)):
         before = [entry for entry in entries if entry.offset <= match.start]
         kinds[max(before, key=lambda entry: entry.offset).name] = match.kind
     yield from (_Found(name, name, kind) for name, kind in kinds.items())
+
+
+def _in_arrays(name: str, path: Path) -> Iterator[_Found]:
+    """The bytes and texts of the arrays that stand beside the values."""
+    match = min(prefixed(_texts_in(_head(path)), bounded=False), default=None)
+    if match is not None:
+        yield _Found(name, f"{name}, an array of texts", match.kind)
+
+
+def _texts_in(arrays: bytes) -> bytes:
+    """The bytes of arrays, and behind them those of NumPy's texts, which have four for a sign."""
+    wide = (match[0][::4] for match in _WIDE_TEXT.finditer(arrays))
+    return b"\n".join((arrays, *wide))
 
 
 def _in_environment(environment: Mapping[str, str]) -> Iterator[_Found]:

@@ -137,10 +137,11 @@ class SecretMatch(NamedTuple):
     kind: str
 
 
-def prefixed(data: bytes) -> Iterator[SecretMatch]:
-    """The tokens in a text that have an issuer's prefix, but for examples."""
+def prefixed(data: bytes, *, bounded: bool = True) -> Iterator[SecretMatch]:
+    """The tokens in a text that have an issuer's prefix, but for examples. With `bounded` a token
+    is a word's beginning; texts of a column stand in one row."""
     words = b" ".join(word for word in data.translate(_BLANKED).split() if len(word) >= _SHORTEST)
-    for prefix, pattern, before, kind in _patterns():
+    for prefix, pattern, before, kind in _patterns(bounded=bounded):
         if prefix in words:
             for found in pattern.finditer(data):
                 if not is_made_up(data[max(found.start() - before, 0) : found.end()]):
@@ -158,19 +159,26 @@ def has_words_of_manuals(value: bytes) -> bool:
 
 
 @functools.cache
-def _patterns() -> tuple[tuple[bytes, re.Pattern[bytes], int, str], ...]:
+def _patterns(*, bounded: bool) -> tuple[tuple[bytes, re.Pattern[bytes], int, str], ...]:
     """Prefix, form, how many bytes before it belong to the token, and kind: made on first use."""
     return tuple(
-        (prefix.encode(), _pattern(prefix, *form), _LONGEST_BEFORE * (len(form) > 1), kind)
+        (
+            prefix.encode(),
+            _pattern(prefix, *form, bounded=bounded),
+            _LONGEST_BEFORE * (len(form) > 1),
+            kind,
+        )
         for kind, prefixes, *form in _TOKENS
         for prefix in prefixes.split()
     )
 
 
-def _pattern(prefix: str, rest: str, before: str = "") -> re.Pattern[bytes]:
+def _pattern(prefix: str, rest: str, before: str = "", *, bounded: bool) -> re.Pattern[bytes]:
     """The prefix goes first, so that it is searched for as such; what is to stand before it, or
     must not, is looked for behind it."""
     quoted = re.escape(prefix)
+    if not bounded and not before:
+        return re.compile(f"{quoted}{rest.replace(',}', '}')}".encode())  # the next text follows
     behind = [rf"(?<={each}{quoted})" for each in ([before] if before else _ESCAPES)]
     if not before:
         behind.insert(0, rf"(?<![A-Za-z0-9]{quoted})")

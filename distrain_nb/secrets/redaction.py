@@ -7,8 +7,9 @@ import shlex
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from distrain_nb.secrets.forms import is_secret_by_name, unprefixed
+from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.guard import HIDDEN, STORED, is_secret
+from distrain_nb.secrets.named import is_secret_by_name
 from distrain_nb.secrets.prefixes import prefixed
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _ANY_WORD = re.compile(_WORD)
 _VARIABLE = re.compile(
     rf"(?<![\w-])(?P<option>(?:-e|--[\w-]*env[\w-]*)(?:=|(?:\s|\\\n)+))(?P<word>{_WORD})"
 )
+_ASSIGNED = re.compile(r"(?m)^((?P<name>\w+) = )[rb]?(?P<value>['\"].{1,1000}['\"])$")
 _NAME = re.compile(r"([A-Za-z][\w-]*)=")
 
 
@@ -39,6 +41,15 @@ def redacted(text: str, values: Iterable[str] = ()) -> str:
         end = -1 if match.kind == "a private key" else data.find(b"\n", match.start)
         data = data[: match.start] + HIDDEN.encode() + (data[end:] if end >= 0 else b"")
     return data.decode()
+
+
+def redacted_source(text: str) -> str:
+    """The source text without what looks like a secret, by its look or by a name `NAME = "…"`."""
+
+    def without_value(line: re.Match[str]) -> str:
+        return f"{line[1]}'{HIDDEN}'" if is_secret_by_name(line["name"], line["value"]) else line[0]
+
+    return redacted(_ASSIGNED.sub(without_value, text))
 
 
 def variables_in(options: str) -> Iterator[str]:

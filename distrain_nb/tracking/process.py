@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.tracking.guarded import GuardedTracker
 from distrain_nb.tracking.mirror import Mirror
 from distrain_nb.tracking.mlflow_run import MlflowTracker
 from distrain_nb.tracking.request import pending, without_password
@@ -98,7 +99,7 @@ class TrackingProcess:
     def _tracker(self, uri: str) -> Tracker:
         if uri not in self._trackers:
             kind = MlflowTracker if self._kind is MLFLOW else VertexTracker
-            self._trackers[uri] = kind(uri)
+            self._trackers[uri] = GuardedTracker(kind(uri))
         return self._trackers[uri]
 
     def _failed(self, request: TrackingRequest, wrong: Exception) -> None:

@@ -10,7 +10,7 @@ import pytest
 from distrain_nb import api
 from distrain_nb.backends.remote import backend
 from distrain_nb.backends.remote.submission import Submission
-from distrain_nb.errors import CheckFailed
+from distrain_nb.errors import CheckFailed, ImageError
 from distrain_nb.magics.command_line import cell_options
 
 pytestmark = pytest.mark.slow
@@ -107,6 +107,31 @@ def test_what_the_request_says_openly_is_looked_at_too(option: str, started: lis
     told = {option: f"there={TOKEN}"}
     with pytest.raises(CheckFailed, match="there: looks like a GitHub token"):
         api.submit("print(1)", rehearse="", **told, **WAYS["sagemaker, files"])
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "place"),
+    [
+        ("name", TOKEN, "--name"),
+        ("require", "a @ git+https://ada:f4k7-wq2@git.corp.net/a/b.git", "--require"),
+        ("metric", f"loss=({TOKEN})", "--metric"),
+        ("args", "--password=f4k7wq2x9", "main.args, line 1"),
+    ],
+)
+def test_every_option_is_looked_at_too(
+    option: str, text: str, place: str, started: list[Path]
+) -> None:
+    with pytest.raises(CheckFailed, match=f"{place}: looks like ") as caught:
+        api.submit("print(1)", rehearse="", **{option: text}, **WAYS["sagemaker, files"])
+    assert text not in str(caught.value)
+    assert not started
+
+
+def test_a_requirement_that_is_refused_is_shown_without_its_login(started: list[Path]) -> None:
+    with pytest.raises(ImageError, match="invalid requirement") as caught:
+        text = "git+https://ada:f4k7-wq2@git.corp.net/a/b.git"
+        api.submit("print(1)", rehearse="", require=text, **WAYS["sagemaker, files"])
+    assert "f4k7" not in str(caught.value)
 
 
 def test_the_magic_takes_the_option_that_the_message_names() -> None:

@@ -13,12 +13,14 @@ import sysconfig
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from distrain_nb.api import program
 from distrain_nb.errors import CheckFailed
 from distrain_nb.program import Cell, Notebook, Program, capture
-from distrain_nb.secrets import refuse_secrets
+from distrain_nb.secrets import refuse_secret_texts, refuse_secrets
 from distrain_nb.secrets.forms import unprefixed
 from distrain_nb.secrets.names import kind_of_file
 from distrain_nb.secrets.prefixes import prefixed
@@ -359,6 +361,58 @@ def test_a_name_that_may_mean_something_else_counts_if_its_value_looks_drawn(
         refuse_secrets(tmp_path, {name: VALUE})
     for harmless in ("<pad>", "<|reserved_special_token_250|>", "512", "alias/key-of-training"):
         refuse_secrets(tmp_path, {name: harmless})
+
+
+@pytest.mark.parametrize("made", ["object", "string", "index", "numpy", "bytes"])
+@pytest.mark.parametrize("length", [34, 45, 62])  # of which a pickle's byte is a sign or a letter
+def test_a_token_among_the_texts_of_a_table_or_an_array(
+    tmp_path: Path, made: str, length: int
+) -> None:
+    token = "hf" + "_" + some(length)
+    texts = ["a" * 40, token, "b" * 40]
+    values = {
+        "object": lambda: pd.DataFrame({"c": texts}, dtype=object),
+        "string": lambda: pd.DataFrame({"c": texts}, dtype="string"),
+        "index": lambda: pd.Series([1, 2, 3], index=texts),
+        "numpy": lambda: np.array(texts),
+        "bytes": lambda: np.array([text.encode() for text in texts]),
+    }
+    notebook = Notebook({"table": values[made]()}, (), tmp_path)
+    capture(Cell("In[1]", "print(table)"), 1, notebook, limit=1 << 20).write(tmp_path)
+    ((_, message),) = seen(tmp_path)
+    assert "a Hugging Face token" in message
+
+
+PLAIN_TEXTS = {
+    "require": ["torch>=2", "git+https://github.com/a/b@v1.2.3", "git+ssh://git@github.com/a/b"],
+    "metric": ["loss=loss: ([0-9.]+)"],
+    "name": ["night-run_7"],
+    "nfs": ["10.0.0.2:/share:data"],
+    "layout": ["--workers 2 --gpu H100:8"],
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("require", f"git+https://ada:{PASSWORD}@git.corp.net/a/b.git"),
+        ("require", f"--extra-index-url=https://ci:{PASSWORD}@pypi.corp.net/simple"),
+        ("layout", f"--mpi-options='-x API_KEY={VALUE}' -n 2"),
+        ("layout", f"--mpi-options='--mca x http://ada:{PASSWORD}@gate.corp.net'"),
+        ("nfs", f"smb://ada:{PASSWORD}@files.corp.net:/share:data"),
+        ("metric", f"token={TOKENS['GitHub']}"),
+        ("name", TOKENS["GitHub"]),
+        ("args", f"--password={VALUE}"),
+        ("args", f"--db-password {VALUE}"),
+    ],
+)
+def test_a_secret_in_an_option(option: str, text: str) -> None:
+    refuse_secret_texts(PLAIN_TEXTS)
+    with pytest.raises(CheckFailed) as caught:
+        refuse_secret_texts({**PLAIN_TEXTS, option: text.split("\n")})
+    (finding,) = caught.value.findings
+    assert finding.where == f"--{option}" and f"--allow-secret {option}." in finding.message
+    refuse_secret_texts({**PLAIN_TEXTS, option: text.split("\n")}, allowed=[option])
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from abc import abstractmethod
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
@@ -20,7 +20,7 @@ from distrain_nb.backends.remote.options import RemoteOptions, RemoteOptionsT
 from distrain_nb.backends.remote.submission import Journal, Submission, substituted
 from distrain_nb.backends.remote.tracker import MLFLOW_RUN, told
 from distrain_nb.program.progress import report
-from distrain_nb.secrets import refuse_secret_files, refuse_secrets
+from distrain_nb.secrets import refuse_secret_files, refuse_secret_texts, refuse_secrets
 from distrain_nb.worker.files.folder import (
     CARRIER_LOG,
     LOCK_FILE,
@@ -87,6 +87,7 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
         job.program.write(folder / PROGRAM_FOLDER)
         report("looking for secrets")
         refuse_secrets(folder / PROGRAM_FOLDER, _readable(job.options), job.allowed_secrets)
+        refuse_secret_texts(_written(job), job.allowed_secrets)
         for upload in job.uploads:
             report(f"looking for secrets in {upload.source}")
             refuse_secret_files(upload.name, _paths(upload), job.allowed_secrets)
@@ -121,6 +122,23 @@ class RemoteBackend(Backend[RemoteOptionsT, RemotePlanT]):
 
 
 AnyRemoteBackend: TypeAlias = "RemoteBackend[Unknown, Unknown]"
+
+
+def _written(job: Job[RemoteOptions]) -> dict[str, tuple[str, ...]]:
+    """What a request, an image or the names of a job may repeat, by option, but for `_readable`."""
+    texts: dict[str, tuple[str, ...]] = {
+        "name": (job.name,),
+        "experiment": (job.experiment,),
+        "data": job.data,
+        "require": job.program.required,
+        "args": (" ".join(job.program.arguments),),
+        "layout": (str(job.layout),),
+    }
+    for each in fields(job.options):
+        value = getattr(job.options, each.name)
+        if each.name not in job.options.readable() and isinstance(value, str | tuple):
+            texts[each.name] = (value,) if isinstance(value, str) else tuple(map(str, value))
+    return texts
 
 
 def _readable(options: RemoteOptions) -> dict[str, str]:

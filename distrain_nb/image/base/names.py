@@ -7,6 +7,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from distrain_nb.errors import ImageError
 from distrain_nb.program.requirements import public_version
+from distrain_nb.secrets import without_secret
 
 # Packages that are the same modules for other hardware, or of other days: each would replace what
 # another has installed. The first has the plain name.
@@ -42,6 +43,7 @@ def requirement_name(line: str) -> NormalizedName:
     try:
         return canonicalize_name(Requirement(line.partition(" --")[0]).name)
     except InvalidRequirement:
+        shown = without_secret(line)
         raise ImageError(
-            f"invalid requirement {line!r}: expected one such as numpy or numpy>=2,<3"
+            f"invalid requirement {shown!r}: expected one such as numpy or numpy>=2,<3"
         ) from None
