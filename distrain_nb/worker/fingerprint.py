@@ -16,6 +16,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Collection, Dict, Iterable, Iterator, List, Set, Tuple
 
 MOST_PARTS = 2000  # of one name
+PASSED_OVER = ""  # the text of what is not compared, nor anything in it
 _DEEPEST = 12
 _SHOWN = 60  # characters of a value
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
@@ -86,8 +87,9 @@ class _Look:
             try:
                 said, inside = self._kind(path, obj)
             except Exception:  # its own code would not be looked at
-                return
-            if said:
+                said, inside = PASSED_OVER, ()
+            inside = list(inside)
+            if said or not inside:
                 self.parts[path] = said
             for inner, part in inside:
                 self.at(inner, part, depth + 1)
@@ -115,7 +117,7 @@ class _Look:
         if array:
             return array, ()
         if type(obj).__module__.split(".")[0] in _LIVE:
-            return "", ()
+            return PASSED_OVER, ()
         return self._object(path, obj)
 
     def _object(self, path: str, obj: Any) -> Tuple[str, Iterable[Tuple[str, Any]]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
-from distrain_nb.worker.fingerprint import fingerprint
+from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
 
 EXPECTED = "main.expected"  # beside main.py: a JSON list of what the notebook has
 _MOST_SHOWN = 5
@@ -46,9 +47,15 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
 def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool) -> List[str]:
     found: List[str] = []
     wanted: Dict[str, str] = item["parts"]
+    passed = [p for texts in (wanted, parts) for p, text in texts.items() if text == PASSED_OVER]
+    inside = re.compile("|".join(rf"{re.escape(path)}(?!\w)" for path in passed) or "(?!)")
     for path in sorted({*wanted, *parts}, key=lambda p: (p not in wanted, len(p), p)):
         one, other = wanted.get(path, _MISSING), parts.get(path, _MISSING)
-        if one == other or (not same_python and "of the code" in one + other):
+        if (
+            one == other
+            or inside.search(path)
+            or (not same_python and "of the code" in one + other)
+        ):
             continue
         if any(path.startswith(f.split("`")[1]) for f in found):
             continue  # what stands inside something that is said

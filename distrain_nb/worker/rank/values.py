@@ -179,7 +179,8 @@ def restored(*paths: str) -> None:
         for attribute in owners:
             owner = getattr(owner, attribute)
         value, before = stored.get(path), vars(owner).get(name)
-        if fingerprint(name, value, own) == fingerprint(name, before, own) != {}:
+        parts = fingerprint(name, value, own)
+        if any(parts.values()) and parts == fingerprint(name, before, own):
             continue
         setattr(owner, name, value)
         if text_of(before) is None:
