@@ -86,6 +86,9 @@ POOLS = {
     "a job": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob('n', worker_pool_specs=s)\njob.run()",
     "a request": "custom_job = {'display_name': 'n', 'job_spec': {'worker_pool_specs': ["
     + VERTEX_POOL + "]}}",
+    "a client of the API": "client.create_custom_job(parent=P, custom_job={'job_spec': {"
+    f"'worker_pool_specs': [{VERTEX_POOL}]}}}})",
+    "a pool below if": f"s = [{VERTEX_POOL}]\nif x:\n    s.append({{}})\naip.CustomJob('n', s)",
     "!gcloud beside": f"!gcloud storage ls\nworker_pool_specs = [{VERTEX_POOL}]",
 }  # fmt: skip
 
@@ -120,6 +123,14 @@ def test_a_training_job_is_read_with_its_run() -> None:
     assert set(found.left_out) == {"display_name", "requirements", "network"}
     alone = read_any(text[text.index("model") :])
     assert alone.layout.replicas(Role.WORKERS) == 2 and "network" in alone.left_out
+
+
+def test_reducers_of_a_training_job_are_read() -> None:
+    text = "job.run(machine_type='n1-standard-4', reduction_server_replica_count=2{})"
+    more = ", reduction_server_machine_type='n1-highcpu-16', reduction_server_container_uri=URI"
+    found = read_any(text.format(more))
+    assert found.layout == Layout.of("vertex", primary="n1-standard-4", reducers="2*n1-highcpu-16")
+    assert found.left_out == ("reduction_server_container_uri",)
 
 
 def test_a_request_in_snake_case_is_read() -> None:

@@ -283,6 +283,8 @@ def _known(value: object, path: str) -> tuple[object, list[str]]:
     if isinstance(value, (list, tuple)):
         parts = [_known(each, f"{path}[{number}]") for number, each in enumerate(value)]
         left = [name for _, names in parts for name in names]
+        if any(isinstance(each, dict) for each, _ in parts):
+            return [{} if isinstance(each, Unread) else each for each, _ in parts], left
         if any(isinstance(each, Unread) for each, _ in parts):
             return Unread(), [path, *left]
         return type(value)(each for each, _ in parts), left

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Given, Imported, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_values import known
 from distrain_nb.layout.formats.vertex import from_specs
+from distrain_nb.layout.sizing import reduction_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,10 +151,11 @@ def _reducers(given: Given) -> dict[str, object]:
     count = given.number("reduction_server_replica_count")
     if not count:
         return {}
+    image = given.text("reduction_server_container_uri")
     return {
         "machine_spec": {"machine_type": given.values.pop("reduction_server_machine_type", None)},
         "replica_count": count,
-        "container_spec": {"image_uri": given.values.pop("reduction_server_container_uri", None)},
+        "container_spec": {"image_uri": image or reduction_image(current(), None)},
     }
 
 
@@ -170,7 +173,7 @@ def _script(given: Given) -> Iterator[str]:
 
 def _from_names(source: PythonSource) -> Imported:
     """Reads pools that a text assigns, or is, and gives to no job."""
-    for name, value in (*reversed(source.names.items()), *source.shown):
+    for name, value in _values(source):
         specs = _pools(value)
         if specs is not None:
             clean, left = known({str(name): specs})
@@ -186,6 +189,15 @@ def _from_names(source: PythonSource) -> Imported:
         "there is no call with the arguments instance_type and instance_count, and no job for "
         f"Vertex AI: {_PASTE}"
     )
+
+
+def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
+    """What has a name, stands alone, or is given to a call, as to the clients of the API."""
+    yield from reversed(source.names.items())
+    yield from source.shown
+    for call in source.calls:
+        yield from call.values.items()
+        yield from ((call.name, value) for value in call.args)
 
 
 def _filled(specs: Unknown) -> Unknown:
