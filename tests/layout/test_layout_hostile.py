@@ -48,6 +48,17 @@ CRUEL = {
     "deep signs": "E(instance_type=" + "-" * 40_000 + "1)",
     "deep attributes": "E" + ".a" * 40_000 + "(instance_type=1)",
     "names of names": laughing_python(9),
+    "lists that double": "a = [1]\n"
+    + "a += a\n" * 2_000
+    + "E(instance_type=a, instance_count='x')",
+    "texts that double": "a = 'x'\n" + "a += a\n" * 2_000 + "E(instance_count='y', role=a)",
+    "a mapping in itself": "a = {}\na['a'] = a\nE(instance_count=1, hyperparameters=a)",
+    "a list in itself": "a = []\na.append(a)\nworker_pool_specs = a",
+    "many spaces in Python": "instance_type=" + " " * 90_000 + "\n!",
+    "a long name in Python": "x" * 90_000 + "(instance_type=\n!",
+    "deep conditions": "".join(f"{' ' * n}for a in b:\n" for n in range(90))
+    + " " * 90
+    + "E(instance_count='x')",
     "open files": "gcloud ai custom-jobs create\n" + "<<EOF\n" * 15_000,
     "open files of many names": "gcloud ai custom-jobs create\n"
     + "".join(f"<<E{n}\n" for n in range(9_000)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 
@@ -10,6 +11,7 @@ from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.gcloud_reading import from_command
 from distrain_nb.layout.formats.pieces import Imported
 from distrain_nb.layout.formats.python import from_python
+from distrain_nb.layout.formats.python_source import parsed
 from distrain_nb.layout.formats.sagemaker import from_training_job
 from distrain_nb.layout.formats.vertex import from_specs
 from distrain_nb.layout.layout import Layout
@@ -17,14 +19,21 @@ from distrain_nb.layout.yamls import check_length, yaml_texts
 
 FORMS = (
     "workerPoolSpecs in JSON or YAML, `gcloud ai custom-jobs create`, AI Platform's config.yaml, "
-    "`gcloud ai-platform jobs submit training`, a SageMaker estimator in Python, a "
-    "CreateTrainingJob request in JSON, a layout's own YAML, or the options of %%distrain"
+    "`gcloud ai-platform jobs submit training`, a SageMaker estimator or a job of Vertex AI's SDK "
+    "in Python, a CreateTrainingJob request in JSON, a layout's own YAML, or "
+    "the options of %%distrain"
 )
 
 # None of them looks twice at what can't match: an open string ends with the text.
 _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"?|//[^\n]*', re.DOTALL)
-_ESTIMATOR = re.compile(r"\bModelTrainer\(|\b(train_)?instance_(type|count|groups)\s*=")
+_PYTHON = re.compile(
+    r"\bModelTrainer\(|\b(train_)?instance_(type|count|groups)\s*=|\.set_hyperparameters\("
+    r"|\bCustom\w*Job(\.from_local_script)?\(|\bHyperparameterTuningJob\(|ParameterSpec\("
+    r"|\b(worker_pool_specs?|machine_type|machine_spec|job_spec|custom_job|replica_count)\s*="
+)
+_READ_COMMAND = re.compile(r"\bcustom-jobs\s+create\b|\bjobs\s+submit\s+training\b")
 _COMMAND = re.compile(r"^[ \t]*(?:[!$][ \t]*)?gcloud\s", re.MULTILINE)
+_OF_VERTEX = ("workerPoolSpecs", "jobSpec", "worker_pool_specs", "job_spec")
 _OPTIONS = re.compile(r"%%distrain|--\w")
 
 
@@ -35,25 +44,51 @@ def read_any(text: str) -> Imported:
     """
     check_length(text)
     text = text.strip()
-    if _COMMAND.search(text):
+    is_python = bool(_PYTHON.search(text))
+    if _COMMAND.search(text) and (_READ_COMMAND.search(text) or not is_python):
         return from_command(text)
     if text.startswith(("{", "[")):
         return _from_json(text)
     if _OPTIONS.match(text):
         return Imported("options", Layout.from_line(text.removeprefix("%%distrain")))
-    if _ESTIMATOR.search(text):
+    if is_python:
         return from_python(text)
-    return _from_mapping(yaml_texts(text), text)
+    try:
+        value = yaml_texts(text)
+    except OptionError:
+        if not _is_code(text):
+            raise
+        return from_python(text)
+    return _from_mapping(value, text)
+
+
+def _is_code(text: str) -> bool:
+    """Whether a text is Python that does something, with IPython's commands passed over."""
+    try:
+        tree = parsed(text)
+    except OptionError:
+        return False
+    return any(isinstance(node, (ast.Assign, ast.Call, ast.Import)) for node in ast.walk(tree))
 
 
 def _from_json(text: str) -> Imported:
     try:
         value = json.loads(_tidied(text))
     except ValueError as wrong:
+        if _is_literal(text):
+            return from_python(text)
         raise OptionError(f"not JSON: {wrong}") from None
     except RecursionError:
         raise OptionError("not JSON of a layout: it is nested too deeply") from None
     return _from_mapping(value, text)
+
+
+def _is_literal(text: str) -> bool:
+    """Whether a text begins with a mapping or list of Python's."""
+    try:
+        return bool(parsed(text).body)
+    except OptionError:
+        return False
 
 
 def _tidied(text: str) -> str:
@@ -67,7 +102,7 @@ def _from_mapping(value: object, text: str) -> Imported:
     if isinstance(value, list):
         return from_specs(value)
     if isinstance(value, dict):
-        if "workerPoolSpecs" in value or "jobSpec" in value:
+        if not value.keys().isdisjoint(_OF_VERTEX):
             return from_specs(value)
         if "trainingInput" in value:
             return from_training_input(value)

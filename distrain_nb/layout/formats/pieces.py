@@ -98,6 +98,23 @@ def as_arguments(values: Mapping[str, object]) -> Iterator[str]:
         yield value if isinstance(value, str) else json.dumps(value)
 
 
+def camel_keys(value: object) -> object:
+    """A value with keys as JSON has them, where they are written as in Python."""
+    if isinstance(value, dict):
+        return {camel(str(key)): camel_keys(each) for key, each in value.items()}
+    return [camel_keys(each) for each in value] if isinstance(value, (list, tuple)) else value
+
+
+def camel(name: str) -> str:
+    """`machineSpec` of `machine_spec`."""
+    return re.sub(r"_([a-z])", lambda part: part[1].upper(), name)
+
+
+def snake(name: str) -> str:
+    """`machine_spec` of `machineSpec`."""
+    return re.sub(r"[A-Z]", lambda part: f"_{part[0].lower()}", name)
+
+
 def is_variable(value: object) -> bool:
     """Whether it is a variable of the shell that only running the text would tell, as $STAGE."""
     return isinstance(value, str) and value not in WORDS and bool(_VARIABLE.fullmatch(value))

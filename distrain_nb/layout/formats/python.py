@@ -3,23 +3,24 @@
 
 from __future__ import annotations
 
-import ast
-import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
-from distrain_nb.layout.formats.placeholders import WORDS
+from distrain_nb.layout.formats.python_names import Call, Unread
+from distrain_nb.layout.formats.python_source import PythonSource
+from distrain_nb.layout.formats.python_values import known
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
+from distrain_nb.layout.formats.vertex_python import POSITIONS, from_vertex, is_for_vertex
 from distrain_nb.layout.layout import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from distrain_nb.types import Json
+    from distrain_nb.types import Json, Unknown
 
 _FRAMEWORKS = {name: framework for framework, name in CLASSES.items()}
 _OLD_NAMES = {
@@ -39,139 +40,70 @@ _LAUNCHERS = {
     "Horovod": "mpi",
     "ParameterServers": "parameter-server",
 }
-_MOST_PARTS = 10_000
-
-
-@dataclass(frozen=True)
-class _Made:
-    """What a class of the SDK is given by name."""
-
-    name: str
-    values: dict[str, object]
-
-
-class _Unread:
-    """An expression that only running it would tell."""
+_STARTS = ("fit", "train")
+_SETS = "set_hyperparameters"
 
 
 def from_python(text: str) -> Imported:
-    """Reads the estimator or trainer in a piece of Python.
+    """Reads the SDK's calls in a piece of Python: SageMaker's, else those for Vertex AI.
 
-    Names stand for the literals that they were assigned. Raises OptionError if there is none.
+    Raises OptionError if there are none.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about the text's escapes and literals
-            tree = ast.parse(text)
-        return _read(tree)
-    except SyntaxError as wrong:
-        raise OptionError(f"not Python: {wrong.msg} in line {wrong.lineno}") from None
-    except (ValueError, RecursionError, MemoryError) as wrong:
-        raise OptionError(f"unreadable Python: {wrong or 'it is nested too deeply'}") from None
+    source = PythonSource(text, _is_wanted, {**POSITIONS, "InstanceGroup": InstanceGroup._fields})
+    trainers = [call for call in source.calls if call.name == _TRAINER]
+    calls = trainers or [call for call in source.calls if _is_estimator(call)]
+    if not calls:
+        return from_vertex(source)
+    first, *others = calls
+    values, left = _arguments(first)
+    given, unread = known(values)
+    read = _from_trainer(given) if trainers else _from_estimator(first.name, given)
+    named = (*read.left_out, *left, *unread, *first.late, *map(str, others))
+    return replace(read, left_out=tuple(dict.fromkeys(named)))
 
 
-def _read(tree: ast.Module) -> Imported:
-    names: dict[str, object] = {}
-    sizes: dict[str, int] = {}
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            name = statement.targets[0].id
-            sizes[name] = _size(statement.value, sizes)
-            names[name] = _value(statement.value, names)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    trainers = [call for call in calls if _called(call) == _TRAINER]
-    found = trainers or [call for call in calls if _is_estimator(call)]
-    if not found:
-        raise OptionError("there is no call with the arguments instance_type and instance_count")
-    _size(found[0], sizes)
-    given, left = _arguments(found[0], names)
-    read = _from_trainer(given) if trainers else _from_estimator(_called(found[0]), given)
-    others = [f"{_called(call)}(…) in line {call.lineno}" for call in found[1:]]
-    return replace(read, left_out=(*read.left_out, *left, *others))
+def _is_wanted(call: Call) -> bool:
+    return call.name == _TRAINER or _is_estimator(call) or is_for_vertex(call)
 
 
-def _size(node: ast.expr, names: dict[str, int]) -> int:
-    """How much it is, with what names stand for. Raises OptionError if that is too much."""
-    parts = list(ast.walk(node))
-    size = len(parts) + sum(names.get(each.id, 0) for each in parts if isinstance(each, ast.Name))
-    if size > _MOST_PARTS:
-        raise OptionError(f"line {node.lineno} stands for more than {_MOST_PARTS:,} values")
-    return size
-
-
-def _is_estimator(node: ast.Call) -> bool:
-    if _called(node) == InstanceGroup.__name__:
+def _is_estimator(call: Call) -> bool:
+    if call.name == InstanceGroup.__name__:
         return False
-    arguments = {_OLD_NAMES.get(keyword.arg or "", keyword.arg) for keyword in node.keywords}
+    arguments = {_OLD_NAMES.get(name, name) for name in call.values}
     return not arguments.isdisjoint(("instance_type", "instance_count", "instance_groups"))
 
 
-def _called(node: ast.Call) -> str:
-    return ast.unparse(node.func).rpartition(".")[2]
+def _arguments(call: Call) -> tuple[dict[str, object], list[str]]:
+    """The arguments as they are when the job starts, and what can't be read of them."""
+    values = {_OLD_NAMES.get(name, name): value for name, value in call.values.items()}
+    left = list(call.unnamed)
+    has_started = False
+    for step in call.steps:
+        if step.name in _STARTS:
+            has_started = True
+        elif step.assigns or step.name == _SETS:
+            changes = step.values
+            if step.assigns:
+                changes = {_OLD_NAMES.get(step.name, step.name): step.args[0]}
+            if has_started:
+                left.append(f"{step.name} (line {step.line})")
+                continue
+            if not call.surely(step):
+                changes = {name: Unread(step.line) for name in changes}
+            if step.assigns:
+                values |= changes
+            else:
+                values["hyperparameters"] = _with(values.get("hyperparameters"), changes)
+                left += [f"{step.name}({text})" for text in step.unnamed]
+    return values, left
 
 
-def _arguments(call: ast.Call, names: dict[str, object]) -> tuple[dict[str, object], list[str]]:
-    """The arguments by name, and those that can't be read or have none."""
-    left = [ast.unparse(argument) for argument in call.args]
-    left += [f"**{ast.unparse(k.value)}" for k in call.keywords if k.arg is None]
-    given: dict[str, object] = {}
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            name = _OLD_NAMES.get(keyword.arg, keyword.arg)
-            value, unread = _known(_value(keyword.value, names), name)
-            given[name] = value
-            left += unread
-    return given, left
-
-
-def _known(value: object, path: str) -> tuple[object, list[str]]:
-    """A value without what can't be read, and the paths of that."""
-    if isinstance(value, _Unread):
-        return None, [path]
-    if isinstance(value, _Made):
-        values, left = _known_values(value.values, path)
-        return _Made(value.name, values), left
-    return _known_values(value, path) if isinstance(value, dict) else (value, [])
-
-
-def _known_values(values: Mapping[str, object], path: str) -> tuple[dict[str, object], list[str]]:
-    known: dict[str, object] = {}
-    left: list[str] = []
-    for key, inner in values.items():
-        clean, unread = _known(inner, f"{path}.{key}")
-        left += unread
-        if not isinstance(inner, _Unread):
-            known[key] = clean
-    return known, left
-
-
-def _value(node: ast.expr, names: dict[str, object]) -> object:
-    """A literal's value, with names looked up; a placeholder may stand without quotes."""
-    if isinstance(node, ast.Name):
-        return names.get(node.id, node.id if node.id in WORDS else _Unread())
-    if isinstance(node, ast.Dict):
-        return {
-            key.value if isinstance(key, ast.Constant) else f"**{ast.unparse(value)}": (
-                _value(value, names) if isinstance(key, ast.Constant) else _Unread()
-            )
-            for key, value in zip(node.keys, node.values, strict=True)
-        }
-    if isinstance(node, ast.List):
-        values = [_value(each, names) for each in node.elts]
-        return _Unread() if any(isinstance(each, _Unread) for each in values) else values
-    if isinstance(node, ast.Call) and _called(node) == InstanceGroup.__name__:
-        given = dict(zip(InstanceGroup._fields, node.args, strict=False))
-        given |= {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
-        group = {name: _value(each, names) for name, each in given.items()}
-        if set(group) != set(InstanceGroup._fields):
-            raise OptionError(f"an InstanceGroup has {', '.join(InstanceGroup._fields)}")
-        return InstanceGroup._make(group[name] for name in InstanceGroup._fields)
-    if isinstance(node, ast.Call) and _called(node)[:1].isupper() and not node.args:
-        return _Made(_called(node), {k.arg or "**": _value(k.value, names) for k in node.keywords})
-    try:
-        return ast.literal_eval(node)
-    except (ValueError, TypeError):
-        return _Unread()
+def _with(value: object, changes: Mapping[str, object]) -> dict[str, object]:
+    """Hyperparameters with changes; what they were before may be unread."""
+    if isinstance(value, dict):
+        return {**value, **changes}
+    before = {} if value is None else {"**": value if isinstance(value, Unread) else Unread()}
+    return {**before, **changes}
 
 
 def _from_estimator(name: str, values: dict[str, object]) -> Imported:
@@ -213,7 +145,7 @@ def _script(given: Given, entry: str, hyper: Given) -> tuple[str, ...]:
 def _machines(given: Given) -> Given:
     """The instances of an estimator's arguments, in the request's words."""
     listed = given.values.pop("instance_groups", None) or []
-    if not isinstance(listed, list) or not all(isinstance(x, InstanceGroup) for x in listed):
+    if not isinstance(listed, list) or not all(map(_is_group, listed)):
         raise OptionError(
             f"invalid instance_groups {shown(listed)}: expected a list of InstanceGroup(…)"
         )
@@ -221,13 +153,21 @@ def _machines(given: Given) -> Given:
         {
             "InstanceType": given.values.pop("instance_type", None),
             "InstanceCount": given.values.pop("instance_count", None),
-            "InstanceGroups": [_as_request(each) for each in listed],
+            "InstanceGroups": [_as_request(each.values) for each in listed],
         }
     )
 
 
-def _as_request(group: InstanceGroup) -> dict[str, Json]:
-    return present(InstanceType=group.instance_type, InstanceCount=group.instance_count)
+def _is_group(value: object) -> bool:
+    if not isinstance(value, Call) or value.name != InstanceGroup.__name__:
+        return False
+    if set(value.values) != set(InstanceGroup._fields):
+        raise OptionError(f"an InstanceGroup has {', '.join(InstanceGroup._fields)}")
+    return True
+
+
+def _as_request(group: Mapping[str, Unknown]) -> dict[str, Json]:
+    return present(InstanceType=group["instance_type"], InstanceCount=group["instance_count"])
 
 
 def _distributed(layout: Layout, given: Given) -> tuple[Layout, tuple[str, ...]]:
@@ -290,13 +230,13 @@ def _from_trainer(values: dict[str, object]) -> Imported:
 def _part(given: Given, key: str) -> Given:
     """What an argument's class is given, or the argument is as a mapping."""
     value = given.values.pop(key, None)
-    return Given.of(value.values if isinstance(value, _Made) else value or {}, given.at(key))
+    return Given.of(value.values if isinstance(value, Call) else value or {}, given.at(key))
 
 
 def _launched(layout: Layout, given: Given) -> tuple[Layout, Iterator[str]]:
     """The layout with what a trainer's `distributed` says."""
     how = given.values.get("distributed")
-    if not isinstance(how, _Made) or how.name not in _LAUNCHERS:
+    if not isinstance(how, Call) or how.name not in _LAUNCHERS:
         return layout, iter(())
     options = _part(given, "distributed")
     more = options.values.pop("mpi_additional_options", None) or []

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 from distrain_nb.errors import OptionError
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats import placeholders
-from distrain_nb.layout.formats.pieces import Given, Imported, present, seconds_of
+from distrain_nb.layout.formats.pieces import (
+    Given,
+    Imported,
+    camel_keys,
+    present,
+    seconds_of,
+    snake,
+)
 from distrain_nb.layout.layout import Layout
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.sizing import reduction_image
@@ -19,6 +26,12 @@ if TYPE_CHECKING:
 IMAGE = placeholders.CONTAINER_IMAGE
 
 _POSITIONS = 4
+_SNAKE = frozenset(
+    {
+        *("worker_pool_specs", "job_spec", "machine_spec", "disk_spec", "container_spec"),
+        *("replica_count", "python_package_spec", "display_name"),
+    }
+)
 _REDUCTION = "reductionserver"
 
 
@@ -80,10 +93,25 @@ def _duration(seconds: int | None) -> str | None:
 
 
 def from_specs(spec: object) -> Imported:
-    """Reads a `CustomJobSpec`, a `CustomJob` around one, or a list of worker pools.
+    """Reads a `CustomJobSpec`, a `CustomJob` around one, or a list of worker pools, with keys as
+    JSON has them or as Python has.
 
     Raises OptionError, naming the path, for what is no such thing.
     """
+    if not _is_in_snake_case(spec):
+        return _from_specs(spec)
+    found = _from_specs(camel_keys(spec))
+    return replace(found, left_out=tuple(map(snake, found.left_out)))
+
+
+def _is_in_snake_case(spec: object) -> bool:
+    """Whether a part that a layout is read from has a key as in Python."""
+    parts = spec if isinstance(spec, list) else [spec]
+    keys = {key for part in parts if isinstance(part, dict) for key in part}
+    return not keys.isdisjoint(_SNAKE)
+
+
+def _from_specs(spec: object) -> Imported:
     given = Given.of({"workerPoolSpecs": spec} if isinstance(spec, list) else spec, "")
     outer = given.done() if "jobSpec" in given.values else ()
     if "jobSpec" in given.values:

@@ -3,11 +3,10 @@ and as the `config.yaml` of `gcloud ai hp-tuning-jobs create`."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.layout.formats.pieces import Given, present, whole
+from distrain_nb.layout.formats.pieces import Given, camel_keys, present, whole
 from distrain_nb.layout.formats.vertex import from_specs
 from distrain_nb.tuning.formats import stopping
 from distrain_nb.tuning.formats.pieces import (
@@ -95,7 +94,7 @@ def from_tuning_job(value: object) -> ImportedStudy:
 
     Raises OptionError, naming the path, for anything else.
     """
-    value = _camel(value)
+    value = camel_keys(value)
     if isinstance(value, dict) and "studySpec" not in value:
         value = {"studySpec": value}
     given = Given.of(value, "")
@@ -249,14 +248,3 @@ def _said(given: Part, key: str, names: dict[str, str]) -> Any:
 
 def _name(names: dict[str, str], value: str | None) -> str | None:
     return next((name for name, each in names.items() if each == value), None)
-
-
-def _camel(value: object) -> object:
-    """With keys as JSON has them, where they are written as in Python."""
-    if isinstance(value, dict):
-        return {_camel_word(str(key)): _camel(each) for key, each in value.items()}
-    return [_camel(each) for each in value] if isinstance(value, list) else value
-
-
-def _camel_word(key: str) -> str:
-    return re.sub(r"_([a-z])", lambda found: found[1].upper(), key)

@@ -1,0 +1,200 @@
+"""Python read in its own order without running it: what names, items and calls stand for.
+
+A block that may or may not run is read as if it ran once. What it changed is unknown afterwards.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.formats.python_calls import Calls
+from distrain_nb.layout.formats.python_names import MISSING, Call, Function, Mutation, Unread
+from distrain_nb.layout.formats.python_values import is_plain, parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+_TIMED = re.compile(r"^([ \t]*)%time(?:it)?[ \t]+(?=[A-Za-z_])", re.MULTILINE)
+_MAGIC = re.compile(r"^([ \t]*)(?:[!%][^\n]*|[\w.]+\?+[ \t]*)$", re.MULTILINE)
+_ASSIGNED = re.compile(r"^([ \t]*\w[\w, ]*=)[ \t]*[!%][^\n]*$", re.MULTILINE)
+
+
+class PythonSource(Calls):
+    """Names and calls of a text, all statements read. Raises OptionError for unreadable ones."""
+
+    def __init__(
+        self,
+        text: str,
+        wanted: Callable[[Call], bool],
+        positions: Mapping[str, Sequence[str]],
+    ) -> None:
+        super().__init__(wanted, positions)
+        self.shown: list[tuple[str, object]] = []
+        try:
+            self._run(parsed(text).body)
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise OptionError(f"unreadable Python: {error or 'it is nested too deeply'}") from None
+
+    def _run(self, body: Iterable[ast.stmt]) -> None:
+        for statement in body:
+            self._line = statement.lineno
+            self._statement(statement)
+
+    def _statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign):
+            value = self._value(node.value)
+            for target in node.targets:
+                self._assign(target, value)
+        elif isinstance(node, ast.Expr):
+            self.shown.append(("", self._value(node.value)))
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self._assign(node.target, self._value(node.value))
+        else:
+            self._other_statement(node)
+
+    def _other_statement(self, node: ast.stmt) -> None:
+        if isinstance(node, ast.AugAssign):
+            self._augment(node)
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self._delete(target)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self._define(node)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                value = self._value(item.context_expr)
+                if item.optional_vars is not None:
+                    self._assign(item.optional_vars, Unread(node.lineno), value)
+            self._run(node.body)
+        elif isinstance(node, ast.If):
+            self._if(node)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                self._write(self.names, (alias.asname or alias.name).split(".")[0], Unread())
+        else:
+            self._blocks_of(node)
+
+    def _blocks_of(self, node: ast.stmt) -> None:
+        """Any other statement: each of its blocks may run or not."""
+        bodies: list[Sequence[ast.AST]] = []
+        for _, value in ast.iter_fields(node):
+            if isinstance(value, ast.expr):
+                self._value(value)
+            elif isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                bodies.append(value)
+            elif isinstance(value, list):
+                bodies += [[each] for each in value if isinstance(each, ast.AST)]
+        targets = [node.target] if isinstance(node, (ast.For, ast.AsyncFor)) else []
+        ends = node.finalbody if isinstance(node, ast.Try) else []
+        self._maybe([body for body in bodies if body is not ends], targets)
+        self._run(ends)
+
+    def _if(self, node: ast.If) -> None:
+        test = self._value(node.test)
+        if not isinstance(test, (Unread, Call)):
+            self._run(node.body if test else node.orelse)
+        else:
+            self._maybe([node.body, node.orelse], [])
+
+    def _maybe(self, bodies: Iterable[Sequence[ast.AST]], targets: Sequence[ast.expr]) -> None:
+        """Read each body as if it ran, then take for unknown what any of them changed."""
+        changes = [change for body in bodies for change in self._read(body, targets)]
+        self._mark(changes)
+
+    def _read(self, body: Sequence[ast.AST], targets: Sequence[ast.expr]) -> list[Mutation]:
+        """What a block changes, with targets that nobody knows."""
+
+        def read() -> None:
+            for target in targets:
+                self._assign(target, Unread(target.lineno))
+            for node in body:
+                if isinstance(node, ast.stmt):
+                    self._run([node])
+                elif isinstance(node, ast.expr):
+                    self._value(node)
+                else:
+                    self._clause(node)
+
+        return self._block(read)
+
+    def _clause(self, node: ast.AST) -> None:
+        """An `except` or a `case`: the names that it gives, and its body."""
+        for part in ast.walk(getattr(node, "pattern", node)):
+            for name in (getattr(part, "name", None), getattr(part, "rest", None)):
+                if isinstance(name, str):
+                    self._write(self.names, name, Unread(self._line))
+            if part is node:
+                break
+        self._run(getattr(node, "body", ()))
+
+    def _define(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        for decorator in node.decorator_list:
+            self._value(decorator)
+        shared = {name for each in ast.walk(node) if isinstance(each, ast.Global)
+                  for name in each.names}  # fmt: skip
+        own = [] if isinstance(node, ast.ClassDef) else parameters(node.args)
+        changes = [
+            change
+            for change in self._read(node.body, own)
+            if change.container is not self.names or change.key in shared
+        ]
+        self._mark(changes)
+        self._write(self.names, node.name, Function(changes))
+
+    def _delete(self, target: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            self._write(self.names, target.id, MISSING)
+        elif isinstance(target, ast.Subscript):
+            container, key = self._value(target.value), self._value(target.slice)
+            is_item = isinstance(container, dict) and is_plain(key)
+            self._item(container, key, MISSING if is_item else Unread(target.lineno))
+
+    def _augment(self, node: ast.AugAssign) -> None:
+        old = self._value(node.target)
+        value = self._calculated(node.op, old, self._value(node.value))
+        if isinstance(old, list) and isinstance(value, list):
+            for each in value[len(old) :]:
+                self._write(old, None, each)
+        elif isinstance(old, dict) and isinstance(value, dict):
+            self._update(old, value)
+        else:
+            if isinstance(old, (list, dict)):
+                self._taint(old)
+            self._assign(node.target, value)
+
+
+def parsed(text: str) -> ast.Module:
+    """The text's statements, with IPython's commands passed over. Raises OptionError."""
+    try:
+        try:
+            return _tree(text)
+        except SyntaxError:
+            return _tree(without_magics(text))
+    except SyntaxError as error:
+        raise OptionError(f"not Python: {error.msg} in line {error.lineno}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise OptionError(f"unreadable Python: {error or 'it is nested too deeply'}") from None
+
+
+def _tree(text: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the text's escapes and literals
+        return ast.parse(text)
+
+
+def without_magics(text: str) -> str:
+    """The text with a line of Python for each command of IPython, so that line numbers stay."""
+    lines, goes_on = [], False
+    for line in text.split("\n"):
+        is_command = line.lstrip()[:1] in ("!", "%") and not line.lstrip().startswith("%time ")
+        lines.append(f"{line[: len(line) - len(line.lstrip())]}pass" if is_command and not goes_on
+                     else "" if goes_on else line)  # fmt: skip
+        goes_on = (is_command or goes_on) and line.endswith("\\")
+    text = _TIMED.sub(r"\1", "\n".join(lines))
+    text = _ASSIGNED.sub(r"\1 ipython()", text)
+    return _MAGIC.sub(r"\1pass", text)

@@ -1,0 +1,291 @@
+"""Expressions of a text, read without running it."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING
+
+from distrain_nb.layout.formats.placeholders import WORDS
+from distrain_nb.layout.formats.python_names import (
+    MOST_PARTS,
+    Call,
+    Function,
+    PythonNames,
+    Unread,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from distrain_nb.types import Unknown
+
+_MOST_NUMBER = 2**63
+_ENUMERATIONS = ("AcceleratorType", "Strategy")
+_HARMLESS = ("print", "display", "pprint", "len", "str", "dict", "list", "sorted", "isinstance")
+_OPERATORS: dict[type[ast.AST], Callable[[Unknown, Unknown], Unknown]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda one, other: one in other,
+    ast.NotIn: lambda one, other: one not in other,
+    ast.BitOr: lambda one, other: {**one, **other},
+}
+
+
+class Expressions(PythonNames):
+    """Names with the values of expressions."""
+
+    def _assign(self, target: ast.expr, value: object, owner: object = None) -> None:
+        if isinstance(target, ast.Name):
+            # `with E(…) as name` mostly gives the object itself, which may be changed by that name.
+            self._write(self.names, target.id, owner if isinstance(owner, Call) else value)
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            parts = value if isinstance(value, (list, tuple)) else ()
+            same = len(parts) == len(target.elts)
+            for number, each in enumerate(target.elts):
+                self._assign(each, parts[number] if same else Unread(target.lineno))
+        elif isinstance(target, ast.Starred):
+            self._assign(target.value, Unread(target.lineno))
+        elif isinstance(target, ast.Subscript):
+            self._item(self._value(target.value), self._value(target.slice), value)
+        elif isinstance(target, ast.Attribute):
+            of = self._value(target.value)
+            if isinstance(of, Call):
+                self._step(of, Call(target.attr, target.lineno, [value], {}, assigns=True))
+
+    def _item(self, container: object, key: object, value: object) -> None:
+        if (isinstance(container, dict) and is_plain(key)) or (
+            isinstance(container, list) and is_index(key, container)
+        ):
+            self._write(container, key, value)
+        else:
+            self._taint(container)
+
+    def _value(self, node: ast.expr) -> object:
+        reader = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        if reader is not None:
+            try:
+                return reader(node)
+            except (TypeError, ValueError, ArithmeticError, LookupError):
+                return Unread()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self._value(child)
+        return Unread()
+
+    def _of_constant(self, node: ast.Constant) -> object:
+        return node.value
+
+    def _of_name(self, node: ast.Name) -> object:
+        return self.names.get(node.id, node.id if node.id in WORDS else Unread())
+
+    def _of_dict(self, node: ast.Dict) -> object:
+        made: dict[object, object] = {}
+        for key_node, value_node in zip(node.keys, node.values, strict=True):
+            value = self._value(value_node)
+            if key_node is None:
+                made |= value if isinstance(value, dict) else {stars(value_node): Unread()}
+                continue
+            key = self._value(key_node)
+            made[key if is_plain(key) else ast.unparse(key_node)] = (
+                value if is_plain(key) else Unread()
+            )
+        return made
+
+    def _of_list(self, node: ast.List) -> object:
+        made: list[object] = []
+        for each in node.elts:
+            value = self._value(each.value if isinstance(each, ast.Starred) else each)
+            if not isinstance(each, ast.Starred):
+                made.append(value)
+            elif isinstance(value, (list, tuple)) and len(made) + len(value) <= MOST_PARTS:
+                made += value
+            else:
+                made.append(Unread())
+        return made
+
+    def _of_tuple(self, node: ast.Tuple) -> object:
+        return tuple(self._value(each) for each in node.elts)
+
+    def _of_namedexpr(self, node: ast.NamedExpr) -> object:
+        value = self._value(node.value)
+        self._assign(node.target, value)
+        return value
+
+    def _of_attribute(self, node: ast.Attribute) -> object:
+        of = self._value(node.value)
+        above = getattr(node.value, "attr", getattr(node.value, "id", None))
+        if above in _ENUMERATIONS:
+            return node.attr
+        if isinstance(of, Call) and of.makes:
+            return of.settled().get(node.attr, Unread())
+        if isinstance(of, str) and node.attr in ("name", "value"):  # of an enumeration
+            return of
+        return Unread(of.line if isinstance(of, Unread) else None)
+
+    def _of_subscript(self, node: ast.Subscript) -> object:
+        of, key = self._value(node.value), self._value(node.slice)
+        if isinstance(of, (dict, list, tuple, str)) and not isinstance(key, (Unread, Call)):
+            return of[key]  # type: ignore[call-overload,index]
+        return Unread()
+
+    def _of_unaryop(self, node: ast.UnaryOp) -> object:
+        value = self._value(node.operand)
+        if isinstance(value, (Unread, Call)):
+            return Unread(value.line)
+        if isinstance(node.op, ast.Not):
+            return not value
+        return -value if isinstance(node.op, ast.USub) else +value  # type: ignore[operator]
+
+    def _of_binop(self, node: ast.BinOp) -> object:
+        return self._calculated(node.op, self._value(node.left), self._value(node.right))
+
+    def _of_compare(self, node: ast.Compare) -> object:
+        one, others = self._value(node.left), [self._value(each) for each in node.comparators]
+        return self._calculated(node.ops[0], one, others[0]) if len(others) == 1 else Unread()
+
+    def _of_boolop(self, node: ast.BoolOp) -> object:
+        value: object = None
+        for each in node.values:
+            value = self._value(each)
+            if isinstance(value, (Unread, Call)):
+                return Unread(value.line)
+            if bool(value) is isinstance(node.op, ast.Or):
+                break
+        return value
+
+    def _of_ifexp(self, node: ast.IfExp) -> object:
+        test = self._value(node.test)
+        yes, no = self._value(node.body), self._value(node.orelse)
+        return Unread(node.lineno) if isinstance(test, (Unread, Call)) else yes if test else no
+
+    def _of_joinedstr(self, node: ast.JoinedStr) -> object:
+        text = ""
+        for part in node.values:
+            inner = part.value if isinstance(part, ast.FormattedValue) else part
+            value = self._value(inner)
+            is_plain = not isinstance(part, ast.FormattedValue) or (
+                part.format_spec is None and part.conversion == -1
+            )
+            if not is_plain or not isinstance(value, (str, int, float)):
+                return Unread(value.line if isinstance(value, Unread) else None)
+            text += str(value)
+            if len(text) > MOST_PARTS:
+                return Unread()
+        return text
+
+    def _of_comprehension(self, node: Unknown) -> object:
+        targets = [each.target for each in node.generators]
+        inner = [child for child in (getattr(node, "elt", None), getattr(node, "key", None),
+                 getattr(node, "value", None)) if child is not None]  # fmt: skip
+        for each in node.generators:
+            self._value(each.iter)
+        self._inside(inner, targets)
+        return Unread()
+
+    _of_listcomp = _of_setcomp = _of_dictcomp = _of_generatorexp = _of_comprehension
+
+    def _inside(self, nodes: list[ast.expr], targets: list[ast.expr]) -> None:
+        """Read expressions whose own names, the targets, nobody knows."""
+
+        def read() -> None:
+            for target in targets:
+                self._assign(target, Unread(target.lineno))
+            for each in nodes:
+                self._value(each)
+
+        self._mark(change for change in self._block(read) if change.container is not self.names)
+
+    def _of_lambda(self, node: ast.Lambda) -> object:
+        self._inside([node.body], parameters(node.args))
+        return Unread()
+
+    def _calculated(self, sign: ast.AST, one: object, other: object) -> object:
+        """What an operator gives of two known values, as far as it stays small."""
+        for value in (one, other):
+            if isinstance(value, (Unread, Call, Function)):
+                return Unread(self._line)
+        if isinstance(sign, ast.Mod) and not isinstance(one, (int, float)):
+            return Unread(self._line)  # a text that is formatted, of any width
+        if isinstance(sign, ast.Mult) and not _are_numbers(one, other):
+            return Unread(self._line)
+        try:
+            result = _OPERATORS[type(sign)](one, other)
+        except (TypeError, ArithmeticError, LookupError, ValueError):
+            return Unread(self._line)
+        if isinstance(result, int) and abs(result) > _MOST_NUMBER:
+            return Unread(self._line)
+        is_long = isinstance(result, (str, list, tuple, dict)) and len(result) > MOST_PARTS
+        return Unread(self._line) if is_long else result
+
+
+def parameters(arguments: ast.arguments) -> list[ast.expr]:
+    """The parameters of a function as targets of an assignment."""
+    listed = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    more = [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    return [ast.Name(each.arg, ast.Store(), lineno=each.lineno) for each in (*listed, *more)]
+
+
+def stars(node: ast.expr) -> str:
+    """How a mapping of unknown keys is named."""
+    return f"**{ast.unparse(node)}"
+
+
+def is_plain(key: object) -> bool:
+    """Whether it may be a key: a text, a number, a truth value or None."""
+    return key is None or isinstance(key, (str, int, float))
+
+
+def is_index(key: object, container: list[object]) -> bool:
+    """Whether a list has an item at it."""
+    return isinstance(key, int) and -len(container) <= key < len(container)
+
+
+def _are_numbers(one: object, other: object) -> bool:
+    return isinstance(one, (int, float)) and isinstance(other, (int, float))
+
+
+def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unknown], list[str]]:
+    """A mapping without what can't be read, and the paths of that."""
+    clean: dict[str, object] = {}
+    left: list[str] = []
+    for key, inner in values.items():
+        value, unread = _known(inner, f"{path}.{key}" if path else str(key))
+        left += unread
+        if not isinstance(value, Unread):
+            clean[key] = value
+    return clean, left
+
+
+def _known(value: object, path: str) -> tuple[object, list[str]]:
+    if isinstance(value, Unread):
+        return value, [value.path(path)]
+    if isinstance(value, Call):
+        if not value.makes:
+            return Unread(), [path]
+        inner, left = known(value.settled(), path)
+        missing = dict.fromkeys(value.values, None)
+        return Call(value.name, value.line, [], {**missing, **inner}), left
+    if isinstance(value, dict):
+        return known(value, path)
+    if isinstance(value, (list, tuple)):
+        parts = [_known(each, f"{path}[{number}]") for number, each in enumerate(value)]
+        left = [name for _, names in parts for name in names]
+        if any(isinstance(each, dict) for each, _ in parts):
+            return [{} if isinstance(each, Unread) else each for each, _ in parts], left
+        if any(isinstance(each, Unread) for each, _ in parts):
+            return Unread(), [path, *left]
+        return type(value)(each for each, _ in parts), left
+    return (Unread(), [path]) if isinstance(value, Function) else (value, [])

@@ -1,0 +1,225 @@
+"""Vertex AI's SDK in Python: jobs of worker pools, training jobs and their `run`, bare pools."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout.catalog.active import current
+from distrain_nb.layout.formats.pieces import Given, Imported, unchosen
+from distrain_nb.layout.formats.python_names import Call, Unread
+from distrain_nb.layout.formats.python_values import known
+from distrain_nb.layout.formats.vertex import from_specs
+from distrain_nb.layout.sizing import reduction_image
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distrain_nb.layout.formats.python_source import PythonSource
+    from distrain_nb.types import Unknown
+
+_TRAINING = ("CustomTrainingJob", "CustomContainerTrainingJob", "CustomPythonPackageTrainingJob")
+_JOB = "CustomJob"
+_LOCAL = "from_local_script"
+_STARTS = ("run", "submit", "run_async")
+# In the order of the SDK, whose notebooks give some of them without names.
+POSITIONS: dict[str, tuple[str, ...]] = {
+    _JOB: ("display_name", "worker_pool_specs", "base_output_dir"),
+    "CustomTrainingJob": ("display_name", "script_path", "container_uri"),
+    "CustomContainerTrainingJob": ("display_name", "container_uri", "command"),
+}
+_MACHINES = ("machine_type", "accelerator_type", "accelerator_count")
+_DISKS = ("boot_disk_type", "boot_disk_size_gb")
+_OF_RUNS = (*_MACHINES, *_DISKS, "replica_count")
+_UNSAID = "ACCELERATOR_TYPE_UNSPECIFIED"
+_POOL = frozenset(
+    {
+        *("machine_spec", "container_spec", "python_package_spec"),
+        *("machineSpec", "containerSpec", "pythonPackageSpec"),
+    }
+)
+_SPECS = ("worker_pool_specs", "workerPoolSpecs")
+_PASTE = (
+    "paste the cell with worker_pool_specs = […], CustomJob(…), or "
+    "CustomTrainingJob(…).run(machine_type=…)"
+)
+
+
+def is_for_vertex(call: Call) -> bool:
+    """Whether a call has what a layout is read from."""
+    if call.name in (_JOB, *_TRAINING, _LOCAL):
+        return True
+    return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
+
+
+def from_vertex(source: PythonSource) -> Imported:
+    """Reads the first job of a text. Raises OptionError, with what to paste, if there is none."""
+    calls = [call for call in source.calls if is_for_vertex(call)]
+    jobs = [call for call in calls if call.name not in _STARTS or call.owner not in calls]
+    if not jobs:
+        return _from_names(source)
+    first, *others = jobs
+    read = _from_job(first) if first.name == _JOB else _from_run(first)
+    region, left = _region(source)
+    layout = read.layout
+    if layout.region is None and region:
+        layout = layout.edited({"region": region})
+    named = [*read.left_out, *left, *first.late, *first.unnamed]
+    named += map(str, others)
+    named += [str(call) for call in source.calls if call.name == "HyperparameterTuningJob"]
+    return replace(read, layout=layout, left_out=tuple(dict.fromkeys(named)))
+
+
+def _region(source: PythonSource) -> tuple[str | None, list[str]]:
+    """The location that the SDK is initialized with."""
+    places = [call.values["location"] for call in source.calls
+              if call.name == "init" and "location" in call.values]  # fmt: skip
+    if not places:
+        return None, []
+    values, left = known({"location": places[-1]})
+    return Given(values).text("location"), left
+
+
+def _from_job(job: Call) -> Imported:
+    values, left = _with_steps(job)
+    given = Given(values)
+    specs = given.values.pop("worker_pool_specs", None) or []
+    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
+    region = given.text("location")
+    return replace(
+        read,
+        layout=read.layout.edited({"region": region}) if region else read.layout,
+        left_out=(*read.left_out, *given.rest(), *left),
+    )
+
+
+def _with_steps(job: Call) -> tuple[dict[str, Unknown], list[str]]:
+    """The arguments of a job and of what starts it, without those that can't be read."""
+    values = job.settled()
+    starts = [step for step in job.steps if step.name in _STARTS and not step.assigns]
+    for step in starts[:1]:
+        values |= step.values
+    clean, left = known(values)
+    return clean, [*left, *map(str, starts[1:])]
+
+
+def _scheduling(given: Given) -> dict[str, object]:
+    timeout, wait = given.number("timeout"), given.number("max_wait_duration")
+    scheduling: dict[str, object] = {}
+    if strategy := given.word("scheduling_strategy"):
+        scheduling["strategy"] = strategy
+    if timeout is not None:
+        scheduling["timeout"] = f"{timeout}s"
+    if wait is not None:
+        scheduling["max_wait_duration"] = f"{wait}s"
+    return scheduling
+
+
+def _from_run(job: Call) -> Imported:
+    """Reads what starts a training job: the machines are its arguments, one of them the primary."""
+    values, left = _with_steps(job)
+    given = Given(values)
+    region = given.text("location")
+    replicas = given.number("replica_count")
+    pool: dict[str, object] = {
+        "machine_spec": {
+            name: given.values.pop(name)
+            for name in _MACHINES
+            if given.values.get(name) not in (None, _UNSAID)
+        },
+        "disk_spec": {n: given.values.pop(n) for n in _DISKS if given.values.get(n) is not None},
+        "container_spec": {"image_uri": given.text("container_uri")},
+        "replica_count": 1,
+    }
+    if given.values.get("accelerator_type") == _UNSAID:
+        del given.values["accelerator_type"]
+    specs = [pool]
+    if replicas and replicas > 1:
+        specs.append({**pool, "replica_count": replicas - 1})
+    if reducers := _reducers(given):
+        specs += [{} for _ in range(2 - len(specs))]
+        specs.append(reducers)
+    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
+    script = tuple(_script(given))
+    layout = read.layout.edited({"region": region}) if region else read.layout
+    named = (*read.left_out, *given.rest(), *left)
+    return Imported("Vertex AI training job", layout, named, script)
+
+
+def _reducers(given: Given) -> dict[str, object]:
+    count = given.number("reduction_server_replica_count")
+    if not count:
+        return {}
+    image = given.text("reduction_server_container_uri")
+    return {
+        "machine_spec": {"machine_type": given.values.pop("reduction_server_machine_type", None)},
+        "replica_count": count,
+        "container_spec": {"image_uri": image or reduction_image(current(), None)},
+    }
+
+
+def _script(given: Given) -> Iterator[str]:
+    """The script with its arguments, if it is a file beside the notebook."""
+    script = given.values.get("script_path")
+    if not isinstance(script, str) or "://" in script or unchosen(script):
+        return
+    yield str(given.values.pop("script_path"))
+    arguments = given.values.get("args")
+    if isinstance(arguments, (list, tuple)):
+        del given.values["args"]
+        yield from map(str, arguments)
+
+
+def _from_names(source: PythonSource) -> Imported:
+    """Reads pools that a text assigns, or is, and gives to no job."""
+    for name, value in _values(source):
+        specs = _pools(value)
+        if specs is not None:
+            clean, left = known({str(name): specs})
+            if clean:
+                read = from_specs(_filled(clean[str(name)]))
+                return replace(read, left_out=(*read.left_out, *left))
+    if any(call.name.endswith("ParameterSpec") for call in source.calls):
+        raise OptionError(
+            "this is Python for Vertex AI with what a study tries, which no layout has; for "
+            f"machines {_PASTE}, for parameters write `--tune NAME=LOW..HIGH` in the cell"
+        )
+    raise OptionError(
+        "there is no call with the arguments instance_type and instance_count, and no job for "
+        f"Vertex AI: {_PASTE}"
+    )
+
+
+def _values(source: PythonSource) -> Iterator[tuple[object, object]]:
+    """What has a name, stands alone, or is given to a call, as to the clients of the API."""
+    yield from reversed(source.names.items())
+    yield from source.shown
+    for call in source.calls:
+        yield from call.values.items()
+        yield from ((call.name, value) for value in call.args)
+
+
+def _filled(specs: Unknown) -> Unknown:
+    """With empty pools where a pool can't be read."""
+    return [each or {} for each in specs] if isinstance(specs, list) else specs
+
+
+def _pools(value: object) -> object:
+    """What `from_specs` takes of a value, None if it has no pools."""
+    if isinstance(value, (list, tuple)):
+        return list(value) if any(map(_is_pool, value)) else None
+    if not isinstance(value, dict):
+        return None
+    if _is_pool(value):
+        return [value]
+    if "machine_type" in value:
+        return [{"machine_spec": value}]
+    if any(name in value for name in (*_SPECS, "job_spec", "jobSpec")):
+        return value
+    inner = value.get("trial_job_spec")
+    return None if isinstance(inner, Unread) else _pools(inner)
+
+
+def _is_pool(value: object) -> bool:
+    return isinstance(value, dict) and not _POOL.isdisjoint(value)

@@ -1,0 +1,148 @@
+"""The clouds' SDKs in Python: read in its order without running it, or named with its line."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from distrain_nb.errors import OptionError
+from distrain_nb.layout import Layout, Role
+from distrain_nb.layout.formats import read_any
+
+MADE = "est = PyTorch(instance_type={}, instance_count={}, hyperparameters={}, entry_point='t.py')"
+
+
+def made(kind: str = "'ml.m5.xlarge'", count: str = "2", values: str = "{}") -> str:
+    return MADE.format(kind, count, values) + "\n"
+
+
+STEPS = {
+    "after the call": ("k = 'ml.m5.xlarge'\n" + made("k") + "k = 'ml.p3.2xlarge'\n", "", ()),
+    "two targets": ("k, n = 'ml.m5.xlarge', 2\n" + made("k", "n"), "", ()),
+    "a sum": ("n = 1\nn += 1\n" + made(count="n"), "", ()),
+    "texts": ("s = 'm5'\n" + made("f'ml.{s}' + '.' + 'xlarge'"), "", ()),
+    "a condition that is known": ("G = True\nif G:\n    n = 2\n" + made(count="n"), "", ()),
+    "an item": ("h = {'a': 1}\nh['b'] = 2\nh.update(c=3)\ndel h['a']\n" + made(values="h"),
+                "--b 2 --c 3", ()),
+    "an alias": ("h = {}\ng = h\ng['a'] = 1\n" + made(values="{**h, 'b': 2}"), "--a 1 --b 2", ()),
+    "set later": (made(values="{'a': 1}") + "est.set_hyperparameters(b=2, a=3)\n",
+                  "--a 3 --b 2", ()),
+    "an attribute": (made(count="1") + "est.instance_count = 2\n", "", ()),
+    "arguments of a mapping": (
+        "more = dict(instance_type='ml.m5.xlarge')\n"
+        "est = PyTorch(**more, instance_count=2, entry_point='t.py')", "", ()),
+    "set below if": (made() + "if x:\n    est.set_hyperparameters(a=1)\n", "",
+                     ("hyperparameters.a (line 3)",)),
+    "an item below for": ("h = {'a': 1}\nfor x in y:\n    h['b'] = x\n" + made(values="h"), "--a 1",
+                          ("hyperparameters.b (line 3)",)),
+    "an item after the call": ("h = {'a': 1}\n" + made(values="h") + "h['b'] = 2\n", "--a 1",
+                               ("hyperparameters.b (line 3)",)),
+    "set after the start": (made() + "est.fit(x)\nest.set_hyperparameters(a=1)\n", "",
+                            ("set_hyperparameters (line 3)",)),
+    "in a function": ("h = {}\ndef f():\n    h['a'] = 1\nf()\n" + made(values="h"), "",
+                      ("hyperparameters.a (line 3)",)),
+    "given to a function": ("h = {'a': 1}\nfill(h)\n" + made(values="h"), "",
+                            ("hyperparameters.a (line 2)", "hyperparameters.** (line 2)")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "script", "left"), STEPS.values(), ids=STEPS)
+def test_python_is_read_in_its_order(text: str, script: str, left: tuple[str, ...]) -> None:
+    found = read_any(text)
+    assert found.layout == Layout.of("sagemaker", workers="2*ml.m5.xlarge", framework="pytorch")
+    assert shlex.join(found.script) == f"t.py {script}".strip()
+    assert found.left_out == left
+
+
+@pytest.mark.parametrize(
+    "block",
+    ["if x:\n    {}", "for x in y:\n    {}", "while x:\n    {}", "try:\n    {}\nexcept E:\n    a",
+     "try:\n    f()\nexcept E:\n    {}", "match x:\n    case 1:\n        {}"],
+)  # fmt: skip
+def test_what_a_block_may_change_is_named_with_its_line(block: str) -> None:
+    for name, change in (("k", "k = 'ml.p3.2xlarge'"), ("n", "n += 1")):
+        text = "k, n = 'ml.m5.xlarge', 2\n" + block.format(change) + "\n" + made("k", "n")
+        line = 1 + text[: text.index(change)].count("\n")
+        argument = {"k": "instance_type", "n": "instance_count"}[name]
+        assert read_any(text).left_out == (f"{argument} (line {line})",)
+
+
+@pytest.mark.parametrize("before", ["%%time\n", "%%capture out\n# x\n", "!cp a b\n", "%time\n",
+                                    "x = !ls\n", "%pip install \\\n  x\n", "%time "])  # fmt: skip
+def test_commands_of_ipython_are_passed_over(before: str) -> None:
+    assert read_any(before + made()) == read_any(made())
+
+
+VERTEX_POOL = (
+    "{'machine_spec': {'machine_type': T, 'accelerator_type': GPU, 'accelerator_count': 2}, "
+    "'replica_count': 1, 'disk_spec': {'boot_disk_size_gb': 200}, "
+    "'container_spec': {'image_uri': 'x', 'command': ['c']}}"
+)
+VERTEX_NAMES = "T = 'n1-standard-4'\nGPU = aiplatform.gapic.AcceleratorType.NVIDIA_TESLA_T4\n"
+POOLS = {
+    "pools": f"worker_pool_specs = [{VERTEX_POOL}]",
+    "a job": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob('n', worker_pool_specs=s)\njob.run()",
+    "a request": "custom_job = {'display_name': 'n', 'job_spec': {'worker_pool_specs': ["
+    + VERTEX_POOL + "]}}",
+    "a client of the API": "client.create_custom_job(parent=P, custom_job={'job_spec': {"
+    f"'worker_pool_specs': [{VERTEX_POOL}]}}}})",
+    "a pool below if": f"s = [{VERTEX_POOL}]\nif x:\n    s.append({{}})\naip.CustomJob('n', s)",
+    "!gcloud beside": f"!gcloud storage ls\nworker_pool_specs = [{VERTEX_POOL}]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", POOLS.values(), ids=POOLS)
+def test_worker_pools_in_python_are_read(text: str) -> None:
+    found = read_any(VERTEX_NAMES + text)
+    assert found.layout == Layout.of("vertex", primary="n1-standard-4+2*T4,disk=200", image="x")
+    assert any("command" in path for path in found.left_out)
+
+
+def test_a_pool_that_only_running_tells_is_named() -> None:
+    text = f"if x:\n    T = 'n1-highmem-8'\nworker_pool_specs = [{VERTEX_POOL}]"
+    left = read_any(VERTEX_NAMES + text).left_out
+    assert "worker_pool_specs[0].machine_spec.machine_type (line 4)" in left
+
+
+def test_a_training_job_is_read_with_its_run() -> None:
+    text = (
+        "aiplatform.init(project='p', location='us-central1')\n"
+        "job = aiplatform.CustomTrainingJob(display_name='n', script_path='task.py',\n"
+        "    container_uri='c', requirements=['r'])\n"
+        "model = job.run(replica_count=3, machine_type='n1-standard-4', accelerator_count=1,\n"
+        "    accelerator_type='NVIDIA_TESLA_T4', args=['--lr', '1'], timeout=3600, network='w')\n"
+    )
+    found = read_any(text)
+    assert found.layout == Layout.of(
+        "vertex", primary="n1-standard-4+1*T4", workers="2*n1-standard-4+1*T4", image="c",
+        timeout="1h", region="us-central1",
+    )  # fmt: skip
+    assert found.script == ("task.py", "--lr", "1")
+    assert set(found.left_out) == {"display_name", "requirements", "network"}
+    alone = read_any(text[text.index("model") :])
+    assert alone.layout.replicas(Role.WORKERS) == 2 and "network" in alone.left_out
+
+
+def test_reducers_of_a_training_job_are_read() -> None:
+    text = "job.run(machine_type='n1-standard-4', reduction_server_replica_count=2{})"
+    more = ", reduction_server_machine_type='n1-highcpu-16', reduction_server_container_uri=URI"
+    found = read_any(text.format(more))
+    assert found.layout == Layout.of("vertex", primary="n1-standard-4", reducers="2*n1-highcpu-16")
+    assert found.left_out == ("reduction_server_container_uri",)
+
+
+def test_a_request_in_snake_case_is_read() -> None:
+    pools = [{"machine_spec": {"machine_type": "n1-standard-4"}, "disk_spec": {"other": 1}}]
+    for value in (pools, {"worker_pool_specs": pools}):
+        found = read_any(json.dumps(value))
+        assert found.layout == Layout.of("vertex", primary="n1-standard-4")
+        assert found.left_out == ("worker_pool_specs[0].disk_spec.other",)
+
+
+@pytest.mark.parametrize("text", ["{'lr': hpt.DoubleParameterSpec(min=1, max=2, scale='log')}",
+                                  "job = client.list()\nx: y = (\n1)\nprint(job)"])  # fmt: skip
+def test_python_without_machines_is_refused_with_what_to_paste(text: str) -> None:
+    with pytest.raises(OptionError, match=r"paste the cell with worker_pool_specs = "):
+        read_any(text)
