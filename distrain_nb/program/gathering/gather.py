@@ -198,7 +198,9 @@ class Gathering:
         if isinstance(how, SourceCode):
             same = makes_the_same(how.chain, value, self.definitions)
             asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
-            refused = any(n.severity is Severity.ERROR for e in how.chain for n in e.statement.notes)
+            refused = any(
+                n.severity is Severity.ERROR for e in how.chain for n in e.statement.notes
+            )
             if same or asks or refused or self.world.fillings(name, how.chain[0]):
                 return how, None
         elif not isinstance(how, NoSource):
