@@ -7,13 +7,15 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from distrain_nb.backends.remote.carried import Carried, Pace
 from distrain_nb.backends.remote.carrier import give_up
 from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import DistrainError
-from distrain_nb.study.files import StudyFile, read_trials
+from distrain_nb.study.files import StudyFile, TrialState, read_trials
+from distrain_nb.study.full_disk import is_of_full_disk, wait_for_room
 from distrain_nb.study.launching import run_of
 from distrain_nb.worker.files.status import State, Status
 
@@ -53,7 +55,14 @@ def _carry(folder: Path) -> None:
         return carry(folder)
     from distrain_nb.study.process import StudyProcess
 
-    return StudyProcess(folder).run()
+    while True:
+        try:
+            return StudyProcess(folder).run()
+        except (DistrainError, OSError) as error:
+            if not is_of_full_disk(error, folder):
+                raise
+            traceback.print_exc()
+        wait_for_room(folder, lambda: _cancel_runs(folder))
 
 
 def _on_a_service(folder: Path) -> Carried | None:
@@ -66,10 +75,20 @@ def _on_a_service(folder: Path) -> Carried | None:
 
 def _stop_trials(folder: Path) -> None:
     """Nobody would count them."""
+    _cancel_runs(folder)
     for trial in read_trials(folder):
-        run = None if trial.state.final else run_of(trial)
-        if run is not None:
-            run.cancel()
+        if not trial.state.final:
+            why = "the process of its study failed"
+            replace(trial, state=TrialState.CANCELLED, why=why, end=time.time()).write(folder)
+
+
+def _cancel_runs(folder: Path) -> None:
+    """Cancel the runs of trials that have not ended, as far as there are any."""
+    for trial in read_trials(folder):
+        with suppress(DistrainError, OSError):
+            run = None if trial.state.final else run_of(trial)
+            if run is not None:
+                run.cancel()
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ PROCESS_LOG = "study.log"  # text: what the study's process prints
 
 # By anybody.
 WANTED_FILE = "wanted"  # text: how many trials there are to be in all
+WANTED_LOCK = "wanted.lock"  # held by whoever changes that
 STOP_FILE = "stop-{}"  # empty: that trial is to be stopped
 
 # In a trial's run: what `cloudml-hypertune` writes, by the process's index.
@@ -119,10 +120,11 @@ _FINAL = frozenset(
 class TrialFile:
     """A trial: what it tries, and how it goes.
 
-    `run` is the number of its run, of several the last, which is number `attempt`; `slot` is its
-    place among the trials that run at once, from 0. `goals` are its
-    values by metric, `steps` is how many it has reported of the first, `why` says why it was
-    stopped or failed. `begin` and `end` are in seconds since the epoch, 0 where there was none.
+    `run` is the number of its run, of several the last, which is number `attempt`; `uncounted` of
+    these were lost before the program began, or for lack of room. `slot` is its place among the
+    trials that run at once, from 0. `goals` are its values by metric, `steps` is how many it has
+    reported of the first, `why` says why it was stopped or failed. `begin` and `end` are in seconds
+    since the epoch, 0 where there was none.
     """
 
     number: int
@@ -130,6 +132,7 @@ class TrialFile:
     state: TrialState = TrialState.REQUESTED
     run: int | None = None
     attempt: int = 1
+    uncounted: int = 0
     slot: int = 0
     goals: dict[str, float] = field(default_factory=dict)
     steps: int = 0

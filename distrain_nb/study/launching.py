@@ -16,7 +16,7 @@ from distrain_nb.study.files import HYPERTUNE_FILE, TRIAL
 from distrain_nb.tracking import begin_trial
 from distrain_nb.worker.files.folder import PROGRAM_FOLDER, STATUS_FILE
 from distrain_nb.worker.files.launch import RUN, Launch
-from distrain_nb.worker.files.status import State, Status, request_cancel
+from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
 from distrain_nb.worker.rank.program import ARGUMENTS_VARIABLE
 
 if TYPE_CHECKING:
@@ -97,7 +97,10 @@ def has_begun(record: Record) -> bool:
     status = Status.read(record.folder) if (record.folder / STATUS_FILE).exists() else None
     if status is None:
         return False
-    if status.state is not State.STARTING or (status.supervisor and status.supervisor.alive):
+    owner = status.supervisor
+    if status.state is not State.STARTING:
+        return True
+    if owner is not None and owner != Owner.of(os.getpid()) and owner.alive:  # not still ours
         return True
     request_cancel(record.folder)
     return Status.read(record.folder) != status  # it may have been taken, or have ended, since

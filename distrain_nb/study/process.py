@@ -9,6 +9,8 @@ its writes is what keeps a trial from being counted or started twice:
 4. the run itself, which only a fork server begins;
 5. the trial's file, that it is to be stopped, before it is;
 6. the trial's file, with how it has ended; then the engine is told, which keeps nothing.
+
+On a full disk any of these raises. Its owner waits for room then, and begins anew from the folder.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from distrain_nb.study.files import (
     read_trials,
     wanted,
 )
+from distrain_nb.study.full_disk import is_of_full_disk, says_full
 from distrain_nb.study.launching import TrialLauncher, has_begun
 from distrain_nb.tuning.engine import Outcome, SearchEngine
 from distrain_nb.tuning.stopping import reason_to_stop
@@ -47,6 +50,7 @@ TURN_S = 0.1
 SHORTEST_TURN_S = 0.005
 NOTE_EVERY_S = 0.5  # what a running trial has reached, for those who look
 MOST_ATTEMPTS = 3
+MOST_UNCOUNTED = 20  # runs of a trial that were lost before the program began
 FAILED_AT_FIRST = 3  # trials, after which a study ends of which none has succeeded
 STOPPED_BY_USER = "somebody stopped it"
 CANCELLED = "the study was stopped"
@@ -134,6 +138,8 @@ class StudyProcess:
         try:
             self._launcher.begin(trial, record)
         except (DistrainError, OSError) as wrong:
+            if is_of_full_disk(wrong, self._folder):
+                raise
             self._conclude(trial, Ending(TrialState.FAILED, f"it can't be started: {wrong}"))
             return
         self._records[trial.number] = record
@@ -171,12 +177,7 @@ class StudyProcess:
         news = metrics.read()
         if status.state.final:
             metrics.read()
-            trial = self._with_values(trial, metrics)
-            ending = ending_of(trial, status, metrics, self._spec)
-            if ending.again and trial.attempt < MOST_ATTEMPTS and self._ending is None:
-                self._again(trial)
-            else:
-                self._conclude(trial, ending)
+            self._ended(self._with_values(trial, metrics), record, status, metrics)
             return
         if news and time.monotonic() >= self._note_at.get(trial.number, 0.0):
             self._note_at[trial.number] = time.monotonic() + NOTE_EVERY_S
@@ -185,6 +186,23 @@ class StudyProcess:
             why = self._reason_to_stop(trial, news)
             if why:
                 self._stop(trial, why)
+
+    def _ended(
+        self, trial: TrialFile, record: Record, status: Status, metrics: TrialMetrics
+    ) -> None:
+        """Conclude a trial whose run has ended, or try it again."""
+        ending = ending_of(trial, status, metrics, self._spec)
+        if not ending.again or self._ending is not None:
+            self._conclude(trial, ending)
+        elif says_full(status.error) and trial.uncounted < MOST_UNCOUNTED:
+            self._again(replace(trial, uncounted=trial.uncounted + 1))
+        elif status.lost_before_it_began and trial.uncounted < MOST_UNCOUNTED:
+            if not has_begun(record):  # its supervisor may just have come to life
+                self._again(replace(trial, uncounted=trial.uncounted + 1))
+        elif trial.attempt - trial.uncounted < MOST_ATTEMPTS:
+            self._again(trial)
+        else:
+            self._conclude(trial, ending)
 
     def _with_values(self, trial: TrialFile, metrics: TrialMetrics) -> TrialFile:
         """With what it has reached so far."""

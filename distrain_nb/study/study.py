@@ -6,7 +6,7 @@ import itertools
 import math
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from distrain_nb.backends.remote.lock import alone
 from distrain_nb.errors import (
     DistrainError,
     OptionError,
@@ -28,6 +29,7 @@ from distrain_nb.study.files import (
     STOP_FILE,
     STORAGE_FILE,
     WANTED_FILE,
+    WANTED_LOCK,
     StudyFile,
     TrialState,
     readable,
@@ -43,7 +45,7 @@ from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status, request_cancel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import optuna
     import pandas as pd
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from distrain_nb.tuning.spec import StudySpec
 
 LOOK_EVERY_S = 0.1
+COUNTING_TURN_S = 0.01
 START_AGAIN_AFTER_S = 10.0
 
 
@@ -259,8 +262,22 @@ class Study:
             )
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
-        over = self.state.final
-        count = (len(self.each()) if over else self.wanted) + trials
+        with self._counting():
+            self._want_more(trials)
+
+    @contextmanager
+    def _counting(self) -> Iterator[None]:
+        """Keep others from changing how many trials are wanted."""
+        while True:
+            with alone(self.folder, WANTED_LOCK) as mine:
+                if mine:
+                    yield
+                    return
+            time.sleep(COUNTING_TURN_S)
+
+    def _want_more(self, trials: int) -> None:
+        cancelled = self.state is State.CANCELLED  # what was still wanted is wanted no more
+        count = (len(self.each()) if cancelled else self.wanted) + trials
         replace_file(self.folder / WANTED_FILE, str(count).encode())
         if self.state.final:
             (self.folder / CANCEL_FILE).unlink(missing_ok=True)

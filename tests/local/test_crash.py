@@ -9,7 +9,6 @@ import pytest
 
 from distrain_nb import api
 from distrain_nb.config import Config
-from distrain_nb.errors import DistrainError
 from distrain_nb.run import Run, still
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
@@ -67,22 +66,14 @@ def test_a_supervisor_is_killed_at_every_step(plan: Path) -> None:
 
 def test_a_fork_server_is_killed_at_every_step(plan: Path) -> None:
     Config(idle=0.1).save()
-    step, refused = 0, 0
+    step = 0
     while True:
         plan.write_text(f"server {step}")
-        try:
-            run = api.submit(PROGRAM, ranks_per_replica=2)
-        except DistrainError as error:
-            assert str(error) == (
-                "the run can't be started here: its server has ended: it was killed"
-            )
-            refused += 1
-        else:
-            check(run, plan)
+        check(api.submit(PROGRAM, ranks_per_replica=2), plan)
         assert eventually(lambda: not alive(plan))
         if plan.exists():
             break
         assert api.submit("pass", wait=True).state is State.SUCCEEDED
         assert eventually(lambda: not alive(plan))
         step += 1
-    assert step > 10 and refused
+    assert step > 10

@@ -12,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -100,6 +102,37 @@ def test_a_run_that_a_server_has_not_taken_when_it_ends_is_given_to_another(
     for run in runs:
         assert server_of(run) != server
         run.cancel()
+
+
+def test_a_run_starts_though_servers_are_killed_before_they_take_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SERVER_OF", tmp_path.name)
+    monkeypatch.setattr(warm.subprocess, "Popen", _killed_at_once(8))
+    assert api.submit("pass", wait=True).state is State.SUCCEEDED
+
+
+def test_a_run_of_which_each_server_is_killed_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SERVER_OF", tmp_path.name)
+    monkeypatch.setattr(warm, "MOST_SERVERS", 3)
+    monkeypatch.setattr(warm.subprocess, "Popen", _killed_at_once(4))
+    with pytest.raises(DistrainError, match="its server has ended: it was killed, 3 times in turn"):
+        api.submit("pass", wait=True)
+
+
+def _killed_at_once(count: int) -> Callable[..., subprocess.Popen[bytes]]:
+    """Start processes, of which the first are killed."""
+    left, start = iter(range(count)), subprocess.Popen
+
+    def popen(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+        process = start(*words, **options)
+        if next(left, None) is not None:
+            process.kill()
+        return process
+
+    return popen
 
 
 def test_a_run_starts_however_long_it_waits_for_its_server(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import psutil
 import pytest
 
 from distrain_nb import study
+from distrain_nb.config import Config
 from distrain_nb.run import Store
 from distrain_nb.study import Study
 from distrain_nb.study import __main__ as process
@@ -20,6 +22,7 @@ from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
 from distrain_nb.worker.files.status import State
 from tests.conftest import eventually
+from tests.local.test_crash import CRASHING
 from tests.study.conftest import process_of
 
 pytestmark = pytest.mark.slow
@@ -90,6 +93,36 @@ def test_the_process_of_a_study_is_killed_at_every_step(
             break
         step += 1
     assert step > 20
+
+
+@pytest.mark.parametrize("who", ["server", "supervisor"])
+def test_what_starts_a_trial_is_killed_at_many_steps(
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    who: str,
+) -> None:
+    """The trial is tried again; the end of a server doesn't count as an attempt."""
+    import optuna  # noqa: F401 - once, rather than in each fork
+
+    plan = tmp_path / "plan"
+    monkeypatch.setenv("CRASH", str(plan))
+    monkeypatch.setenv("PYTHONPATH", CRASHING)
+    monkeypatch.setattr("distrain_nb.study.starting.start_process", lambda folder: None)
+    monkeypatch.setattr(handle, "start_process", lambda *_: None)
+    monkeypatch.setattr(owning, "MOST_ATTEMPTS", 1 if who == "server" else 2)
+    Config(idle=0.1).save()
+    for step in itertools.count(0, 3 if who == "server" else 16):
+        plan.write_text(f"{who} {step}")
+        monkeypatch.setenv("SERVER_OF", f"{plan} {step}")
+        found = study.tune(
+            CELL, tune="x=1..10", goal="min:loss", trials=1, param=f"journal={str(home / 'j')!r}"
+        )
+        assert own(found.folder, sys.maxsize)
+        assert found.trials["state"].tolist() == ["succeeded"], found.status.error
+        if plan.exists():
+            break
+    assert step > 10
 
 
 def check(found: Study, journal: Path) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,20 +29,29 @@ _PASSING_NAMES = frozenset(
      "KMP_DUPLICATE_LIB_OK", "KMP_INIT_AT_FORK"]  # set by scikit-learn when it is imported
 )  # fmt: skip
 
+MOST_SERVERS = 20  # that are killed in turn before they have taken a run
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.5  # what kills them, such as lack of memory, may pass
+ENDS_WITHIN_S = 10.0  # a server that has closed a run's pipe
+
 
 def hand_over(folder: Path, idle: float) -> None:
     """Have the run in `folder` started; returns when a fork server has taken it.
 
     Its processes get this process's environment, as a user's own child would.
+    A server that is killed before it has taken the run says nothing of it: another is started.
     Raises DistrainError when the run can't be started on this machine.
     """
     environment = _environment()
     address = _address(environment)
     answer = _answer(folder, lambda request: send(address, request))
-    if not answer:
-        answer = _answer(folder, lambda request: _start_for(address, environment, idle, request))
+    for number in range(MOST_SERVERS):
+        if answer:
+            break
+        time.sleep(min(LONGEST_PAUSE_S, number * FIRST_PAUSE_S))
+        answer = _answer_of_new_server(folder, address, environment, idle)
     if answer != TAKEN:
-        raise DistrainError(f"the run can't be started here: {answer or _last_word(address)}")
+        killed = f"its server has ended: it was killed, {MOST_SERVERS} times in turn"
+        raise DistrainError(f"the run can't be started here: {answer or killed}")
 
 
 def prepare(warming: Warming, idle: float) -> None:
@@ -66,11 +76,24 @@ def _answer(folder: Path, ask: Callable[[Request], object]) -> str:
         return answers.read()
 
 
+def _answer_of_new_server(
+    folder: Path, address: Path, environment: Mapping[str, str], idle: float
+) -> str:
+    """Start a server for a run; its answer, or why it has ended. Empty where it was killed."""
+    servers: list[subprocess.Popen[bytes]] = []
+    answer = _answer(
+        folder, lambda request: servers.append(_start_for(address, environment, idle, request))
+    )
+    if not answer and _has_failed(servers[0]):
+        return f"its server has ended: {_last_word(address)}"
+    return answer
+
+
 def _start_for(
     address: Path, environment: Mapping[str, str], idle: float, request: Request
-) -> None:
+) -> subprocess.Popen[bytes]:
     words = [str(request.folder), str(request.answer)]
-    _start(address, environment, idle, words, [request.answer])
+    return _start(address, environment, idle, words, [request.answer])
 
 
 def _start(
@@ -79,7 +102,7 @@ def _start(
     idle: float,
     words: Sequence[str],
     pass_fds: Sequence[int] = (),
-) -> None:
+) -> subprocess.Popen[bytes]:
     command = [
         sys.executable,
         "-m",
@@ -88,7 +111,7 @@ def _start(
         str(idle),
     ]
     with _log(address).open("ab") as log:
-        subprocess.Popen(
+        return subprocess.Popen(
             [*command, *words],
             cwd="/",
             env=dict(environment),
@@ -104,10 +127,21 @@ def _log(address: Path) -> Path:
     return address.with_suffix(".log")
 
 
+def _has_failed(server: subprocess.Popen[bytes]) -> bool:
+    """Say whether a server that took no run has ended by itself.
+
+    One that passes the run on to another server succeeds, though that one may be killed.
+    """
+    try:
+        return server.wait(ENDS_WITHIN_S) > 0
+    except subprocess.TimeoutExpired:
+        return False
+
+
 def _last_word(address: Path) -> str:
-    """Why a server has ended, as its log has it."""
+    """Read from a server's log why it has ended."""
     lines = _log(address).read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return f"its server has ended: {lines[-1] if lines else 'it was killed'}"
+    return lines[-1] if lines else "it said nothing"
 
 
 def _environment() -> dict[str, str]:

@@ -26,13 +26,15 @@ class NoLock(DistrainError):
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[bool]:
+def alone(folder: Path, name: str = LOCK_FILE) -> Iterator[bool]:
     """Whether no other process carries the run of that folder, for as long as this one does.
+
+    Another `name` is a lock of its own, for something else that one process may do at a time.
 
     Where the folder's file system has no locks, this machine's own temporary folder has to do.
     Raises NoLock if that has none either.
     """
-    for place in _places(folder):
+    for place in _places(folder, name):
         descriptor = os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             taken = _take(descriptor)
@@ -47,9 +49,9 @@ def alone(folder: Path) -> Iterator[bool]:
     )
 
 
-def _places(folder: Path) -> Iterator[Path]:
-    yield folder / LOCK_FILE
-    yield _elsewhere(folder)
+def _places(folder: Path, name: str) -> Iterator[Path]:
+    yield folder / name
+    yield _elsewhere(folder if name == LOCK_FILE else folder / name)
 
 
 def _take(descriptor: int) -> bool | None:

@@ -187,6 +187,12 @@ class Status:
         return self.state is State.FAILED and self.error.startswith((OF_SUPERVISOR, ORPHANED))
 
     @property
+    def lost_before_it_began(self) -> bool:
+        """Say whether what took the run ended before any process of the run was started."""
+        orphaned = self.state is State.FAILED and self.error.startswith(ORPHANED)
+        return orphaned and str(State.RUNNING) not in self.times
+
+    @property
     def answered_for(self) -> bool:
         """Whether the process is alive that answers for the run, or may still come."""
         if self.supervisor is not None:

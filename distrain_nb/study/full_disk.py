@@ -1,0 +1,50 @@
+"""A study's process waits where a disk has no room, as a run does."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from distrain_nb.worker.files.disk import FULL
+from distrain_nb.worker.files.folder import CANCEL_FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+PROBE_BYTES = 64 << 10
+TURN_S = 0.5
+# What the system says, and the list of runs of SQLite's errors.
+_WORDS = (*map(os.strerror, FULL), "no space is left on the device")
+
+
+def says_full(text: str) -> bool:
+    """Say whether an error's text names a full disk, whoever has written it."""
+    return any(words in text for words in _WORDS)
+
+
+def is_of_full_disk(error: Exception, folder: Path) -> bool:
+    """Say whether it is for lack of room that something has failed, or probably was."""
+    return says_full(str(error)) or not has_room(folder)
+
+
+def has_room(folder: Path) -> bool:
+    """Say whether a small file can be written. True where something else keeps it from that."""
+    probe = folder / f"room.{os.getpid()}.draft"
+    try:
+        probe.write_bytes(bytes(PROBE_BYTES))
+    except OSError as error:
+        return error.errno not in FULL
+    finally:
+        probe.unlink(missing_ok=True)
+    return True
+
+
+def wait_for_room(folder: Path, stop: Callable[[], None]) -> None:
+    """Wait until the disk of a folder has room; call `stop` where the study is cancelled."""
+    time.sleep(TURN_S)
+    while not has_room(folder):
+        if (folder / CANCEL_FILE).exists():
+            stop()
+        time.sleep(TURN_S)
