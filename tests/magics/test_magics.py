@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -324,6 +326,10 @@ def test_options_have_one_spelling_in_magic_and_python() -> None:
         api.check("1", ranks_per_replcia=2)
 
 
-def test_a_function_can_be_submitted_from_python(home: Path) -> None:
-    run = api.submit(__import__("tests.magics.training", fromlist=["train"]).train, wait=True)
+def test_a_function_can_be_submitted_from_python(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copy(Path(__file__).with_name("training.py"), tmp_path / "training_of_ours.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = api.submit(importlib.import_module("training_of_ours").train, wait=True)
     assert "trained" in run.logs()
