@@ -73,7 +73,7 @@ def test_one_cell_finds_the_same_region_here_and_there(bubblewrap: None, base: s
     assert best.run.name == f"there-{best.number}" and best.run.experiment == "there"
     assert list(best.run.metrics()["step"]) == [0, 1, 2]
     loss = best.goals["val/loss"]
-    assert any(line.text == f"step 2  val/loss {loss:.9g}" for line in best.run.lines(rank=0))
+    assert any(line.text == f"step 2  val/loss {loss!r}" for line in best.run.lines(rank=0))
 
 
 def test_a_trial_is_stopped_then_the_study_by_the_service_s_word(

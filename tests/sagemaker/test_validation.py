@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -102,7 +103,7 @@ def test_what_the_service_would_refuse_is_an_error_here(
 @pytest.fixture
 def old_boto3(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """boto3 with a model of the API from before there were training plans."""
-    old = Loader().load_service_model("sagemaker", "service-2")
+    old = copy.deepcopy(Loader().load_service_model("sagemaker", "service-2"))
     del old["shapes"]["ResourceConfig"]["members"]["TrainingPlanArn"]
     file = tmp_path / "sagemaker" / "2017-07-24" / "service-2.json"
     file.parent.mkdir(parents=True)
