@@ -43,6 +43,7 @@ SHARING = (
 )
 PROGRAMS = "tests/programs/test_programs.py"  # tests of a program share a run by its own command
 TOGETHER_S = 20.0  # a file that takes longer may be split over processes, test by test
+APART_S = 2.0  # a test of such a file that takes longer is one of those
 UNKNOWN_S = 1.0  # for a test that no run has recorded
 
 Durations = dict[str, "float | dict[str, float]"]
@@ -133,14 +134,15 @@ def unit(nodeid: str) -> str:
     file = nodeid.split("::")[0]
     if file == PROGRAMS:
         return nodeid[nodeid.index("[") :]
-    return nodeid if isinstance(recorded().get(file), dict) else file
+    known = recorded().get(file)
+    return nodeid if isinstance(known, dict) and nodeid.partition("::")[2] in known else file
 
 
 def seconds(name: str, tests: int) -> float:
     """Give the recorded seconds of a unit that has so many tests."""
     file, _, test = name.partition("::")
     known = recorded().get(file, UNKNOWN_S * tests)
-    return known.get(test, UNKNOWN_S) if isinstance(known, dict) else known
+    return known.get(test, UNKNOWN_S * tests) if isinstance(known, dict) else known
 
 
 @cache
@@ -159,12 +161,17 @@ def durations(report: Path) -> Durations:
             files[test[test.index("[") :]][""] += duration
         else:
             files[file][test] += duration
-    return {
-        file: round(sum(tests.values()), 1)
-        if sum(tests.values()) <= TOGETHER_S or len(tests) == 1
-        else {test: round(duration, 1) for test, duration in sorted(tests.items())}
-        for file, tests in sorted(files.items())
-    }
+    return {file: _durations_of(tests) for file, tests in sorted(files.items())}
+
+
+def _durations_of(tests: Mapping[str, float]) -> float | dict[str, float]:
+    """Sum up a file; if it takes long, its long tests are apart, and "" has what the rest takes."""
+    total = sum(tests.values())
+    if total <= TOGETHER_S or len(tests) == 1:
+        return round(total, 1)
+    long = {test: duration for test, duration in sorted(tests.items()) if duration >= APART_S}
+    rest = {"": total - sum(long.values())} if len(long) < len(tests) else {}
+    return {test: round(duration, 1) for test, duration in (*rest.items(), *long.items())}
 
 
 if __name__ == "__main__":

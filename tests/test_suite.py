@@ -85,7 +85,8 @@ def test_durations_are_those_of_a_report(tmp_path: Path) -> None:
         ("tests.ui.test_a", "test_x"): 1.0,
         ("tests.ui.test_a", "test_y"): 2.0,
         ("tests.image.test_b", "test_x[1]"): 30.0,
-        ("tests.image.test_b", "test_y"): 2.0,
+        ("tests.image.test_b", "test_y"): 1.0,
+        ("tests.image.test_b", "test_z"): 0.5,
         ("tests.programs.test_programs", "test_in_cells[mpi/a]"): 4.0,
         ("tests.programs.test_programs", "test_as_a_function[mpi/a]"): 3.0,
     }
@@ -93,6 +94,6 @@ def test_durations_are_those_of_a_report(tmp_path: Path) -> None:
     report.write_text(f"<testsuites><testsuite>{''.join(lines)}</testsuite></testsuites>")
     assert schedule.durations(report) == {
         "[mpi/a]": 7.0,
-        "tests/image/test_b.py": {"test_x[1]": 30.0, "test_y": 2.0},
+        "tests/image/test_b.py": {"": 1.5, "test_x[1]": 30.0},
         "tests/ui/test_a.py": 3.0,
     }
