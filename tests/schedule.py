@@ -95,7 +95,7 @@ def changed_folders(root: Path) -> set[str]:
 
 
 def choose(waiting: Mapping[str, float], started: list[str], taken: set[str]) -> str:
-    """Choose the unit that a process runs next.
+    """Choose the unit that a process runs next: of a file, the first that waits.
 
     Args:
         waiting: Units that nobody runs yet, with their seconds.
@@ -110,10 +110,10 @@ def choose(waiting: Mapping[str, float], started: list[str], taken: set[str]) ->
     def rank(name: str) -> tuple[int, float, float]:
         file, shared = groups_of(name)
         if file in started:
-            return 0, 0.0, -waiting[name]
+            return 0, 0.0, 0.0
         if shared in started:
-            return 1, -left[file], -waiting[name]
-        return (3 if shared in taken else 2), -left[shared], -waiting[name]
+            return 1, 0.0, -left[file]
+        return (3 if shared in taken else 2), -left[shared], -left[file]
 
     return min(waiting, key=rank)
 
