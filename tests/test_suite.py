@@ -35,7 +35,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "tests.suite", "--workers", "1", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(schedule.ROOT)},
+        env={**os.environ, "PYTHONPATH": str(schedule.ROOT), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
     )

@@ -6,12 +6,11 @@ Trackers are read by others. `--allow-secret` is for the job alone, so it lets n
 from __future__ import annotations
 
 import os
-import tempfile
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from distrain_nb.scratch import Scratch
 from distrain_nb.secrets import (
     HIDDEN,
     is_secret,
@@ -24,6 +23,7 @@ from distrain_nb.secrets import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from distrain_nb.tracking.request import TrackingRequest
     from distrain_nb.tracking.tracker import Sample, TrackedRun, Tracker
@@ -117,8 +117,8 @@ class GuardedRun:
         if shown == text:
             self._run.keep(path, below)
             return
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder, path.name)
+        with Scratch("tracked") as folder:
+            copy = folder / path.name
             copy.write_text(shown, encoding="utf-8", errors="replace", newline="")
             self._run.keep(copy, below)
 
