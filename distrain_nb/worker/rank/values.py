@@ -19,6 +19,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from distrain_nb.worker.files.disk import replace
@@ -170,10 +171,15 @@ def restored(*paths: str) -> None:
     """
     namespace = sys._getframe(1).f_globals
     stored = _beside(namespace)
-    modules = [importlib.import_module(path.partition(":")[0]) for path in paths]
-    everywhere = [namespace, *map(vars, modules)]
-    own = {"__main__", *(module.__name__ for module in modules)}
-    for path, module in zip(paths, modules):
+    names_of_modules = dict.fromkeys(path.partition(":")[0] for path in paths)
+    modules = {name: _module(name) for name in names_of_modules}
+    loaded = [module for module in modules.values() if module is not None]
+    everywhere = [namespace, *map(vars, loaded)]
+    own = {"__main__", *(module.__name__ for module in loaded)}
+    for path in paths:
+        module = modules[path.partition(":")[0]]
+        if module is None:
+            continue
         *owners, name = path.partition(":")[2].split(".")
         owner: Any = module
         for attribute in owners:
@@ -186,6 +192,17 @@ def restored(*paths: str) -> None:
         if text_of(before) is None:
             for names in everywhere:
                 names.update({key: value for key, v in names.items() if v is before})
+
+
+def _module(name: str) -> Optional[ModuleType]:
+    """Import a module beside the program; None where that fails, as it will where it is needed.
+
+    A package travels whole, with modules that the notebook has loaded and the program may not need.
+    """
+    try:
+        return importlib.import_module(name)
+    except Exception:
+        return None
 
 
 def _beside(namespace: Dict[str, Any]) -> _Stored:
