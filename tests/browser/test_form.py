@@ -420,3 +420,24 @@ def test_everything_has_a_name_and_findings_are_told(notebook: OPEN) -> None:
     os.kill(kernel, signal.SIGCONT)
     expect(verdict(page)).to_have_text("Everything fits", timeout=10_000)
     expect(form(page)).not_to_have_attribute("data-waiting", "")
+
+
+def test_a_form_whose_kernel_has_restarted_changes_no_more_and_says_how_to_go_on(
+    notebook: OPEN,
+) -> None:
+    opened = notebook("ended", starting(Layout.of("vertex", primary="n1-standard-4")), "")
+    page = opened.page
+    opened.run_cell(0)
+    expect(verdict(page)).to_have_text("Everything fits")
+    opened.restart_kernel()
+    again = "import distrain_nb; distrain_nb.form('--on vertex --primary n1-standard-4')"
+    expect(form(page).locator(".dn-ended")).to_be_visible()
+    expect(form(page).locator(".dn-again")).to_have_text(again)
+    for hidden in (form(page).get_by_label("Vertex AI"), field(page, "primary.machine")):
+        assert hidden.evaluate("node => node.closest('[inert]') !== null")
+    opened.wait_for_kernel()
+    page.locator(".jp-Notebook .jp-InputArea-editor").nth(1).click()
+    page.keyboard.type(again)
+    opened.run_cell(1)
+    second = page.locator(".dn-form").nth(1)
+    expect(second.locator(".dn-code")).to_contain_text("--primary n1-standard-4")
