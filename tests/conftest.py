@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -17,9 +18,6 @@ import pytest
 from tests import fuzzing
 from tests.kernels import Kernel, kernel
 from tests.schedule import LongestFirst
-
-# Which jsonschema imports where it is installed: two seconds in which it compiles a grammar.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
@@ -39,6 +37,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.markexpr == WITHOUT_SLOW:
         fuzzing.be_quick()
         sys.modules["tensorboard.compat.notf"] = ModuleType("tensorboard.compat.notf")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what tests import out of the garbage collector's way, which would pass it many times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
