@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from tests.schedule import LongestFirst
 # what uses these fixtures, and what says so itself.
 SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
-SLOW_FILE = "\npytestmark = pytest.mark.slow"
+SLOW_FILE = re.compile(r'^pytestmark = .*(\bslow\b|"engine")', re.MULTILINE)
 WITHOUT_SLOW = "not slow"
 
 
@@ -52,11 +53,12 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What a selection leaves out whole is not imported: much of it imports clouds' SDKs."""
-    left_out = config.option.markexpr == WITHOUT_SLOW and (
-        _folder(collection_path) in SLOW_FOLDERS
-        or (collection_path.suffix == ".py" and SLOW_FILE in collection_path.read_text("utf-8"))
+    if config.option.markexpr != WITHOUT_SLOW:
+        return None
+    is_slow = _folder(collection_path) in SLOW_FOLDERS or (
+        collection_path.suffix == ".py" and SLOW_FILE.search(collection_path.read_text("utf-8"))
     )
-    return left_out or None
+    return True if is_slow else None
 
 
 @pytest.hookimpl(tryfirst=True)
