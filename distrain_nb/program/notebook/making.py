@@ -48,15 +48,21 @@ class Making:
 
 @dataclass
 class Makings:
-    """Answers for the names of one module."""
+    """Answers for the names of one module, as they are during one capture."""
 
     module: OwnModule
     modules: OwnModules
     seen: SeenReads
+    _known: dict[str, Making | None] = field(default_factory=dict)
     _called: dict[Statement, list[ast.FunctionDef]] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did."""
+        if name not in self._known:
+            self._known[name] = self._making(name)
+        return self._known[name]
+
+    def _making(self, name: str) -> Making | None:
         history = self.module.history
         latest = next(iter(history.of(name)), None) or self._setter(name)
         latest = latest or next(iter(self.fillings(name)), None)
