@@ -177,8 +177,8 @@ class _Unbuilt:
             inner, shape = subarray
             made = np.dtype((_known(inner), shape))
         elif fields is not None:
-            aligned = bool(flags & _ALIGNED)
-            made = np.dtype({**_fields(names, fields), "itemsize": size, "aligned": aligned})
+            layout: Value = _fields(names, fields)
+            made = np.dtype({**layout, "itemsize": size, "aligned": bool(flags & _ALIGNED)})
         else:
             made = made.newbyteorder(order)
         if made.hasobject and made != np.dtype("O"):

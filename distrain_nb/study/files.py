@@ -156,7 +156,7 @@ def readable(folder: Path, way_out: str = "") -> Iterator[None]:
     """Raises RunUnreadable for what of the study in that folder is not there, or damaged."""
     try:
         yield
-    except (OSError, fields.Damaged) as wrong:
+    except (OSError, fields.Damaged, OptionError) as wrong:
         raise RunUnreadable(f"study {folder.name} can't be read: {wrong}{way_out}") from None
 
 

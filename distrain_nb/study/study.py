@@ -90,8 +90,10 @@ class Study:
 
     @cached_property
     def spec(self) -> StudySpec:
-        """What it tries, what is wanted, and how many trials it began with."""
-        return self.file.parsed
+        """What it tries, what is wanted, and how many trials it began with. Raises
+        RunUnreadable."""
+        with readable(self.folder, self._way_out):
+            return self.file.parsed
 
     @property
     def wanted(self) -> int:
