@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _FORMS = {
     "vertex": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
     "ai-platform": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
-    "sagemaker": (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d"), "us-east-1"),
+    "sagemaker": (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1"),
 }
 _ANY = "ANY_GPU"
 _SINGLE = 8
