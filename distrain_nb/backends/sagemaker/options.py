@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
+        if not equals or not VARIABLE.fullmatch(name):
             raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
         found[name] = value
     return found

@@ -12,7 +12,7 @@ from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
-from distrain_nb.layout.formats.python_values import known
+from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.formats.vertex_python import POSITIONS, from_vertex, is_for_vertex
 from distrain_nb.layout.layout import Layout
@@ -49,7 +49,8 @@ def from_python(text: str) -> Imported:
 
     Raises OptionError if there are none.
     """
-    source = PythonSource(text, _is_wanted, {**POSITIONS, "InstanceGroup": InstanceGroup._fields})
+    positions = {**POSITIONS, **PIPELINE_POSITIONS, "InstanceGroup": InstanceGroup._fields}
+    source = PythonSource(text, _is_wanted, positions)
     trainers = [call for call in source.calls if call.name == _TRAINER]
     calls = trainers or [call for call in source.calls if _is_estimator(call)]
     if not calls:

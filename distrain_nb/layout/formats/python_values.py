@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _MOST_NUMBER = 2**63
 _ENUMERATIONS = ("AcceleratorType", "Strategy")
+# Of SageMaker Pipelines, by the SDK's reference, with the names of their arguments.
+PARAMETER = ("name", "default_value", "enum_values")
+_PARAMETERS = ("ParameterString", "ParameterInteger", "ParameterFloat", "ParameterBoolean")
+PIPELINE_POSITIONS = dict.fromkeys(_PARAMETERS, PARAMETER)
 _HARMLESS = ("print", "display", "pprint", "len", "str", "dict", "list", "sorted", "isinstance")
 _OPERATORS: dict[type[ast.AST], Callable[[Unknown, Unknown], Unknown]] = {
     ast.Add: operator.add,
@@ -269,10 +273,21 @@ def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unkno
     return clean, left
 
 
+def _default(parameter: Call, path: str) -> tuple[object, list[str]]:
+    """What a pipeline's parameter stands for unless an execution is given another value."""
+    default = parameter.values.get("default_value")
+    name = parameter.values.get("name")
+    if not isinstance(name, str) or not isinstance(default, (str, int, float)):
+        return Unread(), [path]
+    return default, [f"{path}: the pipeline's parameter {name} (its default is read)"]
+
+
 def _known(value: object, path: str) -> tuple[object, list[str]]:
     if isinstance(value, Unread):
         return value, [value.path(path)]
     if isinstance(value, Call):
+        if value.name in _PARAMETERS:
+            return _default(value, path)
         if not value.makes:
             return Unread(), [path]
         inner, left = known(value.settled(), path)
