@@ -19,6 +19,14 @@ def made(kind: str = "'ml.m5.xlarge'", count: str = "2", values: str = "{}") -> 
 
 
 STEPS = {
+    "an image looked up for the machine": (
+        "i = image_uris.retrieve('xgboost', instance_type='ml.p3.2xlarge')\n" + made(), "", ()),
+    "a place to serve": (made() + "est.deploy(instance_type='ml.p3.2xlarge', "
+                         "initial_instance_count=9)\n", "", ()),
+    "a processor before": ("SKLearnProcessor(instance_type='ml.p3.2xlarge', instance_count=9)\n"
+                           + made(), "", ()),
+    "a tuner": (made() + "HyperparameterTuner(est, 'loss', ranges)\n", "",
+                ("HyperparameterTuner(…) in line 2",)),
     "after the call": ("k = 'ml.m5.xlarge'\n" + made("k") + "k = 'ml.p3.2xlarge'\n", "", ()),
     "two targets": ("k, n = 'ml.m5.xlarge', 2\n" + made("k", "n"), "", ()),
     "a sum": ("n = 1\nn += 1\n" + made(count="n"), "", ()),
@@ -145,6 +153,25 @@ def test_a_request_in_snake_case_is_read() -> None:
                                   "job = client.list()\nx: y = (\n1)\nprint(job)"])  # fmt: skip
 def test_python_without_machines_is_refused_with_what_to_paste(text: str) -> None:
     with pytest.raises(OptionError, match=r"paste the cell with worker_pool_specs = "):
+        read_any(text)
+
+
+def test_an_estimator_has_its_arguments_by_position_too() -> None:
+    """As version 2 of the SDK has them; a name in capitals is a name like others."""
+    text = "est = Estimator('a/b:1', role, 2, 'ml.m5.xlarge', volume_size=ROLE_ARN)"
+    found = read_any(text)
+    assert found.layout == Layout.of("sagemaker", workers="2*ml.m5.xlarge", image="a/b:1")
+    assert found.left_out == ("volume_size", "role")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["job = PipelineJob(parameter_values={'machine_type': T, 'region': R})\njob.run()",
+     "predictor = est.deploy(instance_type='ml.p3.2xlarge', initial_instance_count=1)",
+     "image = image_uris.retrieve('xgboost', instance_type='ml.p3.2xlarge')"],
+)  # fmt: skip
+def test_what_asks_for_no_training_is_no_layout(text: str) -> None:
+    with pytest.raises(OptionError, match="no job for Vertex AI"):
         read_any(text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
-    from distrain_nb.types import JsonObject
+    from distrain_nb.types import JsonObject, Unknown
 
 CONTEXT = re.compile(r"[a-z0-9-]{4,128}")  # the identifier of one in Vertex ML Metadata
 PERSISTENT_RESOURCE = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -85,7 +85,7 @@ def beyond(request: JsonObject) -> Iterator[Finding]:
     if len(name) > LONGEST_NAME:
         message = f"--name has {len(name)} characters; at most {LONGEST_NAME} are allowed"
         yield _error("name", "name", message)
-    spec = cast("dict[str, Any]", request["jobSpec"])
+    spec = cast("dict[str, Unknown]", request["jobSpec"])
     resource = spec.get("persistentResourceId")
     if resource and not PERSISTENT_RESOURCE.fullmatch(resource):
         message = (

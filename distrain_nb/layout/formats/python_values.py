@@ -6,7 +6,6 @@ import ast
 import operator
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.python_names import (
     MOST_PARTS,
     Call,
@@ -21,7 +20,10 @@ if TYPE_CHECKING:
     from distrain_nb.types import Unknown
 
 _MOST_NUMBER = 2**63
-_ENUMERATIONS = ("AcceleratorType", "Strategy")
+_ENUMERATIONS = (
+    *("AcceleratorType", "Strategy", "GoalType", "ScaleType", "Algorithm", "ObservationNoise"),
+    "MeasurementSelectionType",
+)
 # Of SageMaker Pipelines, by the SDK's reference, with the names of their arguments.
 PARAMETER = ("name", "default_value", "enum_values")
 _PARAMETERS = ("ParameterString", "ParameterInteger", "ParameterFloat", "ParameterBoolean")
@@ -90,10 +92,10 @@ class Expressions(PythonNames):
         return Unread()
 
     def _of_constant(self, node: ast.Constant) -> object:
-        return node.value
+        return Unread() if node.value is ... else node.value
 
     def _of_name(self, node: ast.Name) -> object:
-        return self.names.get(node.id, node.id if node.id in WORDS else Unread())
+        return self.names.get(node.id, Unread())
 
     def _of_dict(self, node: ast.Dict) -> object:
         made: dict[object, object] = {}
