@@ -128,6 +128,8 @@ def test_an_experiment_and_its_run_are_contexts(experiment: str, sent: dict[str,
         ("trials", {"service_account": "a@b", "tensorboard": "1"}, "vertex.two-trackers"),
         ("My trials", {"service_account": "a@b"}, "vertex.experiment-name"),
         ("trials/a/b", {"service_account": "a@b"}, "vertex.experiment-name"),
+        ("abc", {"service_account": "a@b"}, "vertex.experiment-name"),
+        (f"abcd/{'d' * 124}", {"service_account": "a@b"}, "vertex.experiment-name"),
     ],
 )
 def test_experiments_that_can_t_be(experiment: str, options: dict[str, str], code: str) -> None:

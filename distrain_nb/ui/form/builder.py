@@ -15,8 +15,9 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
-from distrain_nb.layout.formats import exports, left_out, read_any
+from distrain_nb.layout.formats import Imported, exports, left_out, read_any
 from distrain_nb.layout.options import heading
+from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import StudySpec
 
 LINES = ("%%distrain", "-")  # how options of a cell begin
 
@@ -189,9 +191,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
         Raises OptionError naming what can't be read.
         """
-        is_line = text.lstrip().startswith(LINES)
-        rest, study = from_line(text) if is_line else (text, None)
-        imported = read_any(rest)
+        imported, study = self._pasted(text)
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
         self._do(self._history.then(Editing(imported.layout, tuning=tuning)))
@@ -199,6 +199,21 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
         return lost
+
+    def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
+        """The layout and the study of a text. Where it has a study alone, the layout stays."""
+        if text.lstrip().startswith(LINES):
+            rest, study = from_line(text)
+            return read_any(rest), study
+        try:
+            found = read_study(text) if has_study(text) else None
+        except OptionError:  # then machines at least, or what keeps these from being read
+            found = None
+        if found is None:
+            return read_any(text), None
+        layout = self.layout if found.layout is None else found.layout
+        script = self._script if found.layout is None else found.script
+        return Imported(found.form, layout, found.left_out, script), found.spec
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""

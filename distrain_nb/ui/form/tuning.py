@@ -12,6 +12,7 @@ from distrain_nb.tuning import options
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ALGORITHMS, SCALES, StudySpec
 from distrain_nb.tuning.text import STOPPING, head_text, initial_text, parameter_text
+from distrain_nb.tuning.text import goals as divided
 from distrain_nb.ui.form.fields import Field
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Tuning:
                 unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(wrong)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
-            given = text.split() if field.name == "goal" else text
+            given = divided(text) if field.name == "goal" else text
             try:
                 spec = options.changed(spec, {field.name: given}) if text else spec
             except OptionError as wrong:
