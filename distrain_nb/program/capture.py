@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import PreludeItem, arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
-from distrain_nb.program.gathering.expectation import expectation
+from distrain_nb.program.gathering.expectation import exempt, expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import modules_in
 from distrain_nb.program.gathering.own_names import own_names
@@ -109,6 +109,7 @@ def capture(
         findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
         data=data,
         expected=expectation(gathering, modules_in(files)),
+        exempt=tuple(exempt(gathering)),
     )
 
 

@@ -25,6 +25,8 @@ from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Opt
 from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
+from distrain_nb.worker.rank.expected import NotAsInNotebook
+from distrain_nb.worker.rank.wrapped import unwrapped
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
 VALUES_FOLDER = "main.values"  # the folder next to main.py
@@ -192,6 +194,21 @@ def restored(*paths: str) -> None:
         if text_of(before) is None:
             for names in everywhere:
                 names.update({key: value for key, v in names.items() if v is before})
+
+
+def loaded(model: Any, name: str) -> None:
+    """Give a model that was made again the weights that it has in the notebook: those that a name
+    such as `net.state_dict()` stands for. Raises NotAsInNotebook where it is another model."""
+    weights, model = _beside(sys._getframe(1).f_globals).get(name), unwrapped(model)
+    load = getattr(model, "load_state_dict", None) or model.set_weights
+    try:
+        load(weights)
+    except Exception as error:
+        path = name.rpartition(".")[0]
+        raise NotAsInNotebook(
+            f"`{path}` has other weights in the run than in the notebook ({error}): create it in"
+            " the cell, or load its weights there"
+        ) from error
 
 
 def _module(name: str) -> Optional[ModuleType]:
