@@ -50,7 +50,8 @@ def arrange(
     made = {name: [*given[root]] for name, root in loads.items()}
     for name, root in loads.items():  # what is made of a model is made of the one with its weights
         given[root].append(name)
-    keys = sorted(items, key=lambda k: _position(k, history))
+    late = {needed.name for needed in found.values() if needed.late}
+    keys = sorted(items, key=lambda k: (k in late, _position(k, history)))
     before: dict[Key, set[Key]] = {}
     sometime: dict[Key, set[Key]] = {}
     for key in keys:

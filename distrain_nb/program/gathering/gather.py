@@ -45,7 +45,7 @@ from distrain_nb.program.values.weights import weights_in
 from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from distrain_nb.program.gathering.resolve import How
     from distrain_nb.program.notebook.cells import Notebook
@@ -107,13 +107,16 @@ class Gathering:
         """Ask for a name that the program is to give back."""
         self._waiting.append(PendingName(name, "--result", required=True))
 
-    def want_module_state(self, files: Iterable[str]) -> None:
-        """Take what modules that travel as files have and their files do not surely give."""
+    def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
+        """Take what modules that travel as files have and their files do not surely give, those
+        that the program imports first."""
         for name, value in module_state(files, self.world):
             trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
             if name not in self.found and trial.problem is None and trial.complete:
-                wanted = PendingName(name, name.partition(":")[0], required=True)
-                self._travels(wanted, Needed(name, value, Value(value), (wanted.where,), trial))
+                module = name.partition(":")[0]
+                wanted = PendingName(name, module, required=True)
+                needed = Needed(name, value, Value(value), (module,), trial)
+                self._travels(wanted, replace(needed, late=module not in imported))
         self.run()
 
     def run(self) -> None:

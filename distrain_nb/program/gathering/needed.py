@@ -32,6 +32,7 @@ class Needed:
     where: tuple[str, ...]
     trial: PickleTrial | None = None
     model: Model | None = None
+    late: bool = False  # state of a module that the program may not import
 
 
 @dataclass(frozen=True)
