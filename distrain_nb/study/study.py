@@ -34,6 +34,7 @@ from distrain_nb.study.files import (
     TrialState,
     readable,
     wanted,
+    writable,
 )
 from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.service import tuning_service
@@ -91,8 +92,10 @@ class Study:
 
     @cached_property
     def spec(self) -> StudySpec:
-        """What it tries, what is wanted, and how many trials it began with."""
-        return self.file.parsed
+        """What it tries, what is wanted, and how many trials it began with. Raises
+        RunUnreadable."""
+        with readable(self.folder, self._way_out):
+            return self.file.parsed
 
     @property
     def wanted(self) -> int:
@@ -232,9 +235,10 @@ class Study:
             raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
 
     def cancel(self) -> None:
-        """Ask for it and its trials to be stopped; returns at once."""
+        """Ask for it and its trials to be stopped; returns at once. Raises StoreError."""
         if not self.state.final:
-            request_cancel(self.folder)
+            with writable(self.folder):
+                request_cancel(self.folder)
 
     @property
     def adds_trials(self) -> bool:
@@ -250,7 +254,7 @@ class Study:
 
     def stop(self, number: int) -> None:
         """Ask for one trial to be stopped; its value so far counts. Raises KeyError, OptionError
-        for one that has ended."""
+        for one that has ended, StoreError."""
         trial = self[number]
         service = self._service
         if service is not None and not service.stops_trials:
@@ -260,18 +264,20 @@ class Study:
         if service is not None:
             trial.run.cancel()
         else:
-            (self.folder / STOP_FILE.format(number)).touch()
+            with writable(self.folder):
+                (self.folder / STOP_FILE.format(number)).touch()
         self.status  # noqa: B018 - sees to it that somebody hears
 
     def more(self, trials: int) -> None:
-        """Ask for that many trials more, also of a study that has ended. Raises OptionError."""
+        """Ask for that many trials more, also of a study that has ended. Raises OptionError,
+        StoreError."""
         if self._service is not None:
             raise OptionError(
                 f"{self._service.title} adds no trials to a study: start another with --tune"
             )
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
-        with self._counting():
+        with writable(self.folder), self._counting():
             self._want_more(trials)
 
     @contextmanager

@@ -279,6 +279,10 @@ class OpenNotebook:
         """What it knew is gone; a page that is loaded anew starts another."""
         self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.shutdown()")
 
+    def restart_kernel(self) -> None:
+        """What it knew is gone, and the page stays."""
+        self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.restartKernel()")
+
     def command(self, name: str, **arguments: Any) -> None:
         """Start a command of JupyterLab; don't wait for it to be done."""
         self.page.evaluate(

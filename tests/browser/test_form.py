@@ -131,6 +131,8 @@ def build_by_keyboard(page: Page) -> None:
     expect(form(page).get_by_label("Vertex AI")).to_be_checked()
     # The kernel has answered: nothing moves any more.
     expect(form(page).get_by_role("button", name="+ Reduction Server")).to_be_visible()
+    expect(verdict(page)).to_have_text("1 error")
+    expect(form(page)).not_to_have_attribute("data-waiting", "")
     tab_to(page, "+ Primary")
     keys.press("Enter")
     expect(field(page, "primary.machine")).to_be_focused()
@@ -246,7 +248,7 @@ def test_a_saved_layout_is_replaced_only_when_asked_twice(notebook: OPEN, lab: L
     expect(field(page, "workers.replicas")).to_have_value("3")
 
 
-def test_a_hundred_pools_leave_nothing_behind(notebook: OPEN) -> None:
+def test_pools_leave_nothing_behind(notebook: OPEN) -> None:
     count = (
         "import ipywidgets, comm\n"
         "print(len(ipywidgets.widgets.widget._instances), len(comm.get_comm_manager().comms))"
@@ -263,10 +265,10 @@ def test_a_hundred_pools_leave_nothing_behind(notebook: OPEN) -> None:
         told = devtools.send("Performance.getMetrics")["metrics"]
         return next(int(one["value"]) for one in told if one["name"] == "JSEventListeners")
 
-    page.evaluate(ADD_AND_REMOVE, 5)
+    page.evaluate(ADD_AND_REMOVE, 3)
     elements, counts = form(page).locator("*").count(), [listeners()]
     for _ in range(4):
-        page.evaluate(ADD_AND_REMOVE, 25)
+        page.evaluate(ADD_AND_REMOVE, 5)
         counts.append(listeners())
     assert form(page).locator("*").count() == elements
     # JupyterLab itself adds some at times; what a pool leaves behind would show in every round.
@@ -420,3 +422,24 @@ def test_everything_has_a_name_and_findings_are_told(notebook: OPEN) -> None:
     os.kill(kernel, signal.SIGCONT)
     expect(verdict(page)).to_have_text("Everything fits", timeout=10_000)
     expect(form(page)).not_to_have_attribute("data-waiting", "")
+
+
+def test_a_form_whose_kernel_has_restarted_changes_no_more_and_says_how_to_go_on(
+    notebook: OPEN,
+) -> None:
+    opened = notebook("ended", starting(Layout.of("vertex", primary="n1-standard-4")), "")
+    page = opened.page
+    opened.run_cell(0)
+    expect(verdict(page)).to_have_text("Everything fits")
+    opened.restart_kernel()
+    again = "import distrain_nb; distrain_nb.form('--on vertex --primary n1-standard-4')"
+    expect(form(page).locator(".dn-ended")).to_be_visible()
+    expect(form(page).locator(".dn-again")).to_have_text(again)
+    for hidden in (form(page).get_by_label("Vertex AI"), field(page, "primary.machine")):
+        assert hidden.evaluate("node => node.closest('[inert]') !== null")
+    opened.wait_for_kernel()
+    page.locator(".jp-Notebook .jp-InputArea-editor").nth(1).click()
+    page.keyboard.type(again)
+    opened.run_cell(1)
+    second = page.locator(".dn-form").nth(1)
+    expect(second.locator(".dn-code")).to_contain_text("--primary n1-standard-4")

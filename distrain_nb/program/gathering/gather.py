@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.faithful import makes_the_same
+from distrain_nb.program.gathering.lost import lost
 from distrain_nb.program.gathering.module_state import module_state
-from distrain_nb.program.gathering.needed import Needed, PendingName
+from distrain_nb.program.gathering.needed import Model, Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
 from distrain_nb.program.gathering.rebound import rebound
 from distrain_nb.program.gathering.remake import (
@@ -40,9 +41,11 @@ from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value, unreadable
+from distrain_nb.program.values.weights import weights_in
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from distrain_nb.program.gathering.resolve import How
     from distrain_nb.program.notebook.cells import Notebook
@@ -104,13 +107,16 @@ class Gathering:
         """Ask for a name that the program is to give back."""
         self._waiting.append(PendingName(name, "--result", required=True))
 
-    def want_module_state(self, files: Iterable[str]) -> None:
-        """Take what modules that travel as files have and their files do not surely give."""
+    def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
+        """Take what modules that travel as files have and their files do not surely give, those
+        that the program imports first."""
         for name, value in module_state(files, self.world):
             trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
             if name not in self.found and trial.problem is None and trial.complete:
-                wanted = PendingName(name, name.partition(":")[0], required=True)
-                self._travels(wanted, Needed(name, value, Value(value), (wanted.where,), trial))
+                module = name.partition(":")[0]
+                wanted = PendingName(name, module, required=True)
+                needed = Needed(name, value, Value(value), (module,), trial)
+                self._travels(wanted, replace(needed, late=module not in imported))
         self.run()
 
     def run(self) -> None:
@@ -128,6 +134,7 @@ class Gathering:
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
         self.findings += rebound(self.found, self.history)
+        self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
@@ -214,6 +221,27 @@ class Gathering:
         self.found[needed.name] = needed
         if isinstance(needed.how, SourceCode):
             self._source(wanted, needed.how)
+            if not isinstance(needed.value, (type, FunctionType)):
+                self._weights(wanted, needed)
+
+    def _weights(self, wanted: PendingName, needed: Needed) -> None:
+        """Models that are made again get the weights that they have."""
+        for path, name, weights in weights_in(needed.name, needed.value):
+            trial = try_value(name, weights, self.definitions, self.limit)
+            if not trial.problem and trial.complete and trial.size <= self.limit:
+                model = Model(path, needed.name)
+                taken = Needed(name, weights, Value(weights), (wanted.where,), trial, model)
+                self._travels(wanted, taken)
+                continue
+            size = readable_size(trial.size)
+            why = trial.problem.reason if trial.problem else f"are larger than may travel ({size})"
+            self.say(
+                "made-again",
+                Severity.WARNING,
+                wanted.where,
+                f"the weights of `{path}` {why}: it is made again, and has those that its"
+                " statements give. Load them in the cell",
+            )
 
     def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""

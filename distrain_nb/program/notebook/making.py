@@ -27,6 +27,8 @@ _WORKS = re.compile(
     r"step|fit|train|backward|manual_backward|train_step|training_step|train_on_batch|minimize"
     r"|partial_fit|learn|apply_gradients|train_batch|train_epoch|train_one_epoch"
 )
+# Methods that give a model its weights, which travel with it.
+_LOADS = re.compile(r"load_state_dict|load_weights|set_weights")
 _MEASURES = re.compile(r"evaluate|predict|predict_proba|validate|test|score|generate|inference")
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _PLACES = (ast.Attribute, ast.Subscript)
@@ -48,15 +50,21 @@ class Making:
 
 @dataclass
 class Makings:
-    """Answers for the names of one module."""
+    """Answers for the names of one module, as they are during one capture."""
 
     module: OwnModule
     modules: OwnModules
     seen: SeenReads
+    _known: dict[str, Making | None] = field(default_factory=dict)
     _called: dict[Statement, list[ast.FunctionDef]] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did."""
+        if name not in self._known:
+            self._known[name] = self._making(name)
+        return self._known[name]
+
+    def _making(self, name: str) -> Making | None:
         history = self.module.history
         latest = next(iter(history.of(name)), None) or self._setter(name)
         latest = latest or next(iter(self.fillings(name)), None)
@@ -96,12 +104,24 @@ class Makings:
             if executed.at <= latest.at:
                 continue
             mentioned = names & statement.mentions()
-            if (mentioned and self._sets_up(statement, names)) or self._set_inside(
-                statement, names
+            if (
+                (mentioned and self._sets_up(statement, names))
+                or self._set_inside(statement, names)
+                or self._was_changed(statement, name)
             ):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
                 yield executed
+
+    def _was_changed(self, statement: Statement, name: str) -> bool:
+        """Whether a statement was seen to change the object, and not by training or measuring."""
+        if statement.is_import or statement.is_definition or not self.seen.changed(statement, name):
+            return False
+        return not self.uses(statement)
+
+    def uses(self, statement: Statement) -> bool:
+        """Whether a statement trains or evaluates, so that what it changes is no setting."""
+        return self.works(statement) or _evaluates(statement.node)
 
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """The last statement since that trained or otherwise changed what a name stands for."""
@@ -152,19 +172,26 @@ class Makings:
         if statement not in self._called:
             calls = () if statement.is_definition else _calls(statement.node)
             self._called[statement] = [f for f in (self._function(c.func) for c in calls) if f]
-        return any(_changes(f, name) for f in self._called[statement] for name in names)
+        return any(
+            _changes(f, name, is_model(self.module.namespace.get(name)))
+            for f in self._called[statement]
+            for name in names
+        )
 
     def _call_sets_up(self, call: ast.Call, names: set[str]) -> bool:
         if isinstance(call.func, ast.Attribute) and _root(call.func) in names:
-            return bool(_SETS_UP.fullmatch(call.func.attr))
+            value = self.module.namespace.get(_root(call.func))
+            return _is_set_up(call.func.attr, is_model(value))
         passed = [a for a in [*call.args, *[k.value for k in call.keywords]] if _is_one(a, names)]
         if not passed:
             return False
         if isinstance(call.func, ast.Name) and call.func.id in ("setattr", "delattr"):
             return call.args[0] in passed
         function = self._function(call.func)
+        of_model = all(is_model(self.module.namespace.get(_root(a))) for a in passed)
         return function is not None and any(
-            _changes(function, parameter) for parameter in _parameters(function, call, passed)
+            _changes(function, parameter, of_model)
+            for parameter in _parameters(function, call, passed)
         )
 
     def _function(self, node: ast.expr) -> ast.FunctionDef | None:
@@ -216,8 +243,12 @@ class Makings:
 
 def _measures(executed: Executed) -> bool:
     node = executed.statement.node
+    return isinstance(node, _LOOPS) or _evaluates(node)
+
+
+def _evaluates(node: ast.stmt) -> bool:
     methods = {c.func.attr for c in _calls(node) if isinstance(c.func, ast.Attribute)}
-    return isinstance(node, _LOOPS) or any(map(_MEASURES.fullmatch, methods))
+    return any(map(_MEASURES.fullmatch, methods))
 
 
 def _takes(name: str, executed: Executed) -> bool:
@@ -258,7 +289,16 @@ def _parameters(
     yield from (k.arg for k in call.keywords if k.value in passed and k.arg)
 
 
-def _changes(function: ast.FunctionDef, parameter: str) -> bool:
+def is_model(value: object) -> bool:
+    """Whether an object is a model, whose weights travel where it is made again."""
+    return hasattr(value, "named_parameters") or hasattr(value, "trainable_variables")
+
+
+def _is_set_up(method: str, of_model: bool) -> bool:
+    return bool(_SETS_UP.fullmatch(method)) and not (of_model and bool(_LOADS.fullmatch(method)))
+
+
+def _changes(function: ast.FunctionDef, parameter: str, of_model: bool) -> bool:
     """Whether a function sets attributes or items of what it is given, or sets it up."""
     for node in ast.walk(function):
         if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load):
@@ -266,7 +306,7 @@ def _changes(function: ast.FunctionDef, parameter: str) -> bool:
                 return True
         elif isinstance(node, ast.Call):
             method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-            if method and _root(node.func) == parameter and _SETS_UP.fullmatch(method):
+            if _root(node.func) == parameter and _is_set_up(method, of_model):
                 return True
             setter = isinstance(node.func, ast.Name) and node.func.id in ("setattr", "delattr")
             if setter and _root(node.args[0]) == parameter:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from distrain_nb.tuning.spec import StudySpec
 
+LINES = ("%%distrain", "-")  # how options of a cell begin
+
 
 class Form(traitlets.HasTraits):  # type: ignore[misc]
     """A layout and everything that can be done to it, from the page and from Python alike.
@@ -48,7 +50,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     step_s = traitlets.Float(TYPICAL_STEP_S, min=1e-6)
 
     def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
-        self._saved = SavedLayouts(layout, folder)
+        is_line = isinstance(layout, str) and layout.lstrip().startswith(LINES)
+        self._saved = SavedLayouts(None if is_line else layout, folder)
         self._script: tuple[str, ...] = ()
         self._hints: dict[str, Mapping[str, str]] = {}
         start = self._saved.first
@@ -66,6 +69,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         super().__init__(layout=start)
         self.observe(self._set, "layout")
         self.observe(lambda _: self._show(), ["gradient_bytes", "step_s"])
+        if is_line:
+            self.paste(str(layout))
+            self._tell("")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -196,7 +202,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
     def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
         """The layout and the study of a text. Where it has a study alone, the layout stays."""
-        if text.lstrip().startswith(("%%distrain", "--")):
+        if text.lstrip().startswith(LINES):
             rest, study = from_line(text)
             return read_any(rest), study
         try:
@@ -261,6 +267,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             **shown,
             "exports": [self._with_study(*each) for each in shown["exports"]],
             "cell": self.line,
+            "again": f"import distrain_nb; distrain_nb.form({' '.join(self._words())!r})",
             "rehearsal": self.rehearsal,
         }
 
@@ -297,8 +304,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
 
 def form(layout: Layout | str | None = None) -> Form:
-    """The job builder, starting with a layout, a saved one's name, or this machine.
+    """Open the job builder with a layout, a saved one's name, options of a cell, or this machine.
 
-    Raises OptionError if there is no saved layout of that name.
+    Raises OptionError if there is no saved layout of that name, or for options it can't read.
     """
     return Form(layout)
