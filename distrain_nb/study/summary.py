@@ -207,9 +207,9 @@ def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
     """From 0, the worst, to 1, the best, by the trial's number: equally far from each other, so
     that one very bad value leaves the others apart."""
     sign = -1 if goal.direction == "min" else 1
-    valued = [t for t in trials if t.state in VALUED and math.isfinite(value_of(t, goal.metric))]
-    ordered = sorted(valued, key=lambda trial: sign * value_of(trial, goal.metric))
-    return {t.number: n / max(1, len(ordered) - 1) for n, t in enumerate(ordered)}
+    values = ((t.goals.get(goal.metric, math.nan), t.number) for t in trials if t.state in VALUED)
+    ordered = sorted((sign * value, number) for value, number in values if math.isfinite(value))
+    return {number: n / max(1, len(ordered) - 1) for n, (_, number) in enumerate(ordered)}
 
 
 def _roughly(seconds: float) -> str:
