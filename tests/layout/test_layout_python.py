@@ -92,6 +92,9 @@ VERTEX_NAMES = "T = 'n1-standard-4'\nGPU = aiplatform.gapic.AcceleratorType.NVID
 POOLS = {
     "pools": f"worker_pool_specs = [{VERTEX_POOL}]",
     "a job": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob('n', worker_pool_specs=s)\njob.run()",
+    "a job of the API": "job = aip.CustomJob(display_name='n', job_spec={'worker_pool_specs': ["
+    + VERTEX_POOL + "]})",
+    "a job that is yet to be written": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob()\njob.run()",
     "a request": "custom_job = {'display_name': 'n', 'job_spec': {'worker_pool_specs': ["
     + VERTEX_POOL + "]}}",
     "a client of the API": "client.create_custom_job(parent=P, custom_job={'job_spec': {"
