@@ -71,6 +71,7 @@ class Study:
         self.folder = folder
         self._started_at = 0.0
         self._reader = TrialReader(folder)
+        self._front: tuple[tuple[StudyTrial, ...], ...] = (), ()
 
     @cached_property
     def file(self) -> StudyFile:
@@ -123,10 +124,11 @@ class Study:
         except RunUnreadable:
             return True
 
-    def each(self) -> list[StudyTrial]:
-        """Its trials, in order of their numbers. Raises RunUnreadable."""
+    def each(self) -> tuple[StudyTrial, ...]:
+        """Its trials, in order of their numbers; the same tuple where nothing has changed. Raises
+        RunUnreadable."""
         with readable(self.folder):
-            return list(self._reader.read())
+            return self._reader.read()
 
     def __getitem__(self, number: int) -> StudyTrial:
         """The trial of that number, from 1. Raises KeyError."""
@@ -176,10 +178,17 @@ class Study:
     @property
     def front(self) -> list[StudyTrial]:
         """The trials that no other beats in all goals; of one goal the best alone."""
-        return self.front_of(self.each())
+        return list(self.front_of(self.each()))
 
-    def front_of(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
-        """Of these trials, all of this study."""
+    def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
+        """Of these trials, all of this study; found once for what `each` gives."""
+        known, front = self._front
+        if known is not trials:
+            front = tuple(self._found_front(trials))
+            self._front = trials, front
+        return front
+
+    def _found_front(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
         for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
             found = [(trial, trial.scores(self.spec)) for trial in trials if trial.state is state]
             scored = [(trial, own) for trial, own in found if all(map(math.isfinite, own))]
@@ -320,9 +329,10 @@ class Study:
 
 def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
     """Those of which no other is as good in all, and better in one: larger is better."""
-    ordered = sorted(set(scores), reverse=True)  # nothing is beaten by what comes after it
-    if not ordered or len(ordered[0]) == 1:
-        return set(ordered[:1])
+    several = set(scores)
+    if not several or len(next(iter(several))) == 1:
+        return {max(several)} if several else set()
+    ordered = sorted(several, reverse=True)  # nothing is beaten by what comes after it
     if len(ordered[0]) == 2:
         highest = itertools.accumulate((second for _, second in ordered), max, initial=-math.inf)
         return {own for own, above in zip(ordered, highest, strict=False) if own[1] > above}

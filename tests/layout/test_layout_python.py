@@ -83,6 +83,21 @@ def test_commands_of_ipython_are_passed_over(before: str) -> None:
     assert read_any(before + made()) == read_any(made())
 
 
+COMMANDS_BESIDE = {
+    "a sum of texts": "!ls\nif x:\n    raise E(\n        'a %s'\n        % (a, b)\n    )\n",
+    "a line that goes on": "!ls\nx = 7 \\\n    % 2\n",
+    "an answer over lines": "if x:\n  out = ! gcloud a \\\n    --b \\\n    --c\n",
+    "a text": '%pip install x\ntext = """\n!x (\n%y\n"""\n',
+    "a command without its sign": "pip install x --upgrade\n",
+    "a bracket in a text": "!ls\nx = '(' # (\n%time\n",
+}
+
+
+@pytest.mark.parametrize("before", COMMANDS_BESIDE.values(), ids=COMMANDS_BESIDE)
+def test_only_lines_that_begin_a_statement_are_commands(before: str) -> None:
+    assert read_any(before + made()).layout == read_any(made()).layout
+
+
 VERTEX_POOL = (
     "{'machine_spec': {'machine_type': T, 'accelerator_type': GPU, 'accelerator_count': 2}, "
     "'replica_count': 1, 'disk_spec': {'boot_disk_size_gb': 200}, "
@@ -92,6 +107,9 @@ VERTEX_NAMES = "T = 'n1-standard-4'\nGPU = aiplatform.gapic.AcceleratorType.NVID
 POOLS = {
     "pools": f"worker_pool_specs = [{VERTEX_POOL}]",
     "a job": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob('n', worker_pool_specs=s)\njob.run()",
+    "a job of the API": "job = aip.CustomJob(display_name='n', job_spec={'worker_pool_specs': ["
+    + VERTEX_POOL + "]})",
+    "a job that is yet to be written": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob()\njob.run()",
     "a request": "custom_job = {'display_name': 'n', 'job_spec': {'worker_pool_specs': ["
     + VERTEX_POOL + "]}}",
     "a client of the API": "client.create_custom_job(parent=P, custom_job={'job_spec': {"

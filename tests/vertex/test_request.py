@@ -137,6 +137,28 @@ def test_experiments_that_can_t_be(experiment: str, options: dict[str, str], cod
     assert [f.code for f in plan.findings] == [code]
 
 
+@pytest.mark.parametrize(
+    ("options", "right", "code"),
+    [
+        ({"name": "é" * 129}, {"name": "é" * 128}, "vertex.name"),
+        ({"persistent_resource": "a-"}, {"persistent_resource": "a" * 63},
+         "vertex.persistent-resource"),
+        ({"env": [f"A{n}=1" for n in range(101)]}, {"env": [f"A{n}=1" for n in range(90)]},
+         "vertex.env-count"),
+    ],
+)  # fmt: skip
+def test_sizes_and_forms_are_those_of_the_reference(
+    options: dict[str, Any], right: dict[str, Any], code: str
+) -> None:
+    def found(given: dict[str, Any]) -> list[str]:
+        name = {"name": given["name"]} if "name" in given else {}
+        more = {key: value for key, value in given.items() if key != "name"}
+        return [f.code for f in planned(LAYOUTS["one machine"], options=more, **name).findings]
+
+    assert found(options) == [code]
+    assert found(right) == []
+
+
 def test_unused_positions_are_empty_pools() -> None:
     pools = planned(LAYOUTS["servers and an evaluator"]).request["jobSpec"]["workerPoolSpecs"]
     assert [bool(pool) for pool in pools] == [True, False, True, True]

@@ -49,8 +49,10 @@ _PASTE = (
 
 def is_for_vertex(call: Call) -> bool:
     """Whether a call has what a layout is read from."""
-    if call.name in (_JOB, *_TRAINING, _LOCAL):
+    if call.name in (*_TRAINING, _LOCAL):
         return True
+    if call.name == _JOB:  # without arguments a job says nothing
+        return bool(call.values)
     return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
 
 
@@ -85,8 +87,12 @@ def _region(source: PythonSource) -> tuple[str | None, list[str]]:
 def _from_job(job: Call) -> Imported:
     values, left = _with_steps(job)
     given = Given(values)
-    specs = given.values.pop("worker_pool_specs", None) or []
-    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
+    asked = given.values.pop("job_spec", None)
+    if isinstance(asked, dict):  # as the API's own class has it
+        read = from_specs({"job_spec": asked})
+    else:
+        specs = given.values.pop("worker_pool_specs", None) or []
+        read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
     region = given.text("location")
     return replace(
         read,

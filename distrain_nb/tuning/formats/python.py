@@ -12,6 +12,7 @@ from distrain_nb.layout.formats.python import TUNERS, from_python, reads_layout
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
 from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known
+from distrain_nb.layout.yamls import MOST_CHARACTERS
 from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.tuning.formats.vertex import from_tuning_job
 from distrain_nb.tuning.spec import Categorical, Discrete, StudySpec
@@ -71,7 +72,7 @@ _KINDS = {
 
 def has_study(text: str) -> bool:
     """Whether a text is Python that says what a study tries."""
-    return bool(_PYTHON.search(text))
+    return len(text) <= MOST_CHARACTERS and bool(_PYTHON.search(text))
 
 
 def study_from_python(text: str) -> ImportedStudy:
