@@ -55,7 +55,13 @@ def _installed(name: str, packages: tuple[str, ...]) -> Path:
     with alone(folder):
         if not folder.exists():
             draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
-            uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", "--compile-bytecode"]
+            uv = [
+                str(Path(sys.executable).with_name("uv")),
+                "pip",
+                "install",
+                "--quiet",
+                "--compile-bytecode",
+            ]
             here = ["--python", sys.executable, "--no-deps", "--target", draft]
             subprocess.run([*uv, *here, *packages], check=True)
             Path(draft).rename(folder)
