@@ -107,12 +107,15 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Hosts, li
     packages = tmp_path_factory.mktemp("packages")
     with zipfile.ZipFile(wheel()) as file:
         file.extractall(packages)
+    # PyTorch's containers have no TensorFlow, which the toolkit and its writers would import.
+    (packages / "tensorflow.py").write_text("raise ImportError\n")
     with contextlib.ExitStack() as stack:
         jobs = {}
         for name in JOBS:
             namespaces = stack.enter_context(network())
             folder = tmp_path_factory.mktemp("jobs")
-            hosts = Hosts(folder / name, namespaces, {PACKAGES: packages})
+            readable = {PACKAGES: packages} if JOBS[name][0] == PYTORCH else {}
+            hosts = Hosts(folder / name, namespaces, readable)
             jobs[name] = hosts, start(hosts, folder, *JOBS[name])
         return {name: (hosts, finish(started)) for name, (hosts, started) in jobs.items()}
 

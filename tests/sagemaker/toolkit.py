@@ -48,14 +48,20 @@ def sdk() -> Path:
 
 
 def _installed(name: str, packages: tuple[str, ...]) -> Path:
-    """A folder for PYTHONPATH; the first call installs it."""
-    described = "\n".join((sys.version, *packages))
+    """A folder for PYTHONPATH; the first call installs it, with bytecode: hosts only read it."""
+    described = "\n".join((sys.version, "compiled", *packages))
     key = hashlib.sha256(described.encode()).hexdigest()[:12]
     folder = CACHE / f"{name}-{key}"
     with alone(folder):
         if not folder.exists():
             draft = tempfile.mkdtemp(dir=CACHE, prefix=f".{name}-")
-            uv = [str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"]
+            uv = [
+                str(Path(sys.executable).with_name("uv")),
+                "pip",
+                "install",
+                "--quiet",
+                "--compile-bytecode",
+            ]
             here = ["--python", sys.executable, "--no-deps", "--target", draft]
             subprocess.run([*uv, *here, *packages], check=True)
             Path(draft).rename(folder)
