@@ -177,8 +177,9 @@ class _Unbuilt:
             inner, shape = subarray
             made = np.dtype((_known(inner), shape))
         elif fields is not None:
-            layout: Value = _fields(names, fields)
-            made = np.dtype({**layout, "itemsize": size, "aligned": bool(flags & _ALIGNED)})
+            aligned = bool(flags & _ALIGNED)
+            layout: Value = {**_fields(names, fields), "itemsize": size, "aligned": aligned}
+            made = np.dtype(layout)
         else:
             made = made.newbyteorder(order)
         if made.hasobject and made != np.dtype("O"):
