@@ -67,6 +67,8 @@ def test_folders_of_images_are_classes(tmp_path: Path) -> None:
     source = images(tmp_path / "in", count=4, size=3)
     packed = pack(str(source), str(tmp_path / "out"), SIZE)
     assert packed.classes == ("cat", "dog")
+    assert str(packed).endswith("; 2 classes")
+    assert str(packed._replace(classes=("cat",))).endswith("; 1 class")
     (batch,) = shards(str(tmp_path / "out"), 4)
     assert batch["__key__"] == ["cat/0000", "cat/0002", "dog/0001", "dog/0003"]
     assert batch["cls"] == [b"0", b"0", b"1", b"1"]

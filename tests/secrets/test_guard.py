@@ -19,6 +19,7 @@ import pytest
 
 from distrain_nb.api import program
 from distrain_nb.errors import CheckFailed
+from distrain_nb.image import CloudBuild, Recipe, build
 from distrain_nb.program import Cell, Notebook, Program, capture
 from distrain_nb.secrets import refuse_secret_texts, refuse_secrets
 from distrain_nb.secrets.forms import unprefixed
@@ -35,6 +36,9 @@ KEY = "PRIVATE" + " KEY"
 def some(length: int, signs: str = WORD) -> str:
     """So many signs, digits among them."""
     return "".join(DRAWN.choices(signs, k=length - 2)) + "73"
+
+
+PASSWORD = some(9)
 
 
 def jwt() -> str:
@@ -416,6 +420,25 @@ def test_a_secret_in_an_option(option: str, text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("builder", ["append", "docker", CloudBuild("project", "bucket")], ids=str)
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [
+        ("requirements", f"a @ git+https://ada:{PASSWORD}@git.corp.net/a/b.git"),
+        ("requirements", f"--extra-index-url=https://ada:{PASSWORD}@pypi.corp.net/simple"),
+        ("run", f"curl https://ada:{PASSWORD}@get.corp.net/install | sh"),
+    ],
+)
+def test_a_login_in_what_an_image_is_built_of(
+    option: str, text: str, builder: str | CloudBuild
+) -> None:
+    """Whichever builder it is, before anything is read or sent."""
+    recipe = Recipe("localhost:1/base", "localhost:1/made", **{option: (text,)})  # type: ignore[arg-type]
+    with pytest.raises(CheckFailed, match="looks like ") as caught:
+        build(program("print(1)"), recipe, builder)
+    assert PASSWORD not in str(caught.value)
+
+
 def test_installed_packages_raise_few_alarms() -> None:
     """In a sample of their texts."""
     files = sorted(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from distrain_nb.errors import OptionError
 from distrain_nb.image.builders import append, cloudbuild, docker
+from distrain_nb.secrets import refuse_secret_texts
 
 if TYPE_CHECKING:
     from distrain_nb.image.image import Image, ProgramFiles, Recipe
@@ -23,8 +24,12 @@ def build(
     """Build an image of a program and push it to `recipe.target`.
 
     `builder` is `append`, `docker`, or a place in Cloud Build. Raises OptionError for another
-    one, CheckFailed for files that look like secrets, ImageError for what stops the build.
+    one, CheckFailed for files and options that look like secrets, ImageError for what stops the
+    build.
     """
+    if not recipe.guarded:
+        texts = {"require": recipe.requirements, "run": recipe.run, "base": (recipe.base,)}
+        refuse_secret_texts(texts, recipe.allowed_secrets)
     if isinstance(builder, cloudbuild.CloudBuild):
         return cloudbuild.build(program, recipe, builder, progress)
     if builder not in _BY_NAME:

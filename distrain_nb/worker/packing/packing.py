@@ -64,7 +64,7 @@ class Packed(NamedTuple):
         shards = f"{self.shards:,} shard{'s' if self.shards > 1 else ''}"
         text = f"{self.samples:,} samples in {shards}, {readable_size(self.size)}, at {self.place}"
         if self.classes:
-            text += f"; {len(self.classes):,} classes"
+            text += f"; {len(self.classes):,} class{'es' if len(self.classes) > 1 else ''}"
         if self.kept:
             text += f"; {self.kept:,} shards were there already"
         return "\n".join([text, *self.notes])
