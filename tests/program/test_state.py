@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # name: the notebook's cells, and what the training cell prints
 EQUAL: dict[str, tuple[tuple[str, ...], str]] = {
+    "list that stands in another twice": (("u = []\nu = [u, u]",), "u[0] is u[1]"),
     "attributes of a class": (
         (
             """

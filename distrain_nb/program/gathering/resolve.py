@@ -253,19 +253,23 @@ def _is_typing(value: Any) -> bool:
 
 
 def _literal(value: Any) -> str | None:
-    if not _plain(value):
+    if not _plain(value, 3, set()):
         return None
     text = repr(value)
     return text if len(text) <= _LITERAL_WIDTH and _reads_back(text, value) else None
 
 
-def _plain(value: Any, depth: int = 3) -> bool:
+def _plain(value: Any, depth: int, seen: set[int]) -> bool:
+    """Whether a value is plain, and no list or the like stands in it twice."""
     if value is None or type(value) in (bool, int, float, str, bytes):
         return True
     if not depth or type(value) not in (list, tuple, dict, set) or len(value) > _LITERAL_WIDTH:
         return False
+    if id(value) in seen and not isinstance(value, tuple):
+        return False
+    seen.add(id(value))
     items = [*value.items()] if isinstance(value, dict) else value
-    return all(_plain(item, depth - (not isinstance(value, dict))) for item in items)
+    return all(_plain(item, depth - (not isinstance(value, dict)), seen) for item in items)
 
 
 def _reads_back(text: str, value: Any) -> bool:
