@@ -34,9 +34,9 @@ from distrain_nb.program.gathering.resolve import (
 )
 from distrain_nb.program.gathering.undefined import listed, run_that_defines, undefined_name
 from distrain_nb.program.gathering.unseen import unseen
+from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
-from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
 from distrain_nb.program.values.origins import FunctionTexts
 from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value, unreadable

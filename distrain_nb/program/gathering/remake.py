@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.resolve import SourceCode, by_statement
+from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.process_bound import name_of, needs_group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
+    from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
-    from distrain_nb.program.notebook.world_reads import Reading
 
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
@@ -32,7 +31,6 @@ _MACHINE = {
     *("is_available", "device_count", "cpu_count"),
     *("environ", "getenv", "list_physical_devices"),
 }
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -121,18 +119,8 @@ def asks_machine(node: ast.AST) -> bool:
     return any(
         isinstance(n, (ast.Attribute, ast.Name))
         and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
-        for n in _at_once(node)
+        for n in at_once(node)
     )
-
-
-def _at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement but for the bodies of functions."""
-    yield node
-    body = getattr(node, "body", ()) if isinstance(node, _FUNCTIONS) else ()
-    later = node.body if isinstance(node, ast.Lambda) else None
-    for child in ast.iter_child_nodes(node):
-        if child not in body and child is not later:
-            yield from _at_once(child)
 
 
 def _is_result(value: Any, executed: Executed) -> bool:

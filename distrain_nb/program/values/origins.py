@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dis
 import linecache
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -96,15 +95,6 @@ def _makes(place: FunctionText, code: CodeType, *, exactly: bool) -> bool:
     except (SyntaxError, LookupError, ValueError):
         return False
     return same_code(made, code) if exactly else made.co_names == code.co_names
-
-
-def global_names(code: CodeType) -> set[str]:
-    """The names that a function looks up in its module when it is called."""
-    names = {
-        i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
-    inside = (c for c in code.co_consts if isinstance(c, CodeType))
-    return names.union(*map(global_names, inside))
 
 
 def held(function: FunctionType) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from types import BuiltinFunctionType, CellType, FunctionType
 from typing import Any, BinaryIO
 
 from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.notebook.source_match import global_names
 from distrain_nb.program.values.origins import (
     FunctionTexts,
     attributes,
-    global_names,
     held,
     made_with,
 )
