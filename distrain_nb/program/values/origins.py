@@ -6,7 +6,6 @@ import ast
 import linecache
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.source_match import same_code
@@ -14,6 +13,7 @@ from distrain_nb.worker.functions import FunctionText, code_of, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from types import CodeType, FunctionType
 
     from distrain_nb.program.notebook.cells import Cell
 
