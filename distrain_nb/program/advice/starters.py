@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.program.advice.reading import keyword, last, preceding
+from distrain_nb.program.advice.reading import keyword, last, leaves, preceding
 from distrain_nb.program.advice.values import Values
 from distrain_nb.repairs import with_option, write_code
 
@@ -143,7 +143,7 @@ def _conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str
         elif isinstance(outer, ast.Match) and child is not outer.subject:
             yield ast.unparse(outer.subject)
         for before in preceding(outer, child):
-            if isinstance(before, ast.If) and _leaves(before.body[-1]):
+            if isinstance(before, ast.If) and leaves(before.body[-1]):
                 yield from _test(before)
     function = code.function_of(node)
     if function is not None and function.name not in seen:
@@ -157,11 +157,6 @@ def _test(node: ast.If | ast.IfExp | ast.While) -> Iterator[str]:
     test = ast.unparse(node.test)
     if "__name__" not in test:
         yield test
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
-    return exits or isinstance(statement, (ast.Return, ast.Raise))
 
 
 def _finding(code: Code, call: ast.Call, starter: _Starter, *, sure: bool) -> Finding:
