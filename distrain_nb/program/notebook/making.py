@@ -146,9 +146,12 @@ class Makings:
 
 
 def _measures(executed: Executed) -> bool:
-    node = executed.statement.node
+    return isinstance(executed.statement.node, _LOOPS) or _evaluates(executed.statement.node)
+
+
+def _evaluates(node: ast.stmt) -> bool:
     methods = {n.attr for n in at_once(node) if isinstance(n, ast.Attribute)}
-    return isinstance(node, _LOOPS) or not _MEASURES.isdisjoint(methods)
+    return not _MEASURES.isdisjoint(methods)
 
 
 def _sets_up(statement: Statement, names: set[str]) -> bool:
