@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
-from distrain_nb.program.advice.reading import given, is_constant, keyword, last, leaves, preceding
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,26 +37,10 @@ class Guards:
         return self.code.on_every_way(node, self._is_guarded)
 
     def _is_guarded(self, node: ast.AST) -> bool:
-        if any(self._tested(outer, child) for outer, child in self.code.around(node)):
+        if any(map(self.rank.holds, self.code.conditions(node))):
             return True
         decorators = getattr(self.code.function_of(node), "decorator_list", ())
         return any(_ONE_RANK.search(ast.unparse(each)) for each in decorators)
-
-    def _tested(self, outer: ast.AST, child: ast.AST) -> bool:
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)):
-            return child is not outer.test and self.rank.holds(outer.test)
-        if isinstance(outer, ast.BoolOp):
-            before = outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
-            return any(map(self.rank.holds, before))
-        if isinstance(outer, ast.Match):
-            return child is not outer.subject and self.rank.holds(outer.subject)
-        return any(self._leaves(statement) for statement in preceding(outer, child))
-
-    def _leaves(self, statement: ast.AST) -> bool:
-        """Whether a statement sends some ranks away."""
-        if not (isinstance(statement, ast.If) and self.rank.holds(statement.test)):
-            return False
-        return leaves(statement.body[-1])
 
 
 def unguarded_saves(guards: Guards) -> list[ast.Call]:

@@ -120,6 +120,19 @@ class Code:
             yield self.parents[node], node
             node = self.parents[node]
 
+    def conditions(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The tests on which it depends whether a node runs, as far as it is not called."""
+        for outer, child in self.around(node):
+            if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and child is not outer.test:
+                yield outer.test
+            elif isinstance(outer, ast.BoolOp):
+                yield from outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
+            elif isinstance(outer, ast.Match) and child is not outer.subject:
+                yield outer.subject
+            for before in preceding(outer, child):
+                if isinstance(before, ast.If) and leaves(before.body[-1]):
+                    yield before.test
+
     def on_every_way(
         self, node: ast.AST, holds: Callable[[ast.AST], bool], seen: frozenset[str] = frozenset()
     ) -> bool:
