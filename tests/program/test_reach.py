@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from distrain_nb.program import Cell, capture
 
 if TYPE_CHECKING:
     from tests.program.notebooks import Kernel
@@ -95,6 +98,16 @@ def test_without_an_observer_the_text_counts(kernel: Kernel) -> None:
     assert "c = 1" in program.main
     (unseen,) = (f.message for f in program.findings if f.code == "capture.unseen")
     assert unseen.endswith("run these again to be sure: `c` (Cell In[3], line 1)")
+
+
+def test_of_a_script_it_is_said_that_nobody_saw_it(kernel: Kernel) -> None:
+    kernel.run("import os\nrank = os.environ.get('RANK', '0')\nrows = len('abc')\nlr = 0.1")
+    notebook = replace(kernel.notebook(), observer=None)
+    program = capture(Cell("Cell In[2]", "print(rank, rows, lr)"), 1, notebook)
+    assert "rank = os.environ.get('RANK', '0')" in program.main
+    (unseen,) = (f for f in program.findings if f.code == "capture.unseen")
+    assert unseen.message.startswith("made in a script, where nobody watches, so captured")
+    assert unseen.message.endswith(": `rows` (Cell In[1], line 3)")
 
 
 def test_what_the_user_sets_by_a_views_name_is_made_again(kernel: Kernel) -> None:

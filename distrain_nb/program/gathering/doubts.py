@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from distrain_nb.program.python.reads import ByText
 
 _SHELL = re.compile(r"pass  # (\w+) *= *!")
+_UNLESS = "so captured unless the text of {} asks for the rank or world"
 _BEFORE = (
     "made while the extension wasn't watching (before `%load_ext distrain_nb`, or with"
-    " `%distrain config observe=off`), so captured unless the text of a cell asks for the rank or"
-    " world; run these again to be sure: "
+    f" `%distrain config observe=off`), {_UNLESS.format('a cell')}; run these again to be sure: "
 )
+_IN_SCRIPT = f"made in a script, where nobody watches, {_UNLESS.format('the script')}: "
 _BY_SHELL = "captured as a shell command gave it, whatever that asked about the rank or world: "
 
 
@@ -81,14 +82,15 @@ def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
     values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
     before = [(name, made) for name in values for made in _made_unseen(name, world)]
     by_shell = [(name, made) for name in values for made in _made_by_shell(name, world)]
-    for message, names in ((_BEFORE, before), (_BY_SHELL, by_shell)):
+    made_so = _BEFORE if world.seen.observer else _IN_SCRIPT
+    for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
         if names:
             lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
             yield Finding("capture.unseen", Severity.INFO, "", message + lines)
 
 
 def _made_unseen(name: str, world: World) -> list[Executed]:
-    making = world.making(name) if world.seen.observer else None
+    making = world.making(name)
     chain = making.chain if making else ()
     return [p for p in chain if not world.saw(p.statement) and _calls(p.statement.node)][:1]
 
