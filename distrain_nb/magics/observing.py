@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
 _UNLOAD = "unload_ext"
+_WATCHES = "watches_statements"
 
 
 def start_observing(shell: InteractiveShell) -> None:
@@ -21,6 +22,7 @@ def start_observing(shell: InteractiveShell) -> None:
     before = {f"Cell In[{number}]" for number in range(_executed(shell))}
     unseen = frozenset(before | sys.modules.keys() - {"__main__"})
     observed.observe(observed.Observer(shell.user_ns, partial(_place, shell), unseen))
+    _watch_statements(shell)
     shell.events.register("pre_run_cell", _before_cell)
     shell.events.register("post_run_cell", _after_cell)
 
@@ -28,9 +30,27 @@ def start_observing(shell: InteractiveShell) -> None:
 def stop_observing(shell: InteractiveShell) -> None:
     """Put back what was there before."""
     observed.stop()
+    if hasattr(shell.run_code, _WATCHES):
+        del shell.run_code
     for event, function in (("pre_run_cell", _before_cell), ("post_run_cell", _after_cell)):
         if function in shell.events.callbacks[event]:
             shell.events.unregister(event, function)
+
+
+def _watch_statements(shell: InteractiveShell) -> None:
+    """Look at what has changed once each statement of a cell has run."""
+    run = shell.run_code
+
+    async def run_code(code: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return await run(code, *args, **kwargs)
+        finally:
+            watching = observed.observer_of(shell.user_ns)
+            if watching:
+                watching.ran(code)
+
+    setattr(run_code, _WATCHES, True)
+    shell.run_code = run_code
 
 
 def _place(shell: InteractiveShell, file: str, line: int, below: int) -> tuple[str, int] | None:

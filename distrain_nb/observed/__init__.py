@@ -15,6 +15,7 @@ from functools import wraps
 from types import CodeType, FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.changes import Changes, PartChange
 from distrain_nb.observed.frames import (
     column_of,
     frames_to,
@@ -24,45 +25,24 @@ from distrain_nb.observed.frames import (
     main_thread,
     may_change,
     may_have_taken,
+    place_of,
     reachable,
     root_of,
     state_of,
     stored_by,
 )
 from distrain_nb.observed.questions import ASKED, asked_variable, package_of
+from distrain_nb.observed.sites import SeenRead, Site
 from distrain_nb.worker.rank.on_import import on_import
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 _PASSING = {"__getitem__", "__iter__", "__contains__", "get"}  # wrappers of other extensions
 # How deep in a package a question matters: to give all of the environment to a process, or to ask
 # whether there is a group, is part of other work.
 _MOST_FRAMES, _MOST_DEPTH = 2, {"os.environ": 0}
 _MOST_VARIABLES = 4096
-
-
-@dataclass(frozen=True)
-class SeenRead:
-    """What was asked, as one would write it, and the innermost line of the user's own code.
-
-    `direct`: that line asked itself, rather than a package that it calls.
-    """
-
-    what: str
-    where: str
-    direct: bool
-
-
-@dataclass
-class Site:
-    """A place at the top level of a cell, or of a module: what was asked from there, and the names
-    of the notebook whose objects changed meanwhile."""
-
-    line: int
-    column: int
-    reads: list[SeenRead] = field(default_factory=list)
-    filled: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -98,7 +78,16 @@ class Observer:
     _seen: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
     _before: list[_Before] = field(default_factory=list)
     _last: FrameType | None = None
+    _asked: bool = False  # since the last statement
+    _changes: Changes = field(init=False)
     _undo: list[Callable[[], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._changes = Changes(self.namespace)
+
+    def changes(self, name: str) -> Collection[PartChange]:
+        """What statements changed in the object of a name that knows the world."""
+        return self._changes.of(name)
 
     def sites(self, label: str) -> Iterable[Site]:
         """The places in a cell, or a module's file, from which the world was asked."""
@@ -114,6 +103,21 @@ class Observer:
         """The cell has run."""
         self._running = ""
         self.settle()
+
+    def ran(self, code: CodeType) -> None:
+        """A statement of the cell has run: look what it changed of what knows the world."""
+        asked, self._asked = self._asked, False
+        try:
+            self._changes.look(code, self._at(code), asked)
+            if asked:
+                self._changes.follow(self.filled())
+        except Exception:  # whatever is odd about an object: the user's code goes on
+            return
+
+    def _at(self, code: CodeType) -> tuple[str, int, int]:
+        line, column = place_of(code)
+        label, line = self.place(code.co_filename, line, 0) or (code.co_filename, line)
+        return label, line, column
 
     def filled(self) -> set[str]:
         """The names whose objects changed while some statement asked."""
@@ -145,6 +149,7 @@ class Observer:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""
         if not self.active or (package and root_of(frame.f_globals) == package):
             return
+        self._asked = True
         try:
             top = self._top(frame) or self._top(main_thread())
             if top is None and not self._running:

@@ -40,11 +40,17 @@ def frames_to(frame: FrameType | None, top: FrameType | None) -> Iterator[FrameT
 def kind_of(frame: FrameType) -> str:
     """Whose code runs: `own`, `package`, or nothing for Python's."""
     names = frame.f_globals
-    root, file = root_of(names), str(names.get("__file__") or "")
+    root = root_of(names)
     if (root in sys.stdlib_module_names and root != "__main__") or root in _KERNELS:
         return ""
-    installed = "site-packages" in file or "dist-packages" in file or root == "distrain_nb"
-    return "package" if installed else "own"
+    return "package" if is_installed(names) else "own"
+
+
+def is_installed(names: Mapping[str, Any]) -> bool:
+    """Whether a module of these names is a package's."""
+    file = str(names.get("__file__") or "")
+    installed = "site-packages" in file or "dist-packages" in file
+    return installed or root_of(names) == "distrain_nb"
 
 
 def root_of(names: Mapping[str, Any]) -> str:
@@ -58,11 +64,36 @@ def column_of(frame: FrameType) -> int:
     return found[2] if found and found[0] == frame.f_lineno and found[2] is not None else -1
 
 
+def place_of(code: CodeType) -> tuple[int, int]:
+    """The first line and column of a statement's code; column -1 where Python doesn't tell."""
+    positions = getattr(code, "co_positions", None)
+    if positions is None:
+        return min((n for _, _, n in code.co_lines() if n), default=0), -1
+    found = [(line, column) for line, _, column, _ in positions() if line and column is not None]
+    return min(found, default=(0, -1))
+
+
 def reachable(frame: FrameType) -> Iterator[object]:
     """What the code of a frame has names for, as far as it may change."""
     values = [] if is_top_level(frame) else [*frame.f_locals.values()]
     values += [frame.f_globals[n] for n in frame.f_code.co_names if n in frame.f_globals]
     yield from (value for value in values if not isinstance(value, _NO_STATE))
+
+
+def names_read(code: CodeType, names: Mapping[str, Any]) -> set[str]:
+    """The names of the notebook that code reads, also through its functions and classes."""
+    found: set[str] = set()
+    waiting = [code]
+    while waiting:
+        code = waiting.pop()
+        waiting += [c for c in code.co_consts if isinstance(c, CodeType)]
+        for name in {*code.co_names} - found:
+            found.add(name)
+            value = names.get(name)
+            owns = getattr(value, "__module__", "") == names.get("__name__")
+            inside = vars(value).values() if owns and isinstance(value, type) else (value,)
+            waiting += [f.__code__ for f in inside if isinstance(f, FunctionType)]
+    return found
 
 
 def stored_by(code: CodeType) -> Iterator[str]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.gathering.arrange import PreludeItem, arrange
 from distrain_nb.program.gathering.assemble import Body, assemble, without_futures
-from distrain_nb.program.gathering.expectation import expectation
+from distrain_nb.program.gathering.expectation import exempt, expectation
 from distrain_nb.program.gathering.gather import Gathering
 from distrain_nb.program.gathering.module_state import modules_in
 from distrain_nb.program.gathering.own_names import own_names
 from distrain_nb.program.gathering.resolve import Import, Literal, SourceCode, Value
 from distrain_nb.program.notebook.history import history
-from distrain_nb.program.notebook.local_modules import LocalCode, follow
+from distrain_nb.program.notebook.local_modules import LocalCode, follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
     CapturedSource,
@@ -82,7 +82,8 @@ def capture(
     _want_results(results, code, gathering, cell.label)
     gathering.run()
     settings = _settings(code, gathering)
-    gathering.want_module_state(_follow(code, gathering, settings).files)
+    beside = _follow(code, gathering, settings).files
+    gathering.want_module_state(beside, reached(_imports(code, gathering, settings), beside))
     gathering.finish()
     _tell_unused(code, gathering)
     items = arrange(gathering.found, past, settings)
@@ -110,6 +111,7 @@ def capture(
         findings=tuple(sorted(found, key=lambda f: list(Severity).index(f.severity))),
         data=data,
         expected=expectation(gathering, modules_in(files)),
+        exempt=tuple(exempt(gathering)),
     )
 
 
@@ -230,9 +232,15 @@ def _settings(code: _Code, gathering: Gathering) -> list[Executed]:
 
 def _follow(code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()) -> LocalCode:
     """The modules beside the notebook that the program needs, as far as it is gathered."""
+    return follow(_imports(code, gathering, settings), gathering.notebook.folder)
+
+
+def _imports(
+    code: _Code, gathering: Gathering, settings: Sequence[Executed] = ()
+) -> tuple[ImportedModule, ...]:
     items = arrange(gathering.found, gathering.history, settings)
     more = _imported(gathering.found, items, _import_lines(gathering.found))
-    return follow((*imports_of(code.tree), *more), gathering.notebook.folder)
+    return (*imports_of(code.tree), *more)
 
 
 def _tell_unused(code: _Code, gathering: Gathering) -> None:

@@ -81,9 +81,9 @@ class Program:
     `name==version` of what is imported and installed, `required` those that were asked for;
     `imports` the top-level names of all imported modules, those of the standard library and local
     ones included; `arguments` are its `sys.argv[1:]`, `variables` of the environment are set before
-    it runs; `expected` is what its text must have made before the cell runs; `tuned` are the names
-    that trials of a study give values, and the type of each: "float", "int" or "str". Errors among
-    `findings` mean that it can't run.
+    it runs; `expected` is what its text must have made before the cell runs, and `exempt` what of
+    it is not compared, with why; `tuned` are the names that trials of a study give values, and the
+    type of each: "float", "int" or "str". Errors among `findings` mean that it can't run.
     """
 
     label: str
@@ -102,6 +102,7 @@ class Program:
     tuned: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     expected: str = field(default="", repr=False)
+    exempt: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
         """Write what runs, its source map, the values and the files to a folder."""
@@ -140,6 +141,7 @@ class Program:
             *(str(f) for f in self.findings),
             *_section("Definitions from the notebook", map(_source_line, self.sources)),
             *_section("Values from the notebook", map(_value_line, self.values)),
+            *_section("Not compared with the notebook", self.exempt),
             *_section("Arguments", [shlex.join(self.arguments)] if self.arguments else []),
             *_section("Variables", (f"{name}={value}" for name, value in self.variables.items())),
             *_section("Files", sorted(self.files)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import re
 import sys
 import types
 import warnings
@@ -20,31 +21,32 @@ PASSED_OVER = ""  # the text of what is not compared, nor anything in it
 _DEEPEST = 12
 _SHOWN = 60  # characters of a value
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis), range, slice)
-_LIVE = (  # packages whose objects belong to a process
-    *(
-        "_thread",
-        "threading",
-        "logging",
-        "weakref",
-        "_weakref",
-        "_weakrefset",
-        "asyncio",
-        "_asyncio",
-    ),
-    *("contextvars", "_contextvars", "_io", "io", "multiprocessing", "concurrent", "socket", "ssl"),
-    *(
-        "_socket",
-        "tqdm",
-        "ipywidgets",
-        "traitlets",
-        "matplotlib",
-        "sqlite3",
-        "subprocess",
-        "ctypes",
-    ),
-    *("_ctypes", "select", "selectors", "_frozen_importlib", "importlib", "tensorflow", "jaxlib"),
-    *("_abc", "unittest", "pydantic_core", "distrain_nb"),
+LIVE = {  # packages whose objects belong to a process
+    *("_thread", "threading", "logging", "weakref", "_weakref", "_weakrefset", "asyncio"),
+    *("_asyncio", "contextvars", "_contextvars", "_io", "io", "multiprocessing", "concurrent"),
+    *("socket", "ssl", "_socket", "tqdm", "ipywidgets", "traitlets", "matplotlib", "sqlite3"),
+    *("subprocess", "ctypes", "_ctypes", "select", "selectors", "_frozen_importlib", "importlib"),
+    *("tensorflow", "jaxlib", "_abc", "unittest", "pydantic_core", "distrain_nb"),
+}
+# What is meant to differ between the notebook, a world of one, and a rank: the only names that the
+# comparison of objects that know the world leaves out.
+OF_THE_WORLD = {
+    *("rank", "local_rank", "global_rank", "node_rank", "world_size", "num_replicas", "num_nodes"),
+    *("process_index", "local_process_index", "num_processes", "num_devices", "backend"),
+    *("distributed_type", "distributed_state", "accelerator_state", "gradient_state", "state"),
+    *("device", "devices", "device_ids", "device_type", "output_device", "root_device", "n_gpu"),
+    *("rng_types", "generator", "synchronized_generator", "process_group", "num_samples"),
+    *("total_size", "ddp_backend", "logger"),
+}
+# What use changes, which is work and no setting: counters, modes, gradients.
+BY_USE = {
+    *("training", "iteration", "step", "epoch", "global_step", "current_epoch", "remainder"),
+    *("end_of_dataloader", "fitting", "grad", "num_batches_tracked", "last_epoch"),
+}
+_LEFT_OUT = re.compile(
+    rf"\.(_\w+|{'|'.join(sorted(OF_THE_WORLD | BY_USE))})\b|as pickled|^the keys"
 )
+_PLAIN_TEXT = re.compile(r"(NoneType|bool|int|float|complex|str|bytes|range|slice|(frozen)?set) ")
 _OF_CLASS = {
     *("__dict__", "__weakref__", "__module__", "__qualname__", "__doc__", "__annotations__"),
     *("__static_attributes__", "__firstlineno__", "__annotate__", "__annotate_func__"),
@@ -70,14 +72,24 @@ def fingerprint(
     return look.parts
 
 
+def settings(name: str, obj: Any) -> Dict[str, str]:
+    """Texts of the plain parts of an object of a package that knows the world, by their path, but
+    for those that are meant to differ between processes."""
+    look = _Look(set(), set(), only_settings=True)
+    look.at(name, obj)
+    return {path: text for path, text in look.parts.items() if _PLAIN_TEXT.match(text)}
+
+
 class _Look:
-    def __init__(self, own: Set[str], skip: Set[str]) -> None:
-        self.own, self.skip = own, skip
+    def __init__(self, own: Set[str], skip: Set[str], only_settings: bool = False) -> None:
+        self.own, self.skip, self.only_settings = own, skip, only_settings
         self.parts: Dict[str, str] = {}
         self._seen: Dict[int, Any] = {}
 
     def at(self, path: str, obj: Any, depth: int = 0) -> None:
         if path in self.skip or depth > _DEEPEST or len(self.parts) >= MOST_PARTS:
+            return
+        if self.only_settings and _LEFT_OUT.search(path):
             return
         plain = text_of(obj)
         if plain is not None:
@@ -113,10 +125,12 @@ class _Look:
                 *((f"{path}.func", obj.func), (f"{path}.args", obj.args)),
                 (f"{path}.keywords", obj.keywords),
             ]
+        if self.only_settings and hasattr(obj, "__array__"):
+            return PASSED_OVER, ()
         array = _array(obj)
         if array:
             return array, ()
-        if type(obj).__module__.split(".")[0] in _LIVE:
+        if type(obj).__module__.split(".")[0] in LIVE:
             return PASSED_OVER, ()
         return self._object(path, obj)
 
@@ -133,7 +147,8 @@ class _Look:
         if attributes or inside or hasattr(obj, "__dict__"):
             inside += [(f"{path}.{name}", part) for name, part in attributes.items()]
             return f"{cls.__module__}.{cls.__qualname__}", inside
-        return f"{cls.__module__}.{cls.__qualname__}", _reduced(path, obj)
+        reduced = [] if self.only_settings else _reduced(path, obj)
+        return f"{cls.__module__}.{cls.__qualname__}", reduced
 
     def _function(self, path: str, function: FunctionType) -> Tuple[str, List[Tuple[str, Any]]]:
         if not self._is_own(function):

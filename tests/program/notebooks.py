@@ -52,7 +52,10 @@ class Kernel:
             one = ast.Module([node], [])
             code = compile(one, label, "exec", self.flags, dont_inherit=True)
             self.flags |= code.co_flags & 0x1FF0000
-            exec(code, self.namespace)
+            try:
+                exec(code, self.namespace)
+            finally:
+                self.observer.ran(code)
 
     def notebook(self) -> Notebook:
         cells = tuple(self.cells)

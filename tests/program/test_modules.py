@@ -15,7 +15,7 @@ from distrain_nb.program.requirements import requirements_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.program.notebooks import Kernel, Place
+    from tests.program.notebooks import Kernel, Place, Server
 
 
 @pytest.fixture
@@ -159,3 +159,28 @@ def test_only_what_is_imported_is_required(kernel: Kernel) -> None:
     assert kernel.capture("1", require=["rich"]).required == ("rich",)
     both = kernel.capture("frame").requirements
     assert [r.partition("==")[0] for r in both] == ["numpy", "pandas"]
+
+
+STATEFUL = {
+    "pack/__init__.py": "",
+    "pack/used.py": "from .below import VALUES\nclass CFG:\n    lr = 1",
+    "pack/below.py": "VALUES = {}",
+    "pack/late.py": "print('late is imported')\nclass Item: pass\nITEMS = []\nN = 0",
+    "pack/never.py": "print('never is imported')\nclass Item: pass\nITEMS = []",
+}
+
+
+def test_a_module_gets_its_state_when_it_is_imported(
+    kernel: Kernel, server: Server, on_path: Path
+) -> None:
+    write(on_path, STATEFUL)
+    kernel.run("import pack.used, pack.late, pack.never\nfrom pack.used import CFG")
+    kernel.run("setattr(CFG, 'lr', 2)\npack.below.VALUES['a'] = CFG")
+    kernel.run("pack.late.ITEMS.append(pack.late.Item())\nvars(pack.late)['N'] = 3")
+    kernel.run("pack.never.ITEMS.append(pack.never.Item())\nx = object()")
+    program = kernel.capture(
+        "import pack.used\nprint(CFG.lr, pack.used.VALUES['a'] is CFG, x is None)\n"
+        "late = __import__('importlib').import_module('pack' + '.late')\n"
+        "print(late.N, len(late.ITEMS), type(late.ITEMS[0]) is late.Item)"
+    )
+    assert server.output(program) == "2 True False\nlate is imported\n3 1 True\n"

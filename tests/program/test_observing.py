@@ -103,15 +103,48 @@ def test_unloading_leaves_nothing_changed(shell: InteractiveShell) -> None:
 
     cls, function = type(os.environ), dist.is_initialized
     before = (cls.__getitem__, cls.__iter__, function.__code__, len(sys.meta_path))
+    run_code = shell.run_code
     run(shell, "%load_ext distrain_nb", "%load_ext distrain_nb")
+    assert shell.run_code != run_code
     assert dist.is_initialized is function
     assert pickle.loads(pickle.dumps(function)) is function
     assert not function()
     run(shell, "%unload_ext distrain_nb")
+    assert shell.run_code == run_code
     assert (cls.__getitem__, cls.__iter__, function.__code__) == before[:3]
     assert not hasattr(function, "__wrapped__")
     assert len(sys.meta_path) == before[3]
     assert not function()
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "b = args\nb.lr = 2",
+        "x = 1; vars(args).update(lr=2)",
+        "%time vars(args).update(lr=2)",
+        "%%time\n\nargs.lr = 2",
+        "import asyncio\nasync def f(): vars(args).update(lr=2)\nawait f()",
+        "vars(args).update(lr=2)\n1 / 0",
+    ],
+)
+def test_what_changes_an_object_that_knows_the_world_is_seen(
+    shell: InteractiveShell, cell: str
+) -> None:
+    run(shell, "import os", "from types import SimpleNamespace as N", "%load_ext distrain_nb")
+    run(shell, f"args = N(rank={ASK}, lr=1)")
+    shell.run_cell(cell, store_history=True)
+    program = captured("print(args)")
+    assert not [f for f in program.findings if str(f.severity) == "error"], program.findings
+    assert "lr" in program.main.partition("lr=1")[2]
+
+
+@pytest.mark.parametrize("cell", ["%%time\nb = args\nb.lr = 2", "class C: vars(args).update(lr=2)"])
+def test_a_change_that_cannot_run_again_is_refused(shell: InteractiveShell, cell: str) -> None:
+    run(shell, "import os", "from types import SimpleNamespace as N", "%load_ext distrain_nb")
+    run(shell, f"args = N(rank={ASK}, lr=1)", cell)
+    (error,) = (f for f in captured("print(args)").findings if str(f.severity) == "error")
+    assert error.message.startswith("`args.lr` is 2 in the notebook (Cell In[5], line 1)")
 
 
 def test_another_extension_may_do_the_like(shell: InteractiveShell) -> None:

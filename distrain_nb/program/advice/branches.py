@@ -68,7 +68,7 @@ class _Arms(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        arms = [[ast.Expr(node.body)], [ast.Expr(node.orelse)]]
+        arms: list[list[ast.stmt]] = [[ast.Expr(node.body)], [ast.Expr(node.orelse)]]
         taken = self._taken(node, ast.If(node.test, *_numbers(2)), arms)
         return taken[0].value if isinstance(taken, list) else node  # type: ignore[attr-defined]
 
@@ -95,7 +95,7 @@ class _Arms(ast.NodeTransformer):
             return node
         number = names[_NUMBER]
         body = arms[number] if isinstance(number, int) else []
-        return body or [ast.copy_location(ast.Pass(), node)]  # type: ignore[arg-type]
+        return body or [ast.copy_location(ast.Pass(), node)]
 
     def _is_known(self, node: ast.AST) -> bool:
         return not isinstance(node, ast.Name) or node.id in (*self._known, _NUMBER)

@@ -20,11 +20,13 @@ Key = tuple[int, int] | str
 
 @dataclass(frozen=True)
 class PreludeItem:
-    """A statement of the notebook, or the line that gives a value its name."""
+    """A statement of the notebook, or the line that gives a value its name, or a `model` its
+    weights."""
 
     name: str
     executed: Executed | None = None
     literal: str | None = None
+    model: str = ""
 
 
 def arrange(
@@ -44,13 +46,20 @@ def arrange(
         for key, item in _items(needed):
             items.setdefault(key, item)
             given.setdefault(needed.name, []).append(key)
-    keys = sorted(items, key=lambda k: _position(k, history))
+    loads = {n.name: n.model.root for n in found.values() if n.model}
+    made = {name: [*given[root]] for name, root in loads.items()}
+    for name, root in loads.items():  # what is made of a model is made of the one with its weights
+        given[root].append(name)
+    late = {needed.name for needed in found.values() if needed.late}
+    keys = sorted(items, key=lambda k: (k in late, _position(k, history)))
     before: dict[Key, set[Key]] = {}
     sometime: dict[Key, set[Key]] = {}
     for key in keys:
         at_once, later = _needs(items[key], found, history)
         before[key] = {d for name in at_once for d in _seen(key, given.get(name, ()))} - {key}
         sometime[key] = {d for name in later for d in given.get(name, ())} - {key}
+    for name, keys_of_model in made.items():
+        before[name].update(keys_of_model)
     _keep_chains(found, before)
     _keep_values(items, before)
     return [items[key] for key in ordered(keys, before, sometime)]
@@ -69,7 +78,8 @@ def _items(needed: Needed) -> Iterable[tuple[Key, PreludeItem]]:
     if isinstance(needed.how, Literal):
         return [(needed.name, PreludeItem(needed.name, literal=needed.how.text))]
     if isinstance(needed.how, Value):
-        return [(needed.name, PreludeItem(needed.name))]
+        model = needed.model.path if needed.model else ""
+        return [(needed.name, PreludeItem(needed.name, model=model))]
     return []
 
 

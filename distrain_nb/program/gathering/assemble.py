@@ -56,7 +56,7 @@ def assemble(
     if futures:
         page.add(f"from __future__ import {', '.join(futures)}")
     page.add()
-    used = sorted({_kind(item) for item in items} & {"captured", "restored"})
+    used = sorted({_kind(item) for item in items} & {"captured", "loaded", "restored"})
     own = [f"from distrain_nb.worker.rank.values import {', '.join(used)}"] if used else []
     for line in [*imports, *own]:
         page.add(line)
@@ -78,6 +78,9 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
             page.add(f"restored({_quoted([item.name for item in group])})")
             continue
         for item in group:
+            if item.model:
+                page.add(f'loaded({item.model}, "{item.name}")')
+                continue
             if item.executed is None:
                 page.add(f"{item.name} = {item.literal}")
                 continue
@@ -89,6 +92,8 @@ def _definitions(page: _Page, items: Iterable[PreludeItem]) -> None:
 def _kind(item: PreludeItem) -> str:
     if item.executed is not None:
         return "source"
+    if item.model:
+        return "loaded"
     if ":" in item.name:
         return "restored"
     return "captured" if item.literal is None else "literal"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Fix, Severity
 from distrain_nb.program.gathering.choice import Choices
 from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
+from distrain_nb.program.gathering.lost import lost
 from distrain_nb.program.gathering.module_state import module_state
 from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
-from distrain_nb.program.gathering.remake import Remade, remake, remake_for
+from distrain_nb.program.gathering.remake import Remade, remake, remake_for, weights_of
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -32,7 +33,7 @@ from distrain_nb.program.progress import report
 from distrain_nb.program.values.pickling import try_value, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
@@ -92,13 +93,16 @@ class Gathering:
         """Ask for a name that the program is to give back."""
         self._waiting.append(PendingName(name, "--result", required=True))
 
-    def want_module_state(self, files: Iterable[str]) -> None:
-        """Take what modules that travel as files have and their files do not surely give."""
+    def want_module_state(self, files: Iterable[str], imported: Collection[str]) -> None:
+        """Take what modules that travel as files have and their files do not surely give, those
+        that the program imports first."""
         for name, value in module_state(files, self.world):
             trial = try_value(name, value, self.definitions, _MOST_OF_MODULES)
             if name not in self.found and trial.problem is None and trial.complete:
-                wanted = PendingName(name, name.partition(":")[0], required=True)
-                self._travels(wanted, Needed(name, value, Value(value), (wanted.where,), trial))
+                module = name.partition(":")[0]
+                wanted = PendingName(name, module, required=True)
+                needed = Needed(name, value, Value(value), (module,), trial)
+                self._travels(wanted, replace(needed, late=module not in imported))
         self.run()
 
     def run(self) -> None:
@@ -116,6 +120,7 @@ class Gathering:
     def finish(self) -> None:
         """Tell what is missing, and what has changed, once all is found."""
         self.findings += rebound(self.found, self.history)
+        self.findings += lost(self.found, self.world)
         self.findings += unseen(self.found, self.world)
         set_inside = set_by_functions(self.found, self.history)
         for wanted in self._missing:
@@ -171,6 +176,11 @@ class Gathering:
         self.found[needed.name] = needed
         if isinstance(needed.how, SourceCode):
             self._source(wanted, needed.how)
+            for each in weights_of(needed, wanted.where, self.definitions, self.limit):
+                if isinstance(each, Finding):
+                    self.findings.append(each)
+                else:
+                    self._travels(wanted, each)
 
     def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""

@@ -11,10 +11,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Model:
+    """A model that is made again, as the program writes it, and the name that leads there."""
+
+    path: str
+    root: str
+
+
+@dataclass(frozen=True)
 class Needed:
     """One name of the notebook that travels: how, and the places that use it.
 
-    `trial` is there for values: their size, and what their pickle refers to.
+    `trial` is there for values: their size, and what their pickle refers to. `model` has them as
+    its weights.
     """
 
     name: str
@@ -22,6 +31,8 @@ class Needed:
     how: How
     where: tuple[str, ...]
     trial: PickleTrial | None = None
+    model: Model | None = None
+    late: bool = False  # state of a module that the program may not import
 
 
 @dataclass(frozen=True)

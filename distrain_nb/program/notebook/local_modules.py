@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 from distrain_nb.program.python.imports import ImportedModule, imports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 Kind = Literal["stdlib", "installed", "local", "unknown"]
 _SKIPPED = {"__pycache__", ".git", ".hg", ".svn", ".ipynb_checkpoints", ".mypy_cache", ".venv"}
@@ -139,6 +139,34 @@ def follow(
                 waiting += [i for i in _imports_in(path, path.stat().st_mtime_ns) if not i.relative]
     unknown = tuple(root for root, kind in seen.items() if kind == "unknown")
     return LocalCode(files, tuple(every), unknown)
+
+
+def reached(imports: Iterable[ImportedModule], files: Mapping[str, Path]) -> set[str]:
+    """The modules among these files that the imports lead to; of a package, those that it needs."""
+    paths = {name[:-3].replace("/", "."): p for name, p in files.items() if name.endswith(".py")}
+    paths = {name.removesuffix(".__init__"): path for name, path in paths.items()}
+    found: set[str] = set()
+    waiting = [name for each in imports for name in each.dotted]
+    while waiting:
+        name = waiting.pop()
+        new = [m for m in (name, *_packages(name)) if m in paths and m not in found]
+        found.update(new)
+        for module in new:
+            path = paths[module]
+            for each in _imports_in(path, path.stat().st_mtime_ns):
+                inside = [module, *_packages(module)] if each.relative else []
+                names = each.dotted if each.module else each.names
+                waiting += (
+                    each.dotted if not inside else [f"{p}.{n}" for p in inside for n in names]
+                )
+    return found
+
+
+def _packages(module: str) -> Iterator[str]:
+    """The packages that a module is in: `a.b` and `a` of `a.b.c`."""
+    while "." in module:
+        module = module.rpartition(".")[0]
+        yield module
 
 
 @lru_cache(maxsize=4096)

@@ -30,6 +30,8 @@ _WORKS = {
     *("train_on_batch", "minimize", "partial_fit", "learn", "apply_gradients", "train_batch"),
     *("train_epoch", "train_one_epoch"),
 }
+# Methods that give a model its weights, which travel with it.
+_LOADS = {"load_state_dict", "load_weights", "set_weights"}
 _MEASURES = {
     *("evaluate", "predict", "predict_proba", "validate", "test", "score", "generate", "inference")
 }
@@ -90,6 +92,10 @@ class Makings:
             and not (p.statement.is_import or p.statement.is_definition or self.works(p.statement))
         ]
 
+    def uses(self, statement: Statement) -> bool:
+        """Whether a statement trains or evaluates, so that what it changes is no setting."""
+        return self.works(statement) or _evaluates(statement.node)
+
     def worked_on(self, name: str, making: Making) -> Executed | None:
         """The last statement since that trained or otherwise changed what a name stands for."""
         for executed in reversed(self.module.history.executed):
@@ -122,12 +128,43 @@ class Makings:
         names = {name}
         for executed in self.module.history.executed:
             statement = executed.statement
-            if executed.at <= latest.at or names.isdisjoint(statement.mentions()):
+            if executed.at <= latest.at:
                 continue
-            if _sets_up(statement, names):
+            mentioned = not names.isdisjoint(statement.mentions())
+            if (mentioned and self._sets_up(statement, names)) or self._was_changed(
+                statement, name
+            ):
                 if isinstance(statement.node, ast.Assign) and _root(statement.node.value) in names:
                     names |= statement.binds
                 yield executed
+
+    def _was_changed(self, statement: Statement, name: str) -> bool:
+        """Whether a statement was seen to change the object, and not by training or measuring."""
+        if statement.is_import or statement.is_definition or not self.seen.changed(statement, name):
+            return False
+        return not self.uses(statement)
+
+    def _sets_up(self, statement: Statement, names: set[str]) -> bool:
+        """Whether a statement plainly changes the object, in a way that can be repeated."""
+        if statement.is_definition:
+            return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
+        for node in at_once(statement.node):
+            if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load):
+                changed: ast.expr = node
+                sets = True
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                changed, sets = node.func, self._method_sets_up(node.func)
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+                changed, sets = node.args[0], node.func.id in ("setattr", "delattr")
+            else:
+                continue
+            if sets and _root(changed) in names:
+                return True
+        return False
+
+    def _method_sets_up(self, method: ast.Attribute) -> bool:
+        loads = method.attr in _LOADS and is_model(self.module.namespace.get(_root(method)))
+        return not loads and bool(_SETS_UP.fullmatch(method.attr))
 
     def _reached(self, executed: Executed) -> set[str]:
         """The names that a statement reads, and those that their makers read in turn."""
@@ -154,23 +191,9 @@ def _evaluates(node: ast.stmt) -> bool:
     return not _MEASURES.isdisjoint(methods)
 
 
-def _sets_up(statement: Statement, names: set[str]) -> bool:
-    """Whether a statement plainly changes the object, in a way that can be repeated."""
-    if statement.is_definition:
-        return any(_root(d) in names for d in getattr(statement.node, "decorator_list", ()))
-    for node in at_once(statement.node):
-        if isinstance(node, _PLACES) and not isinstance(node.ctx, ast.Load):
-            changed: ast.expr = node
-            sets = True
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            changed, sets = node.func, bool(_SETS_UP.fullmatch(node.func.attr))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
-            changed, sets = node.args[0], node.func.id in ("setattr", "delattr")
-        else:
-            continue
-        if sets and _root(changed) in names:
-            return True
-    return False
+def is_model(value: object) -> bool:
+    """Whether an object is a model, whose weights travel where it is made again."""
+    return hasattr(value, "named_parameters") or hasattr(value, "trainable_variables")
 
 
 def _root(node: ast.AST) -> str:

@@ -6,12 +6,15 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from distrain_nb.observed.sites import Site
 from distrain_nb.program.notebook.history import first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
-    from distrain_nb.observed import Observer, SeenRead, Site
+    from distrain_nb.observed import Observer
+    from distrain_nb.observed.changes import PartChange
+    from distrain_nb.observed.sites import SeenRead
     from distrain_nb.program.notebook.history import Statement
     from distrain_nb.program.notebook.own_modules import OwnModule
 
@@ -60,6 +63,15 @@ class SeenReads:
         """Whether the object of that name changed while the statement asked for the world."""
         return any(name in site.filled for site in self._sites(statement))
 
+    def changed(self, statement: Statement, name: str) -> bool:
+        """Whether the statement changed a part of the object of that name, which it may have from
+        the world: seen for what knows the world."""
+        return any(is_at(change, statement) for change in self.changes(name))
+
+    def changes(self, name: str) -> Collection[PartChange]:
+        """What was seen to change in the object of a name that knows the world."""
+        return self.observer.changes(name) if self.observer else ()
+
     def filled(self) -> set[str]:
         """Every name whose object changed while some statement asked."""
         return self.observer.filled() if self.observer else set()
@@ -68,6 +80,12 @@ class SeenReads:
         if self.observer is not None:
             sites = self.observer.sites(statement.label)
             yield from (site for site in sites if _stands_in(site, statement.node))
+
+
+def is_at(change: PartChange, statement: Statement) -> bool:
+    """Whether a change was seen when that statement had run."""
+    place = Site(change.line, change.column)
+    return change.label == statement.label and _stands_in(place, statement.node)
 
 
 def _is_inside(read: SeenRead, statement: Statement) -> bool:

@@ -54,6 +54,12 @@ class World:
         """What a name of the notebook has learned, itself or through what it was made from."""
         return self.asked_in(self._notebook, name)
 
+    def asks_itself(self, executed: Executed) -> bool:
+        """Whether the user's own code asks for the world in a statement, not only a package."""
+        if self.saw(executed.statement):
+            return any(read.direct for read in self.seen.asked(executed.statement))
+        return self.asked_by(executed) is not None
+
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
         """What a name of a module has learned of the world or the machine."""
         return _first(self._asked([(module, name)]))
@@ -83,9 +89,17 @@ class World:
             return None
         return self._makings_of(self._notebook).worked_on(name, making)
 
+    def used_since(self, name: str, making: Making) -> bool:
+        """Whether something was trained with it since, which may leave its traces."""
+        return self._makings_of(self._notebook).worked_on(name, making) is not None
+
     def saw(self, statement: Statement) -> bool:
         """Whether a statement of the notebook ran while the extension was there."""
         return self.seen.saw(statement, self._notebook)
+
+    def uses(self, statement: Statement) -> bool:
+        """Whether a statement trains or evaluates, so that what it changes is no setting."""
+        return self._makings_of(self._notebook).uses(statement)
 
     def fillings(self, name: str, since: Executed) -> tuple[Executed, ...]:
         """The statements since that asked for the world, and changed a class meanwhile."""

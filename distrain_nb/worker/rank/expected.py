@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Dict, List, Mapping
 
-from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint
+from distrain_nb.worker.fingerprint import PASSED_OVER, fingerprint, settings
 
 EXPECTED = "main.expected"  # beside main.py: a JSON list of what the notebook has
 _MOST_SHOWN = 5
@@ -34,7 +34,9 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
         if item["module"] and module is None:
             continue  # the cell may import it yet
         here = item["name"] if not item["module"] else f"{item['module']}.{item['name']}"
-        if item["name"] in names:
+        if item["knows_world"]:
+            found += _other_settings(item, settings(here, names.get(item["name"])))
+        elif item["name"] in names:
             parts = fingerprint(here, names[item["name"]], own, item["skip"])
             found += _differences(item, parts, same_python=same_python)
         else:
@@ -42,6 +44,16 @@ def check(folder: Path, namespace: Mapping[str, Any]) -> None:
     if found:
         more = f"\nand {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
         raise NotAsInNotebook("\n".join(found[:_MOST_SHOWN]) + more)
+
+
+def _other_settings(item: Dict[str, Any], parts: Dict[str, str]) -> List[str]:
+    """The plain parts that differ of those which both have: ranks may wrap what they prepare."""
+    wanted: Dict[str, str] = item["parts"]
+    return [
+        _difference(path, item["where"], wanted[path], parts[path])
+        for path in sorted({*wanted} & {*parts}, key=lambda p: (len(p), p))
+        if wanted[path] != parts[path]
+    ]
 
 
 def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool) -> List[str]:
@@ -59,14 +71,18 @@ def _differences(item: Dict[str, Any], parts: Dict[str, str], same_python: bool)
             continue
         if any(path.startswith(f.split("`")[1]) for f in found):
             continue  # what stands inside something that is said
-        where, here, there = item["where"], _shown(one), _shown(other)
-        found.append(
-            f"`{path}` is {here} in the notebook ({where}) and {there} in the run, which has made"
-            " it again from its text: set it in the cell, or run there what makes it"
-        )
+        found.append(_difference(path, item["where"], one, other))
     return found
 
 
-def _shown(text: str) -> str:
+def _difference(path: str, where: str, one: str, other: str) -> str:
+    return (
+        f"`{path}` is {shown(one)} in the notebook ({where}) and {shown(other)} in the run, which"
+        " has made it again from its text: set it in the cell, or run there what makes it"
+    )
+
+
+def shown(text: str) -> str:
+    """The text of a part as one writes it: `0.1`, without its type."""
     kind, _, value = text.partition(" ")
     return value if kind in ("int", "float", "str", "bool", "NoneType", "set", "bytes") else text

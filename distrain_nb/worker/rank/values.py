@@ -12,19 +12,32 @@ Names that were saved together share objects, as they did before, and are read i
 
 from __future__ import annotations
 
-import importlib
+import functools
 import json
 import mmap
 import os
 import shutil
 import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any, BinaryIO, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Any,
+    BinaryIO,
+    Callable,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Set,
+)
 
 from distrain_nb.worker.files.disk import replace
 from distrain_nb.worker.fingerprint import fingerprint, text_of
 from distrain_nb.worker.pickles import Reader, Restoring, Writer
+from distrain_nb.worker.rank.expected import NotAsInNotebook
+from distrain_nb.worker.rank.on_import import on_import
+from distrain_nb.worker.rank.wrapped import unwrapped
 
 INDEX, OBJECTS, ARRAYS = "index.json", "objects.pickle", "arrays.bin"
 VALUES_FOLDER = "main.values"  # the folder next to main.py
@@ -166,43 +179,61 @@ def forget() -> None:
 def restored(*paths: str) -> None:
     """Give modules beside the program what they have in the notebook: `module:CFG.lr`.
 
-    What is the same as they have it now stays; what is not takes its place wherever the program and
-    these modules name it.
+    A module gets it when the program imports it, now or later; none is imported for that. What is
+    the same as they have it stays; what is not takes its place wherever the program and these
+    modules name it.
     """
     namespace = sys._getframe(1).f_globals
     stored = _beside(namespace)
-    names_of_modules = dict.fromkeys(path.partition(":")[0] for path in paths)
-    modules = {name: _module(name) for name in names_of_modules}
-    loaded = [module for module in modules.values() if module is not None]
-    everywhere = [namespace, *map(vars, loaded)]
-    own = {"__main__", *(module.__name__ for module in loaded)}
+    of_modules: Dict[str, List[str]] = {}
     for path in paths:
-        module = modules[path.partition(":")[0]]
-        if module is None:
-            continue
-        *owners, name = path.partition(":")[2].split(".")
-        owner: Any = module
-        for attribute in owners:
-            owner = getattr(owner, attribute)
-        value, before = stored.get(path), vars(owner).get(name)
-        parts = fingerprint(name, value, own)
-        if any(parts.values()) and parts == fingerprint(name, before, own):
-            continue
-        setattr(owner, name, value)
-        if text_of(before) is None:
-            for names in everywhere:
-                names.update({key: value for key, v in names.items() if v is before})
+        of_modules.setdefault(path.partition(":")[0], []).append(path)
+    own = {"__main__", *of_modules}
+
+    def restore(module: Any) -> None:
+        for path in of_modules[module.__name__]:
+            try:
+                _restore(path, module, stored, own, namespace)
+            except AttributeError as error:  # which says no more than that to who imports
+                raise NotAsInNotebook(
+                    f"`{path}` can't be set as in the notebook: {error}"
+                ) from error
+
+    changes = {name: functools.partial(stored.between_reads, restore) for name in of_modules}
+    on_import(changes)
 
 
-def _module(name: str) -> Optional[ModuleType]:
-    """Import a module beside the program; None where that fails, as it will where it is needed.
+def _restore(
+    path: str, module: Any, stored: _Stored, own: Set[str], namespace: Dict[str, Any]
+) -> None:
+    *owners, name = path.partition(":")[2].split(".")
+    owner: Any = module
+    for attribute in owners:
+        owner = getattr(owner, attribute)
+    value, before = stored.get(path), vars(owner).get(name)
+    parts = fingerprint(name, value, own)
+    if any(parts.values()) and parts == fingerprint(name, before, own):
+        return
+    setattr(owner, name, value)
+    if text_of(before) is None:
+        loaded = (vars(sys.modules[each]) for each in own - {"__main__"} if each in sys.modules)
+        for names in (namespace, *loaded):
+            names.update({key: value for key, v in names.items() if v is before})
 
-    A package travels whole, with modules that the notebook has loaded and the program may not need.
-    """
+
+def loaded(model: Any, name: str) -> None:
+    """Give a model that was made again the weights that it has in the notebook: those that a name
+    such as `net.state_dict()` stands for. Raises NotAsInNotebook where it is another model."""
+    weights, model = _beside(sys._getframe(1).f_globals).get(name), unwrapped(model)
+    load = getattr(model, "load_state_dict", None) or model.set_weights
     try:
-        return importlib.import_module(name)
-    except Exception:
-        return None
+        load(weights)
+    except Exception as error:
+        path = name.rpartition(".")[0]
+        raise NotAsInNotebook(
+            f"`{path}` has other weights in the run than in the notebook ({error}): create it in"
+            " the cell, or load its weights there"
+        ) from error
 
 
 def _beside(namespace: Dict[str, Any]) -> _Stored:
@@ -229,6 +260,15 @@ class _Stored:
         self.restoring = Restoring(_map(folder / ARRAYS), namespace)
         self.new_reader = reader
         self.reader = reader(self.objects, self.restoring)
+        self._reading = False
+        self._waiting: List[Callable[[], None]] = []
+
+    def between_reads(self, change: Callable[[Any], None], module: Any) -> None:
+        """Change a module; where reading a value has just imported it, once that has been read."""
+        if self._reading:
+            self._waiting.append(functools.partial(change, module))
+        else:
+            change(module)
 
     def get(self, name: str) -> Any:
         if name in self.index.unsaved:
@@ -240,7 +280,13 @@ class _Stored:
             return self._read(name)
         while name not in self.loaded:  # in order: a pickle may refer to one before it
             upcoming = self.names[len(self.loaded)]
-            self.loaded[upcoming] = self.reader.load()
+            self._reading = True
+            try:
+                self.loaded[upcoming] = self.reader.load()
+            finally:
+                self._reading = False
+            while self._waiting:
+                self._waiting.pop(0)()
         return self.loaded[name]
 
     def _read(self, name: str) -> Any:

@@ -40,9 +40,14 @@ class ResultWriter(Writer):
             raise pickle.PicklingError(
                 "each rank holds a part of it: bring back its .full_tensor(), made on all ranks"
             )
-        if _is_one_of(type(obj), WRAPPERS):
-            return out_of_band, ("inside", obj.module)
+        if unwrapped(obj) is not obj:
+            return out_of_band, ("inside", unwrapped(obj))
         return super().reducer_override(obj)
+
+
+def unwrapped(obj: Any) -> Any:
+    """The module in a wrapper; anything else as it is."""
+    return obj.module if _is_one_of(type(obj), WRAPPERS) else obj
 
 
 def gather_first(name: str) -> str:

@@ -1,0 +1,164 @@
+"""Which statements changed objects that know the world, seen when each statement has run.
+
+Such an object is made again in every rank, and what has changed it since must be done again too.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from dis import get_instructions
+from enum import Enum
+from functools import lru_cache
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from distrain_nb.observed.frames import is_installed, names_read, root_of
+from distrain_nb.worker.fingerprint import BY_USE, LIVE, OF_THE_WORLD, text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), Enum)
+_NO_PARTS = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType)
+_MOST_PARTS, _MOST_ITEMS, _DEEPEST = 1000, 100, 7
+_STORES = {"STORE_NAME", "STORE_GLOBAL"}
+_LEFT_OUT = BY_USE | OF_THE_WORLD
+
+
+class PartChange(NamedTuple):
+    """A part of an object that a statement changed: where that stands, what it was and became."""
+
+    label: str
+    line: int
+    column: int
+    path: str
+    before: str
+    after: str
+
+
+@dataclass
+class Changes:
+    """Follows the objects of one notebook that know the world, and what is made of these."""
+
+    namespace: Mapping[str, Any]
+    _objects: dict[str, tuple[object, dict[str, Any]]] = field(default_factory=dict)
+    _found: dict[str, list[PartChange]] = field(default_factory=dict)
+
+    def of(self, name: str) -> Collection[PartChange]:
+        """What changed the object that a name stands for, since the name was bound to it."""
+        return self._found.get(name, ())
+
+    def look(self, code: CodeType, at: tuple[str, int, int], asked: bool) -> None:
+        """A statement has run at that place: its cell, line and column."""
+        if not asked and not self._objects:
+            return
+        known = {*self._objects}
+        for name, (obj, before) in [*self._objects.items()]:
+            if self.namespace.get(name) is not obj:
+                del self._objects[name]
+                self._found.pop(name, None)
+            elif before:
+                self._compare(name, before, leaves(name, obj), at)
+        if asked or names_read(code, self.namespace) & known:
+            stored = {i.argval for i in get_instructions(code) if i.opname in _STORES}
+            self.follow(stored)
+
+    def follow(self, names: Collection[str]) -> None:
+        """Follow what these names stand for from now on."""
+        for name in names:
+            if name in self.namespace and name not in self._objects:
+                obj = self.namespace[name]
+                self._objects[name] = obj, leaves(name, obj)
+
+    def _compare(
+        self, name: str, before: dict[str, Any], now: dict[str, Any], at: tuple[str, int, int]
+    ) -> None:
+        if before == now:
+            return
+        self._objects[name] = self._objects[name][0], now
+        for path in {**before, **now}:
+            one, other = before.get(path, _NOTHING), now.get(path, _NOTHING)
+            if one != other:
+                change = PartChange(*at, path, _said(one), _said(other))
+                self._found.setdefault(name, []).append(change)
+                return  # the first one tells enough
+
+
+_NOTHING = object()
+
+
+def _said(value: object) -> str:
+    return "missing" if value is _NOTHING else text_of(value) or type(value).__name__
+
+
+def leaves(name: str, obj: object) -> dict[str, Any]:
+    """The plain parts of an object by their paths; of arrays and tensors what tells of a change."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    waiting = [(name, obj, 0)]
+    while waiting and len(found) < _MOST_PARTS:
+        path, part, depth = waiting.pop()
+        if isinstance(part, _PLAIN):
+            found[path] = part if part == part else "nan"
+        elif isinstance(part, _NO_PARTS):
+            found[path] = id(part)
+        elif depth < _DEEPEST and id(part) not in seen:
+            seen.add(id(part))
+            try:
+                waiting += [(*inner, depth + 1) for inner in _inside(path, part, found)]
+            except Exception:  # its own code would not be looked at
+                continue
+    return found
+
+
+def _inside(path: str, obj: Any, found: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    cls = type(obj)
+    if cls.__module__.partition(".")[0] in LIVE or hasattr(cls, "_shared_state"):
+        return  # what belongs to the process
+    if isinstance(obj, (list, tuple)):
+        found[f"len({path})"] = len(obj)
+        yield from ((f"{path}[{n}]", part) for n, part in enumerate(obj[:_MOST_ITEMS]))
+    elif isinstance(obj, (set, frozenset)):
+        found[path] = frozenset(p for p in obj if isinstance(p, _PLAIN))
+    elif isinstance(obj, dict):
+        plain = [(k, v) for k, v in obj.items() if isinstance(k, _PLAIN)][:_MOST_ITEMS]
+        found[f"len({path})"] = len(obj)
+        yield from ((f"{path}[{k!r}]", part) for k, part in plain)
+    elif cls.__module__.startswith("torch.nn.parameter"):
+        return  # weights travel
+    elif cls.__module__ == "numpy":
+        found[path] = _sampled(obj)
+    elif hasattr(obj, "data_ptr"):
+        found[path] = id(obj), obj.data_ptr(), obj._version
+    yield from ((f"{path}.{name}", part) for name, part in _attributes(obj, cls))
+
+
+_SETTINGS = {"argparse", "types", "builtins", "collections"}  # whose objects hold what users put in
+
+
+def _attributes(obj: Any, cls: type) -> Iterator[tuple[str, object]]:
+    inside = dict(getattr(obj, "__dict__", None) or {})
+    yield from (inside.get("_modules") or {}).items()  # of a model, as one writes it
+    for base in cls.__mro__[:-1]:
+        slots = vars(base).get("__slots__", ())
+        names = (slots,) if isinstance(slots, str) else slots
+        inside.update((n, getattr(obj, n)) for n in names if hasattr(obj, n))
+    private = cls.__module__ not in _SETTINGS and _is_package(cls.__module__)
+    for name, part in inside.items():
+        is_weights = "_modules" in inside and name in ("_parameters", "_buffers", "_modules")
+        if not (is_weights or (private and (name.startswith("_") or name in _LEFT_OUT))):
+            yield name, part
+
+
+@lru_cache(maxsize=4096)
+def _is_package(module: str) -> bool:
+    """Whether a module is installed, so that its private attributes are its own matter."""
+    names = vars(sys.modules.get(module, sys))
+    return is_installed(names) or root_of(names) in sys.stdlib_module_names - {"__main__"}
+
+
+def _sampled(array: Any) -> object:
+    size = getattr(array, "size", 1)
+    flat = array.reshape(-1)[:: max(1, size // 64)] if size and array.ndim else array
+    return str(array.dtype), array.shape, flat.tobytes()
