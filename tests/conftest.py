@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -18,14 +20,11 @@ from tests import fuzzing
 from tests.kernels import Kernel, kernel
 from tests.schedule import LongestFirst
 
-# Which jsonschema imports where it is installed: two seconds in which it compiles a grammar.
-sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-
 # What starts kernels, jobs, services, containers or a browser is marked as slow: these folders,
 # what uses these fixtures, and what says so itself.
 SLOW_FOLDERS = ("api", "browser", "embedding", "image", "local", "programs", "rehearsal", "server")
 SLOW_FIXTURES = frozenset({"aws", "cloud", "engine", "images", "nb", "notebook"})
-SLOW_FILE = "\npytestmark = pytest.mark.slow"
+SLOW_FILE = re.compile(r'^pytestmark = .*(\bslow\b|"engine")', re.MULTILINE)
 WITHOUT_SLOW = "not slow"
 
 
@@ -41,13 +40,25 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.modules["tensorboard.compat.notf"] = ModuleType("tensorboard.compat.notf")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what tests import out of the garbage collector's way, which would pass it many times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What a selection leaves out whole is not imported: much of it imports clouds' SDKs."""
-    left_out = config.option.markexpr == WITHOUT_SLOW and (
-        _folder(collection_path) in SLOW_FOLDERS
-        or (collection_path.suffix == ".py" and SLOW_FILE in collection_path.read_text("utf-8"))
+    if config.option.markexpr != WITHOUT_SLOW:
+        return None
+    is_slow = _folder(collection_path) in SLOW_FOLDERS or (
+        collection_path.suffix == ".py" and SLOW_FILE.search(collection_path.read_text("utf-8"))
     )
-    return left_out or None
+    return True if is_slow else None
 
 
 @pytest.hookimpl(tryfirst=True)

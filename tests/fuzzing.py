@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, AnyStr
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+Data = TypeVar("Data", str, bytes, tuple[bytes, ...])
 QUICK_SHARE = 0.2  # of the rounds, in quick tests
 AT_LEAST = 20
 
@@ -31,7 +32,7 @@ def rounds(seed: int, count: int) -> Iterator[random.Random]:
         yield random.Random(1_000_000 * seed + number)
 
 
-def mutated(chance: random.Random, seeds: Sequence[AnyStr], pieces: Sequence[AnyStr]) -> AnyStr:
+def mutated(chance: random.Random, seeds: Sequence[Data], pieces: Sequence[Data]) -> Data:
     """One of the seeds with some of it left out, repeated, moved, or replaced by `pieces`."""
     made = chance.choice(seeds)
     for _ in range(chance.choice((1, 1, 2, 4, 16))):

@@ -52,6 +52,11 @@ def tree(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(module: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree(module)))
+
+
 def imported(node: ast.AST) -> list[str]:
     """The modules that an import is of: of `from x import y`, `x.y` where that is one, else `x`."""
     if isinstance(node, ast.Import):
@@ -69,9 +74,10 @@ def ours(modules: list[str]) -> list[str]:
 
 def imports(module: str) -> set[str]:
     """The package's modules that a module imports, for its annotations and in functions too."""
-    return {name for node in ast.walk(tree(module)) for name in ours(imported(node))}
+    return {name for node in nodes(module) for name in ours(imported(node))}
 
 
+@cache
 def needs(module: str) -> set[str]:
     """Those that it imports at some time when it runs."""
     found: set[str] = set()
@@ -88,12 +94,12 @@ def strings(module: str) -> Iterator[str]:
     """The texts of a module, without its documentation."""
     told = {
         id(node.body[0].value)
-        for node in ast.walk(tree(module))
+        for node in nodes(module)
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree(module)):
+    for node in nodes(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
             yield node.value
 
@@ -156,7 +162,7 @@ def test_only_the_worker_makes_checksums_in_python() -> None:
     slow = f"{FRONT}.worker.metrics.crc32c"
     for module in MODULES:
         if room(module) != "worker":
-            for node in ast.walk(tree(module)):
+            for node in nodes(module):
                 if isinstance(node, ast.ImportFrom) and node.module == slow:
                     assert "crc32c" not in [alias.name for alias in node.names], module
 
@@ -164,7 +170,7 @@ def test_only_the_worker_makes_checksums_in_python() -> None:
 def test_the_name_of_a_class_has_one_meaning() -> None:
     homes: dict[str, list[str]] = {}
     for module in MODULES:
-        for node in ast.walk(tree(module)):
+        for node in nodes(module):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(module)
     assert {name for name, found in homes.items() if len(found) > 1} == TWINS

@@ -30,7 +30,7 @@ from distrain_nb.program.advice import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from typing_extensions import Unpack
 
@@ -98,16 +98,20 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
     job = replace(job, program=program)
     job = replace(job, machine=backend.machine(job))
     plan = backend.plan(job)
-    advice = _advice(job, backend, plan)
     findings = (
         *program.findings,
         *(in_cell(f, layout) for f in check_layout(layout, framework=framework_of(program))),
-        *plan.findings,
-        *(upload.finding() for upload in job.uploads),
-        *advice,
-        *about_machine(job, backend),
+        *(_about_program(job, backend, plan) if program.is_read else errors(plan.findings)),
     )
     return Prepared(job, backend, plan, job_options, tuple(dict.fromkeys(findings)))
+
+
+def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:
+    """What there is to say of a program that Python reads, and of what it is to run on."""
+    yield from plan.findings
+    yield from (upload.finding() for upload in job.uploads)
+    yield from _advice(job, backend, plan)
+    yield from about_machine(job, backend)
 
 
 def _advice(job: AnyJob, backend: AnyBackend, plan: Plan) -> tuple[Finding, ...]:
@@ -157,12 +161,12 @@ def _program(source: Source, options: JobOptions, backend: AnyBackend) -> Progra
         if source.script is None
         else _of_script(source.script, options, limit, backend)
     )
-    arguments = with_places(options.args, places)
+    unread = unread_arguments(made, options.args) if made.is_read else ()
     return replace(
         made,
-        arguments=arguments,
+        arguments=with_places(options.args, places),
         variables=variables(options, places, backend),
-        findings=(*made.findings, *unread_arguments(made, options.args)),
+        findings=(*made.findings, *unread),
     )
 
 

@@ -107,6 +107,8 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     ranks have the packages of an image, rather than those of the notebook. `example` are options
     of a small job: `--help` shows it, and `%distrain doctor` names the settings that it lacks.
     `mounted` are folders, each with a slash at its end, that its machines have of their own.
+    `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
+    `launcher`: the form offers them, and any other that a layout has is an error or a warning.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.
@@ -120,6 +122,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     has_image: ClassVar[bool] = False
     example: ClassVar[Mapping[str, str]] = {}
     mounted: ClassVar[tuple[str, ...]] = ()
+    reads: ClassVar[tuple[str, ...]] = ("ranks_per_replica",)
 
     def defaults(self, environ: Mapping[str, str]) -> Settled:  # noqa: ARG002
         """Settings that the cloud's own tools and the place have on this machine, by name, such as

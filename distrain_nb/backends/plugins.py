@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 from itertools import chain
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from distrain_nb.backends.options import declared
 from distrain_nb.errors import OptionError, did_you_mean
+from distrain_nb.layout import OPTIONS, Pool, Role
+from distrain_nb.layout.place import declare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -98,7 +101,17 @@ def _brief(wrong: BaseException) -> str:
 @cache
 def _load(entry: EntryPoint) -> AnyBackend:
     backend: AnyBackend = entry.load()()
+    unknown = sorted(set(backend.reads) - _paths())
+    if unknown:
+        raise ValueError(f"`reads` names {unknown[0]!r}, which is no field of a layout")
+    declare(backend.name, backend.title, backend.reads)
     return backend
+
+
+def _paths() -> set[str]:
+    """The paths of all fields of a layout."""
+    whole = {option.field for option in OPTIONS}
+    return whole | {f"{role}.{field.name}" for role in Role for field in fields(Pool)}
 
 
 def _entry(name: str) -> EntryPoint | None:

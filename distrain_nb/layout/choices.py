@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from distrain_nb.layout.catalog.active import current, short_name
 from distrain_nb.layout.catalog.index import counts, limit, takers, topologies
 from distrain_nb.layout.machine_words import machine_words
-from distrain_nb.layout.options import LAUNCHERS, PLACES
+from distrain_nb.layout.options import LAUNCHERS
+from distrain_nb.layout.place import PLACES, place_of
 from distrain_nb.layout.pool import Role
 from distrain_nb.layout.preference import accelerator_rank, machine_rank
 from distrain_nb.layout.resolved import resolve
 from distrain_nb.layout.rules.machines import CLOUDS, machines_of
-from distrain_nb.layout.rules.positions import ROLES
 from distrain_nb.layout.rules.regions import common_regions, regions_known, wanted
 
 if TYPE_CHECKING:
@@ -40,10 +40,11 @@ class Choice:
     takes: str = ""
 
 
-def roles(place: str) -> tuple[Role, ...]:
-    """The roles that a place has pools for, in the order of their positions: all, for what we know,
-    where it is a backend's that layouts don't know."""
-    return ROLES.get(place, tuple(Role))
+def roles(name: str) -> tuple[Role, ...]:
+    """The roles that a place has pools for, in the order of their positions; all where nobody has
+    declared the place."""
+    place = place_of(name)
+    return place.roles if place else tuple(Role)
 
 
 def choices(layout: Layout, path: str) -> tuple[Choice, ...]:

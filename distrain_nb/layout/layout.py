@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
 from distrain_nb.layout import files
-from distrain_nb.layout.options import TITLES, changed, line, split, texts
+from distrain_nb.layout.options import changed, line, split, texts
+from distrain_nb.layout.place import place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.yamls import plain_yaml, yaml_texts
 
@@ -120,11 +121,13 @@ class Layout:
     def pools(self) -> Iterator[tuple[Role, Pool]]:
         """The pools that there are, in the order of their positions.
 
-        On `local` that includes the one primary replica that nobody needs to ask for.
+        That includes the one primary replica that nobody needs to ask for, where a place has it.
         """
+        place = place_of(self.on)
+        implied = place is not None and place.implies_primary
         for role in Role:
             pool = self.pool(role)
-            if pool is None and role is Role.PRIMARY and self.on == "local":
+            if pool is None and role is Role.PRIMARY and implied:
                 pool = Pool()
             if pool is not None:
                 yield role, pool
@@ -141,7 +144,8 @@ class Layout:
     @property
     def title(self) -> str:
         """What people call the place that it is for."""
-        return TITLES.get(self.on, self.on)
+        place = place_of(self.on)
+        return place.title if place else self.on
 
     @property
     def spot(self) -> bool:

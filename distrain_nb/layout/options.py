@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, did_you_mean, shown
 from distrain_nb.findings import Finding, Fix
+from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.pool import POOL_FORM, Pool
 from distrain_nb.layout.sizing import sized_reducers
 from distrain_nb.layout.yamls import check_length
@@ -19,13 +20,6 @@ if TYPE_CHECKING:
 
     from distrain_nb.layout.layout import Layout
 
-TITLES = {
-    "local": "this machine",
-    "vertex": "Vertex AI",
-    "sagemaker": "SageMaker",
-    "ai-platform": "AI Platform",
-}
-PLACES = tuple(TITLES)
 LAUNCHERS = ("auto", "torchrun", "mpi", "tensorflow", "parameter-server", "python")
 
 _UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
@@ -119,6 +113,11 @@ _BY_FIELD = {option.field: option for option in OPTIONS}
 _BY_FLAG = {option.name: option for option in OPTIONS} | {
     option.flag: option for option in OPTIONS if option.flag
 }
+
+
+def option_of(field: str) -> Option:
+    """The option that a field of a layout is written with."""
+    return _BY_FIELD[field]
 
 
 def changed(layout: Layout, options: Mapping[str, object]) -> Layout:

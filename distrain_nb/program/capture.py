@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from distrain_nb.program.notebook.history import history
 from distrain_nb.program.notebook.local_modules import LocalCode, follow, reached
 from distrain_nb.program.notebook.settings import settings_findings, settings_of
 from distrain_nb.program.program import (
+    NO_PROGRAM,
+    SYNTAX_ERROR,
     CapturedSource,
     CapturedValue,
     Program,
@@ -75,6 +77,8 @@ def capture(
     """
     past = history(notebook.cells)
     code = _read(cell, first_line, late_annotations=past.late_annotations)
+    if any(finding.code == SYNTAX_ERROR for finding in code.findings):
+        return replace(NO_PROGRAM, label=cell.label, findings=code.findings)
     own = own_names(code.tree, code.names, past, notebook.namespace)
     gathering = Gathering(notebook, past, limit, own)
     gathering.want(code.names.needs.values(), cell.label)
@@ -146,7 +150,7 @@ def _checked(code: PlainCell, label: str) -> tuple[ast.Module, tuple[Finding, ..
         error = refused
     where = f"{label}, line {getattr(error, 'lineno', None) or 1}"
     message = f"{getattr(error, 'msg', error)}: {(getattr(error, 'text', '') or '').strip()}"
-    broken = Finding("capture.syntax-error", Severity.ERROR, where, message.rstrip(": "))
+    broken = Finding(SYNTAX_ERROR, Severity.ERROR, where, message.rstrip(": "))
     return ast.Module([], []), (broken,)
 
 

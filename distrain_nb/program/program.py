@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from distrain_nb.findings import Finding
 
+SYNTAX_ERROR = "capture.syntax-error"
+
 
 @dataclass(frozen=True)
 class CapturedValue:
@@ -103,6 +105,11 @@ class Program:
     variables: Mapping[str, str] = field(default_factory=dict)
     expected: str = field(default="", repr=False)
     exempt: tuple[str, ...] = ()
+
+    @property
+    def is_read(self) -> bool:
+        """Whether Python reads it; else its findings say where it doesn't, and nothing more."""
+        return all(finding.code != SYNTAX_ERROR for finding in self.findings)
 
     def write(self, folder: Path) -> None:
         """Write what runs, its source map, the values and the files to a folder."""

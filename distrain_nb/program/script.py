@@ -19,7 +19,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from distrain_nb.errors import OptionError, did_you_mean
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.local_modules import follow, included, is_installed, locate
-from distrain_nb.program.program import Program
+from distrain_nb.program.program import SYNTAX_ERROR, Program
 from distrain_nb.program.python.imports import imports_of
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.travelling import files_of, unknown_modules
@@ -185,7 +185,7 @@ def _parsed(text: str, given: Script) -> tuple[ast.Module, list[Finding]]:
         compile(tree, given.label, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as refused:
         where = f"{given.label}, line {getattr(refused, 'lineno', None) or 1}"
-        broken = _error("capture.syntax-error", where, str(getattr(refused, "msg", refused)))
+        broken = _error(SYNTAX_ERROR, where, str(getattr(refused, "msg", refused)))
         return ast.Module([], []), [broken]
     if given.package is not None:
         return tree, []

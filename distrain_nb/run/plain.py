@@ -7,14 +7,14 @@ can do no harm.
 from __future__ import annotations
 
 import pickle
+import re
 from collections import OrderedDict
+from fractions import Fraction
 from typing import TYPE_CHECKING, BinaryIO, ClassVar
 
 from distrain_nb.worker.pickles import OUT_OF_BAND, count_of, other_numpy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from distrain_nb.types import Value
     from distrain_nb.worker.pickles import Restoring
 
@@ -31,11 +31,12 @@ _PLAIN = {
     "uuid": ("UUID",),
     "torch": ("Size", "device"),
 }
+# Named as the factory of a defaultdict, say. Their values have opcodes of their own.
+_ONLY_NAMED = (bool, bytes, dict, float, frozenset, int, list, set, str, tuple)
 _OUT_OF_BAND_KINDS = ("array", "tensor")
 _WITH_STATE = ("collections.OrderedDict", "numpy.ndarray", "uuid.UUID")
-# Flags of a dtype that make NumPy treat an element as an object or go by its own functions for it.
-_OBJECTS_WAYS = 0x67
-_ALIGNMENTS = frozenset([1, 2, 4, 8, 16, 32, 64])
+_MULTIARRAY = ("numpy._core.multiarray", "numpy.core.multiarray")
+_ALIGNED = 0x80  # the flag of a dtype whose fields are placed as C's compilers place them
 _METADATA = "_metadata"  # what modules add to their state dicts: versions, by name
 
 
@@ -46,16 +47,18 @@ class NotPlain(pickle.UnpicklingError):
 class PlainReader(pickle._Unpickler):
     """Reads what `worker.pickles.Writer` wrote, as far as it is plain data.
 
-    Raises NotPlain. Python's own unpickler, since that of C can't be told what may have a state:
-    a dtype with a made-up one would have NumPy take bytes for the addresses of objects.
+    Raises NotPlain. Python's own unpickler, since that of C can't be told what may be called, and
+    what may have a state.
     """
 
     dispatch: ClassVar[dict[int, Value]] = dict(pickle._Unpickler.dispatch)
+    stack: list[Value]
+    metastack: list[list[Value]]
+    memo: dict[int, Value]
 
     def __init__(self, objects: BinaryIO, restoring: Restoring) -> None:
         super().__init__(objects)
         self._restoring = restoring
-        self._settled: dict[int, Value] = {}  # dtypes that arrays or other dtypes are made of
 
     def find_class(self, module: str, name: str) -> Value:
         if (module, name) == OUT_OF_BAND:
@@ -65,9 +68,9 @@ class PlainReader(pickle._Unpickler):
         if module in _MULTIARRAY and name == "_reconstruct":
             return _empty_array
         if module in _MULTIARRAY and name == "scalar":
-            return self._scalar
+            return _scalar
         if (module, name) == ("numpy", "dtype"):
-            return self._dtype
+            return _Unbuilt
         if name in _PLAIN.get(module, ()) or (module == "torch" and _is_dtype(name)):
             try:
                 return super().find_class(module, name)
@@ -78,58 +81,151 @@ class PlainReader(pickle._Unpickler):
     def _restore(self, kind: str, *state: Value) -> Value:
         if kind not in _OUT_OF_BAND_KINDS:
             raise NotPlain(f"{state[0] if state else kind} of the notebook")
-        if kind == "array":
-            if state[2].hasobject:
-                raise NotPlain("an array of objects made of bytes")
-            self._settle(state[2])
+        if kind == "array" and _has_objects(state[2]):
+            raise NotPlain("an array of objects made of bytes")
         return self._restoring.restore(kind, *state)
 
-    def _dtype(self, *given: Value) -> Value:
-        import numpy as np
+    def _reduce(self) -> None:
+        """Call what is below the top of the stack with the tuple on it."""
+        given = self.stack.pop()
+        self.stack[-1] = _called(self.stack[-1], *given)
 
-        made = np.dtype(*given)
-        for inner in _inside(made):
-            self._settle(inner)
-        return made
+    def _new(self) -> None:
+        """Make an object of the class below the top of the stack, as `UUID` has it."""
+        given = self.stack.pop()
+        self.stack[-1] = _called(self.stack[-1].__new__, self.stack[-1], *given)
 
-    def _scalar(self, dtype: Value, data: Value) -> Value:
-        import numpy as np
+    def _set(self) -> None:
+        """Set an item: arrays and tensors would take a key for an index."""
+        if not isinstance(self.stack[-3], dict):
+            raise NotPlain(f"an item of a {type(self.stack[-3]).__name__}")
+        pickle._Unpickler.load_setitem(self)  # type: ignore[attr-defined]
 
-        if dtype.hasobject:
-            raise NotPlain("a scalar of objects")
-        if type(data) is not bytes or len(data) != dtype.itemsize:
-            raise NotPlain("a scalar of another size than its dtype's")
-        self._settle(dtype)
-        return np.frombuffer(data, dtype, 1)[0]
+    def _set_all(self) -> None:
+        if not isinstance(self.metastack[-1][-1], dict):
+            raise NotPlain(f"items of a {type(self.metastack[-1][-1]).__name__}")
+        pickle._Unpickler.load_setitems(self)  # type: ignore[attr-defined]
 
-    def _settle(self, dtype: Value) -> None:
-        """Whoever has a dtype relies on its size: from now on it gets no other state."""
-        if id(dtype) not in self._settled:
-            self._settled[id(dtype)] = dtype
-            for inner in _inside(dtype):
-                self._settle(inner)
+    def _refuse(self) -> None:
+        raise NotPlain("a call with keywords, or as Python 2 wrote it")
 
     def _build(self) -> None:
         """Give the object below the top of the stack the state on it."""
-        made, state = self.stack[-2:]  # type: ignore[attr-defined]
+        made, state = self.stack[-2:]
+        if type(made) is _Unbuilt:
+            self.stack[-2:] = [made.built(state)]
+            place = next((key for key in reversed(self.memo) if self.memo[key] is made), None)
+            if place is not None:
+                self.memo[place] = self.stack[-1]
+            return
         kind = f"{type(made).__module__}.{type(made).__qualname__}"
-        dtype = kind.startswith("numpy.dtype")
         if type(made) is OrderedDict and set(state) != {_METADATA}:
             raise NotPlain(f"{kind} with attributes")
-        if not dtype and kind not in _WITH_STATE:
+        if kind not in _WITH_STATE:
             raise NotPlain(f"{kind} with a state")
-        if dtype and (_is_shared(made) or id(made) in self._settled):
-            raise NotPlain("a dtype that others use")
         if kind == "numpy.ndarray":
             _check_array(*state)
-            self._settle(state[2])
         pickle._Unpickler.load_build(self)  # type: ignore[attr-defined]
-        if dtype and not _is_sound(made):
-            raise NotPlain("a dtype of objects")
-        if dtype:
-            self._settle(made)
 
     dispatch[pickle.BUILD[0]] = _build
+    dispatch[pickle.REDUCE[0]] = _reduce
+    dispatch[pickle.NEWOBJ[0]] = _new
+    dispatch[pickle.SETITEM[0]] = _set
+    dispatch[pickle.SETITEMS[0]] = _set_all
+    dispatch.update(dict.fromkeys((pickle.INST[0], pickle.OBJ[0], pickle.NEWOBJ_EX[0]), _refuse))
+
+
+def _called(make: Value, *given: Value) -> Value:
+    """What it makes of these. Raises NotPlain where that may be far larger than the file."""
+    kind = given[0] if getattr(make, "__name__", "") == "__new__" else make
+    grows = any(isinstance(each, range) for each in given) or (
+        (kind is bytearray and [*map(type, given)] not in ([], [bytes]))
+        or (kind is Fraction and not all(map(_is_whole, given)))
+    )
+    if grows or any(kind is each for each in _ONLY_NAMED):
+        raise NotPlain(f"a call of {getattr(kind, '__name__', kind)}")
+    return make(*given)
+
+
+def _is_whole(number: Value) -> bool:
+    """Whether it is what fractions are made of: whole numbers, or a text of one or two."""
+    text = type(number) is str and re.fullmatch(r"-?[0-9]+(/[0-9]+)?", number)
+    return bool(text) or type(number) is int
+
+
+class _Unbuilt:
+    """A dtype before it gets its state: NumPy's own can be changed while arrays use them, and reads
+    beyond a state that it hasn't written. So a dtype is made of its state by NumPy's constructor,
+    which checks all of it."""
+
+    def __init__(self, kind: str, *_: object) -> None:
+        if not (type(kind) is str and re.fullmatch("[A-Za-z?][0-9]*", kind)):
+            raise NotPlain("a dtype that NumPy doesn't write")
+        self.kind = kind
+
+    def built(self, state: Value) -> Value:
+        """The dtype. Raises NotPlain where its state has another form than NumPy writes."""
+        import numpy as np
+
+        _, order, subarray, names, fields, size, _, flags, *rest = state
+        made = np.dtype(self.kind)
+        metadata = rest[0] if rest else None
+        if made.kind in "Mm" and metadata is not None:
+            metadata, unit = metadata
+            made = np.dtype(self.kind + _unit(*unit))
+        if subarray is not None:
+            inner, shape = subarray
+            made = np.dtype((_known(inner), shape))
+        elif fields is not None:
+            aligned = bool(flags & _ALIGNED)
+            layout: Value = {**_fields(names, fields), "itemsize": size, "aligned": aligned}
+            made = np.dtype(layout)
+        else:
+            made = made.newbyteorder(order)
+        if made.hasobject and made != np.dtype("O"):
+            raise NotPlain("a dtype of objects")
+        return np.dtype(made, metadata=metadata) if metadata else made
+
+
+def _unit(unit: bytes, count: int, divisor: int, _: int) -> str:
+    """The unit of times, as a dtype's text has it."""
+    if unit == b"generic":
+        return ""
+    return f"[{int(count)}{unit.decode('ascii')}/{int(divisor)}]"
+
+
+def _fields(names: tuple[str, ...], fields: dict[str, tuple[Value, ...]]) -> dict[str, list[Value]]:
+    """The fields of a dtype, as NumPy's constructor takes them."""
+    own = [fields[name] for name in names]
+    return {
+        "names": [*names],
+        "formats": [_known(field[0]) for field in own],
+        "offsets": [field[1] for field in own],
+        "titles": [(*field, None)[2] for field in own],
+    }
+
+
+def _known(dtype: Value) -> Value:
+    """The dtype. Raises NotPlain for anything else, of which NumPy would make one."""
+    import numpy as np
+
+    if not isinstance(dtype, np.dtype):
+        raise NotPlain("no dtype where there should be one")
+    return dtype
+
+
+def _has_objects(dtype: Value) -> bool:
+    return bool(_known(dtype).hasobject)
+
+
+def _scalar(dtype: Value, data: Value) -> Value:
+    import numpy as np
+
+    if _has_objects(dtype):
+        raise NotPlain("a scalar of objects")
+    if type(data) is not bytes or len(data) != dtype.itemsize:
+        raise NotPlain("a scalar of another size than its dtype's")
+    return np.frombuffer(data, dtype, 1)[0]
 
 
 def _check_array(version: Value, shape: Value, dtype: Value, fortran: Value, data: Value) -> None:
@@ -152,47 +248,7 @@ def _empty_array(*_: object) -> Value:
     return np.empty(0, "i1")
 
 
-_MULTIARRAY = ("numpy._core.multiarray", "numpy.core.multiarray")
-
-
-def _inside(dtype: Value) -> Iterator[Value]:
-    """The dtypes that one is made of."""
-    if dtype.subdtype is not None:
-        yield dtype.subdtype[0]
-    yield from (inner for inner, *_ in (dtype.fields or {}).values())
-
-
 def _is_dtype(name: str) -> bool:
     import torch
 
     return isinstance(getattr(torch, name, None), torch.dtype)
-
-
-def _is_shared(dtype: Value) -> bool:
-    """Whether it is NumPy's own of that name rather than a copy."""
-    import numpy as np
-
-    return dtype is np.dtype(dtype.str)
-
-
-def _is_sound(dtype: Value) -> bool:
-    """Whether it is that of objects, or has none, however deep, and its fields have room in it."""
-    import numpy as np
-
-    if dtype.hasobject or dtype.kind == "O":
-        return bool(dtype == np.dtype("O") and dtype.flags == np.dtype("O").flags)
-    if dtype.itemsize < 0 or dtype.flags & _OBJECTS_WAYS or dtype.alignment not in _ALIGNMENTS:
-        return False
-    if dtype.subdtype is not None:
-        inner, shape = dtype.subdtype
-        fits = count_of(shape) * inner.itemsize == dtype.itemsize
-        return fits and not inner.hasobject and _is_sound(inner)
-    fields = [each[:2] for each in (dtype.fields or {}).values()]
-    return all(
-        type(at) is int
-        and at >= 0
-        and at + inner.itemsize <= dtype.itemsize
-        and not inner.hasobject
-        and _is_sound(inner)
-        for inner, at in fields
-    )

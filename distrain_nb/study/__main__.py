@@ -17,8 +17,11 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.study.files import StudyFile, TrialState, read_trials
 from distrain_nb.study.full_disk import is_of_full_disk, wait_for_room
 from distrain_nb.study.launching import run_of
+from distrain_nb.worker.files.disk import give_up_reserve, reserve
 from distrain_nb.worker.files.status import State, Status
 
+# What is given up when the disk is full, for room to say so.
+RESERVE_FILES, RESERVE_BYTES = 4, 32 << 10
 # One that is about to end may hold the lock a moment longer.
 TRIES, TURN_S = 50, 0.1
 
@@ -46,6 +49,8 @@ def _own(folder: Path) -> None:
         known = isinstance(wrong, DistrainError)
         said = str(wrong) if known else f"{type(wrong).__name__}: {wrong}"
         Status.read(folder).enter(State.FAILED, "failed", error=said).write(folder)
+    finally:
+        give_up_reserve(folder)
 
 
 def _carry(folder: Path) -> None:
@@ -56,13 +61,23 @@ def _carry(folder: Path) -> None:
     from distrain_nb.study.process import StudyProcess
 
     while True:
+        with suppress(OSError):
+            reserve(folder, RESERVE_FILES, RESERVE_BYTES)
         try:
             return StudyProcess(folder).run()
         except (DistrainError, OSError) as error:
             if not is_of_full_disk(error, folder):
                 raise
-            traceback.print_exc()
+            with suppress(OSError):  # its own log may have no room either
+                traceback.print_exc()
+        _say(folder, f"the disk of {folder} is full: the study goes on when there is room")
         wait_for_room(folder, lambda: _cancel_runs(folder))
+
+
+def _say(folder: Path, note: str) -> None:
+    """Note it beside the study's state, as far as there is room for that."""
+    with suppress(OSError):
+        replace(Status.read(folder), note=note).write(folder)
 
 
 def _on_a_service(folder: Path) -> Carried | None:

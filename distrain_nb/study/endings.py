@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.study.files import TrialState
+from distrain_nb.worker.files.failure import was_killed
 from distrain_nb.worker.files.status import State
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def ending_of(trial: TrialFile, status: Status, metrics: TrialMetrics, spec: Stu
     if status.state is State.SUCCEEDED:
         why = _unusable(values, metrics, spec)
         return Ending(TrialState.FAILED if why else TrialState.SUCCEEDED, why, values)
-    if status.state is State.FAILED and not status.lost:
+    if status.state is State.FAILED and not status.lost and not was_killed(status.error):
         return Ending(TrialState.FAILED, status.error.strip().partition("\n")[0], values)
     if trial.state is TrialState.STOPPING:
         return _stopped(trial, values, spec)

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from distrain_nb.errors import OptionError, RunUnreadable
+from distrain_nb.errors import OptionError, RunUnreadable, StoreError
 from distrain_nb.tuning import options
 from distrain_nb.types import Json  # noqa: TC001 - fields are read by their types
 from distrain_nb.worker.files import fields
-from distrain_nb.worker.files.disk import replace_file
+from distrain_nb.worker.files.disk import FULL, replace_file
 from distrain_nb.worker.files.status import Owner  # noqa: TC001 - fields are read by their types
 
 if TYPE_CHECKING:
@@ -156,8 +156,19 @@ def readable(folder: Path, way_out: str = "") -> Iterator[None]:
     """Raises RunUnreadable for what of the study in that folder is not there, or damaged."""
     try:
         yield
-    except (OSError, fields.Damaged) as wrong:
+    except (OSError, fields.Damaged, OptionError) as wrong:
         raise RunUnreadable(f"study {folder.name} can't be read: {wrong}{way_out}") from None
+
+
+@contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """Raises StoreError where what is asked of the study in that folder can't be written there."""
+    try:
+        yield
+    except OSError as wrong:
+        why = f"{wrong.strerror or wrong}: {wrong.filename or folder}"
+        way = "; `%distrain delete` makes room" if wrong.errno in FULL else ""
+        raise StoreError(f"study {folder.name} can't be told: {why}{way}") from None
 
 
 def read_trials(folder: Path) -> list[TrialFile]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ONE_AT_A_TIME = threading.Lock()
 FEWEST_TRIALS = 8  # fewer say nothing
 EVERY_TRIALS = 5
+EVERY_SHARE = 20  # of many trials: what a twentieth of them changes
 
 
 def importances(spec: StudySpec, trials: Sequence[StudyTrial]) -> dict[str, float]:
@@ -50,6 +51,7 @@ class Importances:
         self._found: Mapping[str, float] = {}
         self._of = 0  # how many trials they were computed of
         self._thread: threading.Thread | None = None
+        self._counted: tuple[Sequence[StudyTrial], int] = (), 0
 
     def of(
         self,
@@ -63,8 +65,9 @@ class Importances:
         they are computed, for which it can `wait`."""
         if wait and self._thread is not None:
             self._thread.join()
-        count = len(_valued(trials, spec.goals[0].metric))
-        due = count != self._of if last or wait else count >= self._of + EVERY_TRIALS
+        count = self._count(spec, trials)
+        more = max(EVERY_TRIALS, self._of // EVERY_SHARE)
+        due = count != self._of if last or wait else count >= self._of + more
         if due and count >= FEWEST_TRIALS and not self.computing:
             self._of = count
             self._thread = threading.Thread(
@@ -74,6 +77,14 @@ class Importances:
             if wait:
                 self._thread.join()
         return self._found
+
+    def _count(self, spec: StudySpec, trials: Sequence[StudyTrial]) -> int:
+        """How many have a value; the same trials are counted once."""
+        known, count = self._counted
+        if known is not trials:
+            count = len(_valued(trials, spec.goals[0].metric))
+            self._counted = trials, count
+        return count
 
     @property
     def computing(self) -> bool:

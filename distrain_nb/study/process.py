@@ -300,7 +300,7 @@ class StudyProcess:
         self._enter(state, error=error)
 
     def _enter(self, state: State, error: str = "") -> None:
-        self._status = self._status.enter(state, str(state), error=error)
+        self._status = self._status.enter(state, str(state), error=error, note="")
         self._status.write(self._folder)
 
 

@@ -12,6 +12,7 @@ from distrain_nb.study.trial import StudyTrial
 from distrain_nb.worker.files import fields
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _NAME = re.compile(r"[1-9][0-9]*\.json")
@@ -32,7 +33,7 @@ class TrialReader:
         """All trials, by number; the same tuple where nothing has changed. Raises
         `fields.Damaged`, OSError."""
         with self._reading:
-            versions = self._versions()
+            versions = dict(self._versions())
             fresh = {
                 name: (version, StudyTrial(fields.read(TrialFile, self._folder / name)))
                 for name, version in versions.items()
@@ -45,13 +46,17 @@ class TrialReader:
                 self._ordered = tuple(sorted(trials, key=lambda trial: trial.number))
             return self._ordered
 
-    def _versions(self) -> dict[str, _Version]:
-        """What is another one once a file has been replaced, by its name."""
+    def _versions(self) -> Iterator[tuple[str, _Version]]:
+        """What is another one once a file has been replaced, by its name. A trial that has ended
+        is what it was while its inode is the same, which needs no look at the file."""
         try:
             with os.scandir(self._folder) as entries:
-                named = ((each.name, each.stat()) for each in entries if _NAME.fullmatch(each.name))
-                return {
-                    name: (found.st_ino, found.st_mtime_ns, found.st_size) for name, found in named
-                }
+                for entry in entries:
+                    known = self._known.get(entry.name)
+                    if known and known[0][0] == entry.inode() and known[1].state.final:
+                        yield entry.name, known[0]
+                    elif known or _NAME.fullmatch(entry.name):
+                        found = entry.stat()
+                        yield entry.name, (found.st_ino, found.st_mtime_ns, found.st_size)
         except FileNotFoundError:
-            return {}
+            return

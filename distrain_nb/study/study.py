@@ -34,6 +34,7 @@ from distrain_nb.study.files import (
     TrialState,
     readable,
     wanted,
+    writable,
 )
 from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.service import tuning_service
@@ -70,6 +71,7 @@ class Study:
         self.folder = folder
         self._started_at = 0.0
         self._reader = TrialReader(folder)
+        self._front: tuple[tuple[StudyTrial, ...], ...] = (), ()
 
     @cached_property
     def file(self) -> StudyFile:
@@ -90,8 +92,10 @@ class Study:
 
     @cached_property
     def spec(self) -> StudySpec:
-        """What it tries, what is wanted, and how many trials it began with."""
-        return self.file.parsed
+        """What it tries, what is wanted, and how many trials it began with. Raises
+        RunUnreadable."""
+        with readable(self.folder, self._way_out):
+            return self.file.parsed
 
     @property
     def wanted(self) -> int:
@@ -120,10 +124,11 @@ class Study:
         except RunUnreadable:
             return True
 
-    def each(self) -> list[StudyTrial]:
-        """Its trials, in order of their numbers. Raises RunUnreadable."""
+    def each(self) -> tuple[StudyTrial, ...]:
+        """Its trials, in order of their numbers; the same tuple where nothing has changed. Raises
+        RunUnreadable."""
         with readable(self.folder):
-            return list(self._reader.read())
+            return self._reader.read()
 
     def __getitem__(self, number: int) -> StudyTrial:
         """The trial of that number, from 1. Raises KeyError."""
@@ -173,10 +178,17 @@ class Study:
     @property
     def front(self) -> list[StudyTrial]:
         """The trials that no other beats in all goals; of one goal the best alone."""
-        return self.front_of(self.each())
+        return list(self.front_of(self.each()))
 
-    def front_of(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
-        """Of these trials, all of this study."""
+    def front_of(self, trials: tuple[StudyTrial, ...]) -> tuple[StudyTrial, ...]:
+        """Of these trials, all of this study; found once for what `each` gives."""
+        known, front = self._front
+        if known is not trials:
+            front = tuple(self._found_front(trials))
+            self._front = trials, front
+        return front
+
+    def _found_front(self, trials: Sequence[StudyTrial]) -> list[StudyTrial]:
         for state in (TrialState.SUCCEEDED, TrialState.STOPPED):
             found = [(trial, trial.scores(self.spec)) for trial in trials if trial.state is state]
             scored = [(trial, own) for trial, own in found if all(map(math.isfinite, own))]
@@ -223,9 +235,10 @@ class Study:
             raise RunCancelled(f"study {self.id} ({self.name}) was stopped{why}")
 
     def cancel(self) -> None:
-        """Ask for it and its trials to be stopped; returns at once."""
+        """Ask for it and its trials to be stopped; returns at once. Raises StoreError."""
         if not self.state.final:
-            request_cancel(self.folder)
+            with writable(self.folder):
+                request_cancel(self.folder)
 
     @property
     def adds_trials(self) -> bool:
@@ -241,7 +254,7 @@ class Study:
 
     def stop(self, number: int) -> None:
         """Ask for one trial to be stopped; its value so far counts. Raises KeyError, OptionError
-        for one that has ended."""
+        for one that has ended, StoreError."""
         trial = self[number]
         service = self._service
         if service is not None and not service.stops_trials:
@@ -251,18 +264,20 @@ class Study:
         if service is not None:
             trial.run.cancel()
         else:
-            (self.folder / STOP_FILE.format(number)).touch()
+            with writable(self.folder):
+                (self.folder / STOP_FILE.format(number)).touch()
         self.status  # noqa: B018 - sees to it that somebody hears
 
     def more(self, trials: int) -> None:
-        """Ask for that many trials more, also of a study that has ended. Raises OptionError."""
+        """Ask for that many trials more, also of a study that has ended. Raises OptionError,
+        StoreError."""
         if self._service is not None:
             raise OptionError(
                 f"{self._service.title} adds no trials to a study: start another with --tune"
             )
         if trials < 1:
             raise OptionError(f"invalid --trials +{trials}: expected 1 or more")
-        with self._counting():
+        with writable(self.folder), self._counting():
             self._want_more(trials)
 
     @contextmanager
@@ -314,9 +329,10 @@ class Study:
 
 def unbeaten(scores: Iterable[tuple[float, ...]]) -> set[tuple[float, ...]]:
     """Those of which no other is as good in all, and better in one: larger is better."""
-    ordered = sorted(set(scores), reverse=True)  # nothing is beaten by what comes after it
-    if not ordered or len(ordered[0]) == 1:
-        return set(ordered[:1])
+    several = set(scores)
+    if not several or len(next(iter(several))) == 1:
+        return {max(several)} if several else set()
+    ordered = sorted(several, reverse=True)  # nothing is beaten by what comes after it
     if len(ordered[0]) == 2:
         highest = itertools.accumulate((second for _, second in ordered), max, initial=-math.inf)
         return {own for own, above in zip(ordered, highest, strict=False) if own[1] > above}

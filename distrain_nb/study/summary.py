@@ -148,7 +148,7 @@ class StudySummary:
 
 def summary_of(study: Study) -> StudySummary:
     """As it is now. Raises RunUnreadable."""
-    status, trials = study.status, tuple(study.each())
+    status, trials = study.status, study.each()
     now, final = time.time(), status.state.final
     end = status.times.get(str(status.state), now) if final else None
     on_service = study.file.backend != "local"
@@ -160,7 +160,7 @@ def summary_of(study: Study) -> StudySummary:
         study.spec,
         study.wanted,
         trials,
-        tuple(study.front_of(trials)),
+        study.front_of(trials),
         study.file.created,
         end,
         now,
@@ -194,10 +194,9 @@ def best_so_far(trials: Sequence[StudyTrial], goal: Goal) -> list[tuple[int, flo
     sign = 1 if goal.direction == "min" else -1
     for state in VALUED:
         found: list[tuple[int, float]] = []
-        for trial in trials:
+        for trial in (each for each in trials if each.state is state):
             value = value_of(trial, goal.metric)
-            counts = trial.state is state and math.isfinite(value)
-            if counts and (not found or sign * value < sign * found[-1][1]):
+            if math.isfinite(value) and (not found or sign * value < sign * found[-1][1]):
                 found.append((trial.number, value))
         if found:
             return found
@@ -208,9 +207,9 @@ def qualities(trials: Sequence[StudyTrial], goal: Goal) -> dict[int, float]:
     """From 0, the worst, to 1, the best, by the trial's number: equally far from each other, so
     that one very bad value leaves the others apart."""
     sign = -1 if goal.direction == "min" else 1
-    valued = [t for t in trials if t.state in VALUED and math.isfinite(value_of(t, goal.metric))]
-    ordered = sorted(valued, key=lambda trial: sign * value_of(trial, goal.metric))
-    return {t.number: n / max(1, len(ordered) - 1) for n, t in enumerate(ordered)}
+    values = ((t.goals.get(goal.metric, math.nan), t.number) for t in trials if t.state in VALUED)
+    ordered = sorted((sign * value, number) for value, number in values if math.isfinite(value))
+    return {number: n / max(1, len(ordered) - 1) for n, (_, number) in enumerate(ordered)}
 
 
 def _roughly(seconds: float) -> str:

@@ -29,25 +29,14 @@ class StudyTrial:
     """What it tries, what it has reached, and its run."""
 
     def __init__(self, file: TrialFile) -> None:
+        """`number` counts from 1; `params` are the values that it tries, `goals` those that it has
+        reached so far, by metric."""
         self._file = file
-
-    @property
-    def number(self) -> int:
-        """From 1."""
-        return self._file.number
-
-    @property
-    def params(self) -> Mapping[str, Value]:
-        return self._file.parameters
-
-    @property
-    def goals(self) -> Mapping[str, float]:
-        """Its values by metric, so far."""
-        return self._file.goals
-
-    @property
-    def state(self) -> TrialState:
-        return self._file.state
+        self.number = file.number
+        self.params: Mapping[str, Value] = file.parameters
+        self.goals: Mapping[str, float] = file.goals
+        self.state = file.state
+        self._scores: tuple[StudySpec | None, tuple[float, ...]] = None, ()
 
     @property
     def why(self) -> str:
@@ -93,10 +82,13 @@ class StudyTrial:
         return self.run.results
 
     def scores(self, spec: StudySpec) -> tuple[float, ...]:
-        """Its values, of which larger ones are better."""
-        signs = (1 if goal.direction == "max" else -1 for goal in spec.goals)
-        values = (self.goals.get(goal.metric, math.nan) for goal in spec.goals)
-        return tuple(sign * value for sign, value in zip(signs, values, strict=True))
+        """Its values, of which larger ones are better; NaN for one that it hasn't."""
+        known, own = self._scores
+        if known is not spec:
+            values = ((goal, self.goals.get(goal.metric, math.nan)) for goal in spec.goals)
+            own = tuple(value if goal.direction == "max" else -value for goal, value in values)
+            self._scores = spec, own
+        return own
 
     def outcome(self, goals: Sequence[str]) -> Outcome:
         """How it has gone, for those who know no more than its values."""

@@ -57,6 +57,7 @@ STOPPING: dict[str, type[Stopping]] = {
 _HEAD = re.compile(rf'(?P<name>(?:[^"\[]|{QUOTED})*)(?:\[(?P<condition>.*)\])?', re.DOTALL)
 _DIRECTIONS = {"min": "min", "max": "max", "minimize": "min", "maximize": "max"}
 _THRESHOLD, _FRACTION = "threshold", "fraction"
+_GOALS = re.compile(rf"(?:{QUOTED}|(?!\s(?:{'|'.join(_DIRECTIONS)}):).)+", re.DOTALL)
 
 Settings = TypeVar("Settings")
 
@@ -119,9 +120,15 @@ def goal(text: str) -> Goal:
     )
 
 
+def goals(text: str) -> list[str]:
+    """The goals in a text, which spaces divide; a metric may have some, too."""
+    return [part.strip() for part in _GOALS.findall(text)]
+
+
 def goal_text(goal: Goal) -> str:
     """A goal as `--goal` has it."""
     plain = goal.metric.strip() == goal.metric and not set(goal.metric) & set('",[')
+    plain = plain and len(goals(goal.metric)) == 1
     text = f"{goal.direction}:{goal.metric if plain and goal.metric else written(goal.metric)}"
     if goal.safety_threshold is not None:
         text += f",{_THRESHOLD}={written_number(goal.safety_threshold)}"

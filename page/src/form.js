@@ -23,11 +23,30 @@ function render({ model, el }) {
     if (!isDue) queueMicrotask(draw);
     isDue = true;
   };
+  const look = async () => {
+    if (!await isLive(model)) form.cutOff();
+  };
   for (const name of TRAITS) model.on(`change:${name}`, react);
+  model.on("comm_live_update", look);
   form.draw();
+  look();
   return () => {
     for (const name of TRAITS) model.off(`change:${name}`, react);
+    model.off("comm_live_update", look);
   };
+}
+
+/**
+ * Whether a kernel answers. What anywidget gives for a model doesn't say it; ipywidgets' own does.
+ * @param {Widget<FormState>["model"]} model
+ */
+async function isLive(model) {
+  try {
+    const own = await model.widget_manager.get_model(model.get("key"));
+    return own.comm_live !== false;
+  } catch {  // another front end's manager
+    return true;
+  }
 }
 
 export default { render };

@@ -350,6 +350,7 @@ export interface FormView {
   gain: string;
   exports: [name: string, title: string, text: string, lost?: string][];
   cell: string;
+  again: string;
   rehearsal: string;
   undo: boolean;
   redo: boolean;

@@ -47,6 +47,8 @@ found = {
     "doctor": repr(d.doctor()),
     "dry": str(d.plan("print(1)", on="lab", queue=queue, ranks_per_replica=2)),
     "missing": [f.code for f in d.check("print(1)", on="lab")],
+    "unread": sorted((f.code, f.severity.value, f.where) for f in d.check(
+        "1", on="lab", queue=queue, workers=3, launcher="mpi", region="here", image="python")),
 }
 cell = '''
 import os
@@ -127,6 +129,12 @@ def test_an_installed_backend_is_known_everywhere_and_runs_jobs(site: Path, tmp_
     assert "the lab's machine\n" in found["doctor"] and "not set: queue" in found["doctor"]
     assert found["dry"].startswith("2 ranks on the machine that serves ")
     assert (found["missing"], found["settled"]) == (["lab.no-queue"], [])
+    assert found["unread"] == [
+        ["field-ignored", "warning", "image"],
+        ["field-ignored", "warning", "region"],
+        ["ranks-not-here", "error", "launcher"],
+        ["role-not-here", "error", "workers"],
+    ]
     assert {"hello from 0", "hello from 1"} <= {
         line.rpartition("] ")[2] for line in found["log"].splitlines()
     }

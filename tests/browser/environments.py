@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-import sysconfig
 from dataclasses import dataclass
 from importlib.metadata import requires
 from pathlib import Path
@@ -25,12 +24,8 @@ class Environment:
     name: str
     packages: tuple[str, ...]
 
-    def python(self, *, with_frameworks: bool = False) -> str:
-        """Its interpreter, once it is there.
-
-        `with_frameworks`, what it doesn't have is taken from the environment that the tests run
-        in: PyTorch is too large to be there twice.
-        """
+    def python(self) -> str:
+        """Its interpreter, once it is there."""
         packages = (*self.packages, *_needed())
         described = (sys.version, *packages, PROJECT.read_text(encoding="utf-8"))
         name = hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
@@ -42,10 +37,6 @@ class Environment:
                 _uv("pip", "install", "--python", found, *packages)
                 _uv("pip", "install", "--python", found, "--no-deps", "--editable", str(ROOT))
                 done.touch()
-        if with_frameworks:
-            site_packages = sysconfig.get_path("purelib", vars={"base": str(folder)})
-            further = Path(site_packages) / "frameworks.pth"
-            further.write_text(sysconfig.get_path("purelib"), encoding="utf-8")
         return found
 
 

@@ -41,15 +41,17 @@ KERNEL_IS_CONNECTED = f"""() =>
     {NOTEBOOK}?.context.sessionContext.session?.kernel?.connectionStatus === "connected"
 """
 # In the page that is there already, which is three times as fast as to load it.
-OPEN = """async (path) => {
+OPEN = """async ([path, same]) => {
     const { shell, serviceManager, commands } = window.jupyterapp;
+    const last = NOTEBOOK?.context.sessionContext.session?.kernel;
+    const kernel = same && last?.status === "idle" ? { id: last.id, name: last.name } : undefined;
     for (const open of [...shell.widgets("main")]) open.dispose();
     const { sessions } = serviceManager;
     // The server refuses to end one whose kernel ends by itself just then.
     const end = () => sessions.shutdownAll();
-    await end().catch(() => sessions.refreshRunning().then(end));
-    await commands.execute("docmanager:open", { path });
-}"""
+    if (!kernel) await end().catch(() => sessions.refreshRunning().then(end));
+    await commands.execute("docmanager:open", { path, kernel });
+}""".replace("NOTEBOOK", NOTEBOOK)
 IS_CLEAR = "() => window.jupyterapp !== undefined && !document.querySelector('.jp-Dialog')"
 PATIENCE_MS = 180_000  # machines that test do other work beside
 ENDS_WITHIN_S = 30
@@ -241,18 +243,19 @@ def new_page(browser: Browser) -> Iterator[Page]:
 class OpenNotebook:
     """A notebook that is open in the browser; `IDLE` is true in the page when its kernel is.
 
-    Whatever was open in the page is closed, and its kernels are shut down.
+    Whatever was open in the page is closed, and its kernels are shut down; with `same_kernel`, that
+    of the last notebook goes on if it is idle.
     """
 
     IDLE = KERNEL_IS_IDLE
     CONNECTED = KERNEL_IS_CONNECTED
 
-    def __init__(self, page: Page, lab: Lab, name: str) -> None:
+    def __init__(self, page: Page, lab: Lab, name: str, *, same_kernel: bool = False) -> None:
         self.page = page
         self.path = lab.folder / name
         self._url = f"{lab.url}{lab.frontend.notebooks}/{name}?token={lab.token}&reset"
         if page.url.startswith(f"{lab.url}lab") and page.evaluate(IS_CLEAR):
-            page.evaluate(OPEN, name)
+            page.evaluate(OPEN, [name, same_kernel])
             page.wait_for_selector(".jp-Notebook .jp-Cell")
             self.wait_for_kernel()
         else:
@@ -278,6 +281,10 @@ class OpenNotebook:
     def shut_down_kernel(self) -> None:
         """What it knew is gone; a page that is loaded anew starts another."""
         self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.shutdown()")
+
+    def restart_kernel(self) -> None:
+        """What it knew is gone, and the page stays."""
+        self.page.evaluate(f"() => {NOTEBOOK}.context.sessionContext.restartKernel()")
 
     def command(self, name: str, **arguments: Any) -> None:
         """Start a command of JupyterLab; don't wait for it to be done."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Frame, Page
+from playwright.sync_api import Frame, Page
 
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
-from tests.browser.jupyter import Lab, OpenNotebook, new_page
+from tests.browser.conftest import leave
+from tests.browser.jupyter import Lab, OpenNotebook
 from tests.browser.test_chart_looks import report
 from tests.browser.waits import draw
 from tests.server.stored import stored_run
@@ -27,9 +28,7 @@ OF_WHOLE_PAGES = ["region", "landmark-one-main", "page-has-heading-one"]
 
 
 @pytest.fixture(scope="module")
-def opened(
-    lab: Lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[OpenNotebook]:
+def opened(lab: Lab, shared_page: Page) -> Iterator[OpenNotebook]:
     """A notebook that shows a bit of everything."""
     store = Store(lab.home)
     one, other = stored_run(store, "a line\n"), stored_run(store, "a line\n", State.FAILED)
@@ -48,12 +47,12 @@ def opened(
         "%distrain --help",
         "%distrain doctor",
     )
-    with new_page(browser) as page:
-        notebook = OpenNotebook(page, lab, lab.write("accessible", *cells))
-        for number in range(len(cells)):
-            notebook.run_cell(number)
-            notebook.wait_for_cell(number, 120)
-        yield notebook
+    notebook = OpenNotebook(shared_page, lab, lab.write("accessible", *cells))
+    for number in range(len(cells)):
+        notebook.run_cell(number)
+        notebook.wait_for_cell(number, 120)
+    yield notebook
+    leave(shared_page)
 
 
 def violations(frame: Page | Frame, axe: str, place: str) -> list[str]:

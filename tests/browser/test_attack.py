@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 import nbformat
 import pytest
 from nbconvert import HTMLExporter
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Page, Request, expect
 
 from distrain_nb.run import Store
 from distrain_nb.ui.document import RUN_TYPE, STUDY_TYPE
-from tests.browser.jupyter import KERNEL, NOTEBOOK_7, Lab, new_page
+from tests.browser.jupyter import KERNEL, NOTEBOOK_7, Lab
 from tests.server.stored import stored_run
 
 FILE = "attack.ipynb"
@@ -126,10 +126,10 @@ def write(lab: Lab) -> None:
     (lab.folder / FILE).write_text(json.dumps({**made, **ANSWERS}), encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def visitor(browser: Browser) -> Iterator[Page]:
-    with new_page(browser) as opened:
-        yield opened
+@pytest.fixture
+def visitor(shared_extended_page: Page) -> Iterator[Page]:
+    yield shared_extended_page
+    shared_extended_page.unroute_all()
 
 
 @pytest.fixture

@@ -139,11 +139,11 @@ def assert_readable(figure: Locator) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 420])
-def test_what_is_saved_looks_as_it_did_live(notebook: OPEN, lab: Lab, width: int) -> None:
+def test_what_is_saved_looks_as_it_did_live(shown: OPEN, lab: Lab, width: int) -> None:
     run = stored_run(Store(lab.home))
     report(run, 300, *VALUES, series="rank-0")
     report(run, 300, "loss", series="rank-1")
-    opened = notebook(f"looks{width}", LOAD, f"%distrain attach {run.id}")
+    opened = shown(f"looks{width}", LOAD, f"%distrain attach {run.id}")
     page = opened.page
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
     page.set_viewport_size({"width": width, "height": 900})
@@ -178,7 +178,7 @@ def test_what_is_saved_looks_as_it_did_live(notebook: OPEN, lab: Lab, width: int
     assert np.abs(coarse(live) - coarse(saved)).mean() < 0.01
 
 
-def test_live_charts_take_a_drawings_place_before_it_is_seen(notebook: OPEN, lab: Lab) -> None:
+def test_live_charts_take_a_drawings_place_before_it_is_seen(shown: OPEN, lab: Lab) -> None:
     run = stored_run(Store(lab.home))
     report(run, 300, "loss")
     live = f"""
@@ -188,7 +188,7 @@ def test_live_charts_take_a_drawings_place_before_it_is_seen(notebook: OPEN, lab
         charts = RunCharts(Metrics(Store().get("{run.id}").folder))
         charts.refresh()
         display(*charts.widgets)"""
-    opened = notebook("places", live, "display(charts.still(), raw=True)")
+    opened = shown("places", live, "display(charts.still(), raw=True)")
     page = opened.page
     opened.run_cell(0)
     assert figure_of(page).is_visible()
@@ -199,13 +199,13 @@ def test_live_charts_take_a_drawings_place_before_it_is_seen(notebook: OPEN, lab
     assert page.evaluate(FIGURES_SEEN) == [1]
 
 
-def test_charts_follow_the_theme_at_once(notebook: OPEN, lab: Lab) -> None:
+def test_charts_follow_the_theme_at_once(shown: OPEN, lab: Lab) -> None:
     store = Store(lab.home)
     one, other = stored_run(store), stored_run(store)
     report(one, 300, "loss", "rate")
     report(other, 300, "loss", "rate")
     compare = f"%distrain compare {one.id} {other.id}"
-    opened = notebook("themes", LOAD, f"%distrain attach {one.id}", compare)
+    opened = shown("themes", LOAD, f"%distrain attach {one.id}", compare)
     page = opened.page
     opened.run_cells(3)
     opened.wait_for_cell(2, 60)
@@ -219,14 +219,14 @@ def test_charts_follow_the_theme_at_once(notebook: OPEN, lab: Lab) -> None:
     assert contrast(picture(figures.last.locator(".dn-series").first)) > READABLE
 
 
-def test_many_metrics_are_filtered_and_folded(notebook: OPEN, lab: Lab) -> None:
+def test_many_metrics_are_filtered_and_folded(shown: OPEN, lab: Lab) -> None:
     run = stored_run(Store(lab.home))
     events = writer._EventFile(run.folder / "tensorboard")
     tags = [f"{group}/{name}" for group in ("train", "val") for name in ("a", "b", "c", "d")]
     for step in range(30):
         events.write(writer.event(time.time(), step, {**dict.fromkeys(tags, 1.0 + step)}))
         events.write(writer.event(time.time(), step, {"val/nothing": math.nan}))
-    opened = notebook("groups", LOAD, f"%distrain attach {run.id}")
+    opened = shown("groups", LOAD, f"%distrain attach {run.id}")
     opened.run_cells(2)
     opened.wait_for_cell(1, 60)
     figure = figure_of(opened.page)
@@ -239,14 +239,14 @@ def test_many_metrics_are_filtered_and_folded(notebook: OPEN, lab: Lab) -> None:
     expect(traces).to_have_count(1)
 
 
-def test_the_filter_finds_what_is_not_drawn(notebook: OPEN, lab: Lab) -> None:
+def test_the_filter_finds_what_is_not_drawn(shown: OPEN, lab: Lab) -> None:
     run = stored_run(Store(lab.home))
     for series in ("", "rank-1"):
         events = writer._EventFile(run.folder / "tensorboard" / series)
         for step in range(30):
             values = {f"metric{number:03}": float(step + number) for number in range(100)}
             events.write(writer.event(time.time(), step, values))
-    opened = notebook("found", LOAD, f"%distrain attach {run.id}")
+    opened = shown("found", LOAD, f"%distrain attach {run.id}")
     opened.run_cells(2)
     opened.wait_for_cell(1, 60)
     figure = figure_of(opened.page)

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, FloatRect, Frame, Locator, Page, expect
+from playwright.sync_api import FloatRect, Frame, Locator, Page, expect
 from playwright.sync_api import TimeoutError as NotYet
 
 from distrain_nb.run.charts.figure import COLOURS
-from tests.browser.jupyter import Lab, OpenNotebook, new_page
+from tests.browser.jupyter import Lab, OpenNotebook
 
 LOAD = "%load_ext distrain_nb"
 QUICK_STEPS = 3_000  # reported as fast as possible; ten a second after them
@@ -105,17 +105,16 @@ class Charts:
 
 @pytest.fixture(scope="module")
 def running(
-    lab: Lab, browser: Browser, tmp_path_factory: pytest.TempPathFactory
+    lab: Lab, shared_page: Page, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Charts]]:
     """Gives the run that tests look at: another one when a test has ended the last."""
     started: list[Charts] = []
-    with ExitStack() as pages:
+    with ExitStack() as runs:
 
         def charts() -> Charts:
             if not started or started[-1].stop.exists():
-                page = pages.enter_context(new_page(browser))
-                started.append(training(page, lab, tmp_path_factory.mktemp("charts")))
-                pages.callback(started[-1].stop.touch)
+                started.append(training(shared_page, lab, tmp_path_factory.mktemp("charts")))
+                runs.callback(started[-1].stop.touch)
             return started[-1]
 
         yield charts
@@ -154,9 +153,9 @@ def averages(values: list[float], weight: float) -> list[float]:
 
 def test_smoothing_by_keyboard_is_over_all_points(charts: Charts) -> None:
     slider = charts.page.get_by_role("slider", name="Smoothing").first
-    slider.focus()
-    for _ in range(90):
-        charts.page.keyboard.press("ArrowRight")
+    slider.press("End")
+    for _ in range(9):
+        slider.press("ArrowLeft")
     charts.wait(
         f"""(expected) => {DATA}.length === 8 && {DATA}[1].x.length === 500
             && {DATA}[1].x.every((x, at) => Math.abs({DATA}[1].y[at] - expected[x]) < 1e-5)""",

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from playwright.sync_api import Page, expect
 from distrain_nb.run import Run, Store
 from distrain_nb.worker.files.status import Owner, State, Status
 from distrain_nb.worker.metrics import writer
-from tests.browser.jupyter import Lab, OpenNotebook, serve
+from tests.browser.jupyter import Lab, OpenNotebook
 from tests.server.stored import stored_run
 
 STEPS = 3_000
@@ -24,10 +23,11 @@ TRACES = "plot.data.map(({ name, x }) => [name, x.length, x[x.length - 1]])"
 
 
 @pytest.fixture(params=["server", "kernel"])
-def answering(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lab]:
-    """A server that tells of runs, and one whose pages ask the kernel."""
-    with serve(tmp_path, bare=request.param == "kernel") as running:
-        yield running
+def answering(request: pytest.FixtureRequest) -> tuple[Lab, Page]:
+    """A server that tells of runs, and one whose pages ask the kernel; a page for it."""
+    names = ("lab", "page") if request.param == "server" else ("bare", "bare_page")
+    lab, page = map(request.getfixturevalue, names)
+    return lab, page
 
 
 def report(run: Run, steps: range, rate: float) -> None:
@@ -37,14 +37,16 @@ def report(run: Run, steps: range, rate: float) -> None:
         events.write(writer.event(time.time(), step, values))
 
 
-def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_path: Path) -> None:
-    store = Store(answering.home)
+def test_runs_are_compared_in_charts_that_grow(answering: tuple[Lab, Page], tmp_path: Path) -> None:
+    lab, page = answering
+    store = Store(lab.home)
     slow, fast = stored_run(store), stored_run(store, state=State.RUNNING)
     report(slow, range(STEPS), 2.0)
     report(fast, range(STEPS // 2), 8.0)
     Status(State.RUNNING, supervisor=Owner.of(os.getpid())).write(fast.folder)
-    cells = ("%load_ext distrain_nb", "%distrain compare 1 2")
-    opened = OpenNotebook(page, answering, answering.write("compared", *cells))
+    cells = ("%load_ext distrain_nb", f"%distrain compare {slow.id} {fast.id}")
+    names = [f"stored #{run.id}" for run in (slow, fast)]
+    opened = OpenNotebook(page, lab, lab.write("compared", *cells), same_kernel=True)
     opened.run_cells(2)
     opened.wait_for_cell(1, 60)
     charts = page.locator(".distrain-charts")
@@ -53,7 +55,7 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
     frame = charts.locator("iframe").element_handle().content_frame()
     assert frame
     told = frame.evaluate(TRACES)
-    assert [name for name, _, _ in told] == ["stored #1", "stored #1", "stored #2", "stored #2"]
+    assert [name for name, _, _ in told] == [names[0]] * 2 + [names[1]] * 2
     assert [last for _, _, last in told] == [STEPS - 1] * 2 + [STEPS // 2 - 1] * 2
 
     table = page.get_by_role("table", name="runs compared")
@@ -64,7 +66,7 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
     heads = table.get_by_role("columnheader")
     loss.get_by_role("button").click()
     expect(loss.get_by_role("rowheader")).to_have_attribute("aria-sort", "ascending")
-    expect(heads).to_have_text(["what differs", "stored #2", "stored #1"])
+    expect(heads).to_have_text(["what differs", names[1], names[0]])
     before = loss.get_by_role("cell").first.inner_text()
 
     report(fast, range(STEPS // 2, STEPS), 8.0)
@@ -81,10 +83,10 @@ def test_runs_are_compared_in_charts_that_grow(answering: Lab, page: Page, tmp_p
     frame.wait_for_function(averaged, polling=200)
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV").click()
-    assert download.value.suggested_filename == "runs-1-2-curves.csv"
+    assert download.value.suggested_filename == f"runs-{slow.id}-{fast.id}-curves.csv"
     download.value.save_as(tmp_path / "all.csv")
     rows = list(csv.DictReader((tmp_path / "all.csv").open()))
-    assert {row["run"] for row in rows} == {"stored #1", "stored #2"}
+    assert {row["run"] for row in rows} == set(names)
     assert len(rows) == 4 * STEPS
 
     saved = opened.save()["cells"][1]["outputs"]

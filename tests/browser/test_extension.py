@@ -45,8 +45,8 @@ OPEN = Callable[..., OpenNotebook]
 
 
 @pytest.fixture
-def opened(extended: Lab, page: Page) -> OPEN:
-    return lambda name, *cells: OpenNotebook(page, extended, extended.write(name, *cells))
+def opened(extended: Lab, extended_page: Page) -> OPEN:
+    return lambda name, *cells: OpenNotebook(extended_page, extended, extended.write(name, *cells))
 
 
 def expect_live(view: Locator) -> None:
@@ -63,7 +63,7 @@ def running(page: Page) -> Locator:
 
 
 def test_a_run_is_live_whatever_becomes_of_its_kernel(opened: OPEN) -> None:
-    notebook = opened("alive", LOAD, TRAIN.format(name="alive"), BUSY["python"])
+    notebook = opened("alive", LOAD, TRAIN.format(name="alive"), BUSY["sleep"])
     page, view = notebook.page, view_of(notebook.page)
     notebook.run_cells(2)
     expect_live(view)
@@ -218,8 +218,9 @@ def output(**data: Any) -> nbformat.NotebookNode:
     return nbformat.v4.new_output("display_data", data=data)
 
 
-def test_a_run_of_another_place_stays_a_document(extended: Lab, page: Page) -> None:
+def test_a_run_of_another_place_stays_a_document(extended: Lab, extended_page: Page) -> None:
     """Its number is that of another run here."""
+    page = extended_page
     with_runs(extended)
     run = Store(extended.home).get("last")
     own = {"run": run.id, "home": "", "created": run.created, "part": "run"}

@@ -1,17 +1,16 @@
-"""Quickstart, table and form, in Firefox and in an older JupyterLab with an older kernel."""
+"""Run, table and form, in Firefox and in an older JupyterLab with an older kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import nbformat
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect
 
 from distrain_nb.run import Store
 from distrain_nb.worker.files.status import State
 from tests.browser.environments import JUPYTERLAB_4_2
-from tests.browser.jupyter import ROOT, Lab, OpenNotebook, firefox, new_page, serve
+from tests.browser.jupyter import Lab, OpenNotebook, firefox, new_page, serve
 from tests.browser.test_chart_looks import assert_readable, figure_of
 from tests.browser.test_form import build_by_keyboard, form, new_cell
 from tests.browser.test_monitor import badge, view_of
@@ -21,6 +20,20 @@ from tests.server.stored import stored_run
 OPEN = Callable[..., OpenNotebook]
 FRONT_ENDS = ("firefox", "jupyterlab-4.2")
 EPOCHS = 3
+# As the quickstart's, without its framework.
+CELLS = (
+    "%load_ext distrain_nb",
+    "data = [1 / (step + 1) for step in range(60)]",
+    "def accuracy(loss):\n    return 1 - loss / 2",
+    f"""%%distrain -n 2 --name shown
+from distrain_nb import log_metrics
+for step, loss in enumerate(data):
+    log_metrics(step=step, loss=loss)
+for epoch in range({EPOCHS}):
+    log_metrics(step=step, accuracy=accuracy(data[step // (epoch + 1)]))
+    print(f"epoch {{epoch + 1:2}}")
+""",
+)
 
 
 @pytest.fixture(scope="module", params=FRONT_ENDS)
@@ -35,7 +48,7 @@ def front_end(
             yield lab, page
         return
     chromium: Browser = request.getfixturevalue("browser")
-    python = JUPYTERLAB_4_2.python(with_frameworks=True)
+    python = JUPYTERLAB_4_2.python()
     with serve(tmp_path_factory.mktemp("older"), python=python) as lab, new_page(chromium) as page:
         yield lab, page
 
@@ -46,20 +59,11 @@ def notebook(front_end: tuple[Lab, Page]) -> OPEN:
     return lambda name, *cells: OpenNotebook(page, lab, lab.write(name, *cells))
 
 
-def quickstart() -> list[str]:
-    """The notebook's cells up to its run, which is shorter here."""
-    found = nbformat.read(ROOT / "notebooks" / "quickstart.ipynb", as_version=4)
-    data, model, train = [cell.source for cell in found.cells if cell.cell_type == "code"][:3]
-    shorter = train.replace("range(12)", f"range({EPOCHS})")
-    assert shorter != train
-    return [data, model, shorter]
-
-
-def test_the_quickstart(notebook: OPEN) -> None:
-    opened = notebook("quickstart", "%load_ext distrain_nb", *quickstart())
+def test_a_run(notebook: OPEN) -> None:
+    opened = notebook("shown", *CELLS)
     page = opened.page
-    opened.run_cells(4)
-    opened.wait_for_cell(3, 300)
+    opened.run_cells(len(CELLS))
+    opened.wait_for_cell(len(CELLS) - 1, 120)
     expect(badge(page)).to_contain_text("succeeded")
     expect(view_of(page).locator(".dn-log")).to_contain_text(f"epoch {EPOCHS:2}")
     figure = figure_of(page)

@@ -51,22 +51,22 @@ IN_SIGHT = """(log) => [...log.querySelectorAll(".dn-line")].filter((row) => {
 }).map((row) => row.dataset.row)"""
 
 
-def shown(notebook: OPEN, lab: Lab, text: str, state: State = State.SUCCEEDED) -> tuple[Page, Run]:
+def opened(shown: OPEN, lab: Lab, text: str, state: State = State.SUCCEEDED) -> tuple[Page, Run]:
     """A page with the view of a run that has printed this."""
     run = stored_run(Store(lab.home), text, state)
     if not state.final:
         Status(state, "importing torch", supervisor=Owner.of(os.getpid())).write(run.folder)
-    opened = notebook(f"looks-{run.id}", LOAD, f"%distrain show {run.id}")
-    opened.run_cells(2)
-    return opened.page, run
+    notebook = shown(f"looks-{run.id}", LOAD, f"%distrain show {run.id}")
+    notebook.run_cells(2)
+    return notebook.page, run
 
 
 def log_of(page: Page) -> Locator:
     return view_of(page).locator(".dn-log")
 
 
-def test_every_colour_can_be_read_in_both_themes(notebook: OPEN, lab: Lab, tmp_path: Path) -> None:
-    page, _ = shown(notebook, lab, COLOURS + PAIRS)
+def test_every_colour_can_be_read_in_both_themes(shown: OPEN, lab: Lab, tmp_path: Path) -> None:
+    page, _ = opened(shown, lab, COLOURS + PAIRS)
     expect(log_of(page).locator(".dn-line")).to_have_count(17)
     for theme in ("Light", "Dark"):
         page.evaluate(
@@ -83,9 +83,9 @@ def test_every_colour_can_be_read_in_both_themes(notebook: OPEN, lab: Lab, tmp_p
         assert not [each for each in found if each[0] < (3 if "ansi-box" in each[1] else 4.5)]
 
 
-def test_long_lines_are_wrapped_and_matches_marked_across_colours(notebook: OPEN, lab: Lab) -> None:
+def test_long_lines_are_wrapped_and_matches_marked_across_colours(shown: OPEN, lab: Lab) -> None:
     long = "".join(f"{n} {'word ' * 80}\n" for n in range(300))
-    page, _ = shown(notebook, lab, f"a \x1b[31mneed\x1b[1mle\x1b[0m here\n{long}last\n")
+    page, _ = opened(shown, lab, f"a \x1b[31mneed\x1b[1mle\x1b[0m here\n{long}last\n")
     log = log_of(page)
     expect(log).to_contain_text("last")
     becomes(log, IS_CUT, True)
@@ -108,8 +108,8 @@ def test_long_lines_are_wrapped_and_matches_marked_across_colours(notebook: OPEN
     becomes(log, IS_CUT, True)
 
 
-def test_a_log_says_what_it_waits_for_and_counts_what_moves(notebook: OPEN, lab: Lab) -> None:
-    page, run = shown(notebook, lab, "", State.STARTING)
+def test_a_log_says_what_it_waits_for_and_counts_what_moves(shown: OPEN, lab: Lab) -> None:
+    page, run = opened(shown, lab, "", State.STARTING)
     view = view_of(page)
     expect(view.get_by_text("no output yet: importing torch")).to_be_visible()
     expect(view.get_by_role("searchbox")).to_be_hidden()

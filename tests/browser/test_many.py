@@ -21,9 +21,9 @@ SCROLL = """(n) => [...window.jupyterapp.shell.widgets("main")].find((w) => w.co
     .content.scrollToItem(n)"""
 
 
-def test_a_page_with_twenty_finished_monitors(notebook: OPEN) -> None:
+def test_a_page_with_twenty_finished_monitors(shown: OPEN) -> None:
     cells = [LOAD, SHORT, *["%distrain attach"] * (MONITORS - 1)]
-    opened = notebook("twenty", *cells)
+    opened = shown("twenty", *cells)
     page = opened.page
     opened.run_cells(MONITORS + 1)
     opened.wait_for_cell(MONITORS, 240)

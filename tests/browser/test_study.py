@@ -8,18 +8,16 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from distrain_nb.run import Store
-from distrain_nb.study.files import TrialState, read_trials
+from distrain_nb.study.files import STUDIES_FOLDER, TrialState, read_trials
 from distrain_nb.study.study import Study
 from distrain_nb.worker.files.folder import CANCEL_FILE
 from distrain_nb.worker.files.status import State, Status
-from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook, new_page, serve
-from tests.browser.measures import Measured, watch
+from tests.browser.jupyter import NOTEBOOK, Lab, OpenNotebook
 from tests.browser.test_accessibility import violations
 from tests.browser.test_chart_looks import report
 from tests.browser.waits import becomes
@@ -27,7 +25,7 @@ from tests.server.stored import stored_run
 from tests.study.stored import stored_study, stored_trial
 
 TRIALS, AT_ONCE = 200, 5
-LOAD, SHOW = "%load_ext distrain_nb", "%distrain tune 1"
+LOAD = "%load_ext distrain_nb"
 VIEW = ".jp-OutputArea-output section.distrain-study"
 DOTS = """() => document.querySelectorAll(
     "section.distrain-study [data-tag='lr'] .dn-dot:not(.dn-out)").length"""
@@ -65,19 +63,10 @@ PLAIN_TABLES = """(count) => { for (let drawn = 0; drawn < count; drawn++) {
 MOST_TABLES = 3  # of as many rows as there are trials: what an update may cost
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[Lab]:
-    """A server without studies."""
-    with serve(tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-def watched(browser: Browser) -> Iterator[Page]:
-    """A page whose frames are counted."""
-    with new_page(browser) as fresh:
-        watch(fresh)
-        yield fresh
+def new_study(lab: Lab, trials: int, wanted: int, state: State = State.RUNNING) -> Study:
+    """A study with a number of its own among those of the server."""
+    others = len(list((lab.home / STUDIES_FOLDER).glob("*")))
+    return stored_study(lab.home, trials, wanted, state, others + 1)
 
 
 def opened_study(opened: OpenNotebook) -> Locator:
@@ -87,8 +76,9 @@ def opened_study(opened: OpenNotebook) -> Locator:
     return view
 
 
-def in_notebook(lab: Lab, page: Page) -> OpenNotebook:
-    return OpenNotebook(page, lab, lab.write("study", LOAD, SHOW))
+def in_notebook(lab: Lab, page: Page, study: Study) -> OpenNotebook:
+    show = f"%distrain tune {study.id}"
+    return OpenNotebook(page, lab, lab.write(f"study-{study.id}", LOAD, show))
 
 
 class Work:
@@ -107,12 +97,11 @@ class Work:
         return float(sum(each["value"] for each in metrics if each["name"] in WORKED))
 
 
-def test_trials_arrive_while_the_page_stays_quick(own: Lab, watched: Page) -> None:
+def test_trials_arrive_while_the_page_stays_quick(lab: Lab, page: Page) -> None:
     """What an update costs the page's thread is its own time: other work beside doesn't count, but
-    may slow it, as it slows the drawing of plain tables. The gaps between frames are printed."""
-    study, page = stored_study(own.home, 1, TRIALS), watched
-    opened = in_notebook(own, page)
-    view = opened_study(opened)
+    may slow it, as it slows the drawing of plain tables."""
+    study = new_study(lab, 1, TRIALS)
+    view = opened_study(in_notebook(lab, page, study))
     expect(view.locator(".dn-bar").first).to_contain_text("1 trial")
     page.evaluate(
         """() => {
@@ -122,7 +111,7 @@ def test_trials_arrive_while_the_page_stays_quick(own: Lab, watched: Page) -> No
             count.observe(figure, { childList: true, subtree: true });
         }"""
     )
-    work, frames, began = Work(page), Measured(opened), time.monotonic()
+    work, began = Work(page), time.monotonic()
     for number in range(2, TRIALS + 1):
         stored_trial(number, study.file.created).write(study.folder)
         if number % AT_ONCE == 0:
@@ -130,7 +119,7 @@ def test_trials_arrive_while_the_page_stays_quick(own: Lab, watched: Page) -> No
     Status.read(study.folder).enter(State.SUCCEEDED, "succeeded").write(study.folder)
     expect(view.locator(".dn-badge")).to_contain_text("succeeded")
     expect(view.locator(".dn-bar").first).to_contain_text(f"{TRIALS} trials")
-    spent, measured, seconds = work.end_ms(), frames.end(), time.monotonic() - began
+    spent, seconds = work.end_ms(), time.monotonic() - began
     updates = page.evaluate("() => window.__drawn.updates")
     valued = sum(bool(trial.goals) for trial in read_trials(study.folder))
     becomes(page, DOTS, valued)
@@ -138,22 +127,24 @@ def test_trials_arrive_while_the_page_stays_quick(own: Lab, watched: Page) -> No
     table = Work(page)
     page.evaluate(PLAIN_TABLES, 20)
     table_ms = table.end_ms() / 20
-    print(f"{updates} updates, {spent / updates:.0f} ms of CPU each; {measured}")
+    print(f"{updates} updates, {spent / updates:.0f} ms of CPU each")
     print(f"a plain table takes {table_ms:.1f} ms; {spent=} {seconds=}")
-    print(*measured.worst[:4], sep="\n")
     most = MOST_TABLES * table_ms
     assert 0 < spent < most * (updates + seconds)  # its clocks go on, however slow all else is
 
 
 @pytest.fixture
-def sweep(own: Lab) -> Study:
+def sweep(lab: Lab) -> Iterator[Study]:
     """A study that goes on: the first trial's run has a log and charts, the last two still run."""
-    run = stored_run(Store(own.home), "first line\n")
+    run = stored_run(Store(lab.home), "first line\n")
     report(run, 30, "loss")
-    study = stored_study(own.home, 60, 80)
-    for trial in read_trials(study.folder)[-2:]:
+    study = new_study(lab, 60, 80)
+    trials = read_trials(study.folder)
+    replace(trials[0], run=run.id).write(study.folder)
+    for trial in trials[-2:]:
         replace(trial, state=TrialState.RUNNING, end=0.0).write(study.folder)
-    return study
+    yield study
+    Status.read(study.folder).enter(State.CANCELLED, "cancelled").write(study.folder)
 
 
 def grip(view: Locator, name: str) -> Locator:
@@ -206,12 +197,10 @@ def pointed_at(view: Locator, page: Page, trial: int) -> None:
 
 
 def test_a_study_is_looked_at_and_looked_after(
-    own: Lab,
-    page: Page,
-    sweep: Study,
-    axe: str,
+    lab: Lab, page: Page, sweep: Study, axe: str
 ) -> None:
-    view = opened_study(in_notebook(own, page))
+    run = read_trials(sweep.folder)[0].run
+    view = opened_study(in_notebook(lab, page, sweep))
     expect(view.locator(".dn-head")).to_contain_text("58 of 80 trials · 2 running")
     expect(view.locator(".dn-progress").first).to_contain_text(
         re.compile(r"about \d.*best val/loss 0\.2")
@@ -230,7 +219,7 @@ def test_a_study_is_looked_at_and_looked_after(
     for kind in ("PNG", "CSV"):
         with page.expect_download() as saved:
             view.get_by_role("button", name=kind).first.click()
-        assert saved.value.suggested_filename == f"study-1.{kind.lower()}"
+        assert saved.value.suggested_filename == f"study-{sweep.id}.{kind.lower()}"
         assert saved.value.path().stat().st_size > 2_000
 
     heading = view.get_by_role("columnheader", name="val/loss")
@@ -239,7 +228,7 @@ def test_a_study_is_looked_at_and_looked_after(
     row = view.get_by_role("row", name="trial 1, succeeded", exact=True)
     row.focus()
     page.keyboard.press("Enter")
-    panel = view.get_by_role("region", name="trial 1, run 1: log and charts")
+    panel = view.get_by_role("region", name=f"trial 1, run {run}: log and charts")
     expect(panel).to_contain_text("first line")
     expect(panel.locator(".dn-chart")).to_have_count(1)
     panel.get_by_role("button", name="Close").click()
@@ -258,9 +247,10 @@ def test_a_study_is_looked_at_and_looked_after(
     becomes_stopped(sweep)
 
 
-@pytest.mark.usefixtures("sweep")
-def test_names_of_axes_and_colours_of_states_can_be_told_apart(own: Lab, page: Page) -> None:
-    view = opened_study(in_notebook(own, page))
+def test_names_of_axes_and_colours_of_states_can_be_told_apart(
+    lab: Lab, page: Page, sweep: Study
+) -> None:
+    view = opened_study(in_notebook(lab, page, sweep))
     expect(view.locator(".dn-axis")).to_have_count(6)
     assert len(set(page.evaluate(INKS))) == 4
     becomes(page, ARE_APART, True)
@@ -275,10 +265,9 @@ def becomes_stopped(study: Study) -> None:
         time.sleep(0.1)
 
 
-def test_a_saved_notebook_keeps_charts_and_table_where_they_were(own: Lab, page: Page) -> None:
-    study = stored_study(own.home, 40, 40, State.SUCCEEDED)
-    name = own.write("saved", LOAD, SHOW)
-    opened = OpenNotebook(page, own, name)
+def test_a_saved_notebook_keeps_charts_and_table_where_they_were(lab: Lab, page: Page) -> None:
+    study = new_study(lab, 40, 40, State.SUCCEEDED)
+    opened = in_notebook(lab, page, study)
     opened.run_cells(2)
     view = page.locator(VIEW)
     expect(view.locator("tbody tr[data-state]")).to_have_count(40)
@@ -288,7 +277,7 @@ def test_a_saved_notebook_keeps_charts_and_table_where_they_were(own: Lab, page:
     best = study.best.number
     saved = json.dumps(opened.save()["cells"][1], ensure_ascii=False)
     assert "widget-view" not in saved and len(saved) < 300_000
-    own.trust(name)
+    lab.trust(opened.path.name)
     opened.shut_down_kernel()
     opened.reload()
     still = page.locator(f"{VIEW}.dn-styled")

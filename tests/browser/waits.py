@@ -14,7 +14,7 @@ def becomes(place: Page | Locator, function: str, value: Any) -> None:
     page, element = (place, None) if whole else (place.page, place.element_handle())
     same = f"([it, value]) => JSON.stringify(({function})(it)) === JSON.stringify(value)"
     with contextlib.suppress(Error):
-        page.wait_for_function(same, arg=[element, value])
+        page.wait_for_function(same, arg=[element, value], polling=100)
     found = place.evaluate(function)
     assert found == value, found
 

@@ -181,7 +181,7 @@ def test_a_figure_that_only_running_tells_is_named(key: str) -> None:
 
 def test_other_calls_and_arguments_without_names_are_named() -> None:
     text = (
-        "PyTorch('train.py', instance_type='ml.m5.xlarge', instance_count=2, **more)\n"
+        "MXNet('train.py', instance_type='ml.m5.xlarge', instance_count=2, **more)\n"
         "TensorFlow(instance_type='ml.p3.2xlarge', instance_count=4)\n"
     )
     assert read_any(text).left_out == ("'train.py'", "**more", "TensorFlow(…) in line 2")

@@ -19,6 +19,14 @@ def made(kind: str = "'ml.m5.xlarge'", count: str = "2", values: str = "{}") -> 
 
 
 STEPS = {
+    "an image looked up for the machine": (
+        "i = image_uris.retrieve('xgboost', instance_type='ml.p3.2xlarge')\n" + made(), "", ()),
+    "a place to serve": (made() + "est.deploy(instance_type='ml.p3.2xlarge', "
+                         "initial_instance_count=9)\n", "", ()),
+    "a processor before": ("SKLearnProcessor(instance_type='ml.p3.2xlarge', instance_count=9)\n"
+                           + made(), "", ()),
+    "a tuner": (made() + "HyperparameterTuner(est, 'loss', ranges)\n", "",
+                ("HyperparameterTuner(…) in line 2",)),
     "after the call": ("k = 'ml.m5.xlarge'\n" + made("k") + "k = 'ml.p3.2xlarge'\n", "", ()),
     "two targets": ("k, n = 'ml.m5.xlarge', 2\n" + made("k", "n"), "", ()),
     "a sum": ("n = 1\nn += 1\n" + made(count="n"), "", ()),
@@ -75,6 +83,21 @@ def test_commands_of_ipython_are_passed_over(before: str) -> None:
     assert read_any(before + made()) == read_any(made())
 
 
+COMMANDS_BESIDE = {
+    "a sum of texts": "!ls\nif x:\n    raise E(\n        'a %s'\n        % (a, b)\n    )\n",
+    "a line that goes on": "!ls\nx = 7 \\\n    % 2\n",
+    "an answer over lines": "if x:\n  out = ! gcloud a \\\n    --b \\\n    --c\n",
+    "a text": '%pip install x\ntext = """\n!x (\n%y\n"""\n',
+    "a command without its sign": "pip install x --upgrade\n",
+    "a bracket in a text": "!ls\nx = '(' # (\n%time\n",
+}
+
+
+@pytest.mark.parametrize("before", COMMANDS_BESIDE.values(), ids=COMMANDS_BESIDE)
+def test_only_lines_that_begin_a_statement_are_commands(before: str) -> None:
+    assert read_any(before + made()).layout == read_any(made()).layout
+
+
 VERTEX_POOL = (
     "{'machine_spec': {'machine_type': T, 'accelerator_type': GPU, 'accelerator_count': 2}, "
     "'replica_count': 1, 'disk_spec': {'boot_disk_size_gb': 200}, "
@@ -84,6 +107,9 @@ VERTEX_NAMES = "T = 'n1-standard-4'\nGPU = aiplatform.gapic.AcceleratorType.NVID
 POOLS = {
     "pools": f"worker_pool_specs = [{VERTEX_POOL}]",
     "a job": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob('n', worker_pool_specs=s)\njob.run()",
+    "a job of the API": "job = aip.CustomJob(display_name='n', job_spec={'worker_pool_specs': ["
+    + VERTEX_POOL + "]})",
+    "a job that is yet to be written": f"s = [{VERTEX_POOL}]\njob = aip.CustomJob()\njob.run()",
     "a request": "custom_job = {'display_name': 'n', 'job_spec': {'worker_pool_specs': ["
     + VERTEX_POOL + "]}}",
     "a client of the API": "client.create_custom_job(parent=P, custom_job={'job_spec': {"
@@ -146,3 +172,68 @@ def test_a_request_in_snake_case_is_read() -> None:
 def test_python_without_machines_is_refused_with_what_to_paste(text: str) -> None:
     with pytest.raises(OptionError, match=r"paste the cell with worker_pool_specs = "):
         read_any(text)
+
+
+def test_an_estimator_has_its_arguments_by_position_too() -> None:
+    """As version 2 of the SDK has them; a name in capitals is a name like others."""
+    text = "est = Estimator('a/b:1', role, 2, 'ml.m5.xlarge', volume_size=ROLE_ARN)"
+    found = read_any(text)
+    assert found.layout == Layout.of("sagemaker", workers="2*ml.m5.xlarge", image="a/b:1")
+    assert found.left_out == ("volume_size", "role")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["job = PipelineJob(parameter_values={'machine_type': T, 'region': R})\njob.run()",
+     "predictor = est.deploy(instance_type='ml.p3.2xlarge', initial_instance_count=1)",
+     "image = image_uris.retrieve('xgboost', instance_type='ml.p3.2xlarge')"],
+)  # fmt: skip
+def test_what_asks_for_no_training_is_no_layout(text: str) -> None:
+    with pytest.raises(OptionError, match="no job for Vertex AI"):
+        read_any(text)
+
+
+def test_a_pipelines_parameter_is_read_with_its_default() -> None:
+    text = (
+        "kind = ParameterString('Kind', default_value='ml.m5.xlarge')\n"
+        "count = ParameterInteger(name='Count', default_value=2)\n"
+        "spot = ParameterBoolean(name='Spot')\n"
+    )
+    more = ", use_spot_instances=spot, image_uri=Join(on='/', values=['a']))"
+    found = read_any(text + made("kind", "count")[:-2] + more)
+    assert found.layout == Layout.of("sagemaker", workers="2*ml.m5.xlarge", framework="pytorch")
+    assert found.left_out == (
+        "image_uri",
+        "instance_type: the pipeline's parameter Kind (its default is read)",
+        "instance_count: the pipeline's parameter Count (its default is read)",
+        "use_spot_instances",
+    )
+
+
+VARIABLES = [
+    *("$N", "${N}", "${_N:-2}", "$(count)", "{N}", "{{ n }}", "{{$.inputs.parameters['n']}}"),
+    *("{% if n %}", {"Get": "Parameters.N"}, {"Std:Join": {"On": "/"}}, {"Ref": "N"}),
+]
+
+
+@pytest.mark.parametrize("value", VARIABLES, ids=str)
+def test_what_a_pipeline_writes_for_a_value_is_named(value: object) -> None:
+    """By the references of Cloud Build, Kubeflow Pipelines, SageMaker Pipelines, CloudFormation."""
+    image = value if isinstance(value, dict) else f"a/{value}/b"
+    pool = {"machineSpec": {"machineType": value}, "replicaCount": value,
+            "containerSpec": {"imageUri": image}}  # fmt: skip
+    found = read_any(json.dumps([pool]))
+    assert found.layout == Layout.of("vertex", primary="1")
+    below = "workerPoolSpecs[0]"
+    assert {*found.left_out} == {f"{below}.replicaCount", f"{below}.machineSpec.machineType",
+                                 f"{below}.containerSpec.imageUri"}  # fmt: skip
+    machines = {"InstanceType": value, "InstanceCount": value}
+    asked = read_any(json.dumps({"ResourceConfig": machines}))
+    assert asked.layout == Layout.of("sagemaker", workers="1")
+    assert {*asked.left_out} == {f"ResourceConfig.{name}" for name in machines}
+    if isinstance(value, str) and "'" not in value and " " not in value:
+        spec = f"machine-type={value},replica-count={value},container-image-uri=a/{value}"
+        command = read_any(f"!gcloud ai custom-jobs create --region={value} "
+                           f"--worker-pool-spec={spec}")  # fmt: skip
+        assert command.layout == Layout.of("vertex", primary="1")
+        assert len(command.left_out) == 4

@@ -10,7 +10,7 @@ from hypothesis import given
 from layout_strategies import examples, layouts
 
 from distrain_nb.findings import Severity, errors
-from distrain_nb.layout import Layout, Pool, Role
+from distrain_nb.layout import Layout, Pool, Role, place
 from distrain_nb.layout.catalog import Catalog, current
 from distrain_nb.layout.catalog.active import short_name
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
@@ -62,8 +62,8 @@ def test_every_machine_accelerator_and_count_is_decided_as_the_tables_say(place:
         ("vertex", {"region": "nowhere"}, "'nowhere' is not a region of Vertex AI;"),
         ("sagemaker", {"servers": "1"}, "SageMaker has no pool of servers:"),
         ("ai-platform", {"primary": "x9"}, "x9 is not a machine type known for AI Platform;"),
-        ("local", {"scheduling": "SPOT"}, "SPOT has no meaning on this machine."),
-        ("vertex", {"distribution": "smddp"}, "A distribution has no meaning on Vertex AI:"),
+        ("local", {"scheduling": "SPOT"}, "--scheduling SPOT has no meaning on this machine."),
+        ("vertex", {"distribution": "smddp"}, "--distribution smddp has no meaning on Vertex AI."),
     ],
 )
 def test_places_are_called_as_people_call_them(
@@ -350,7 +350,7 @@ CASES = {
     "timeout-positive": {"timeout": 0},
     "max-wait-ignored": {"max_wait": 60},
     "tier-elsewhere": {"tier": "BASIC"},
-    "distribution-elsewhere": {"distribution": "mpi"},
+    "field-ignored": {"distribution": "mpi"},
     "mpi-options-without-mpi": {"mpi_options": "-verbose"},
 }
 
@@ -420,8 +420,33 @@ def test_each_rule_sees_what_it_is_for(job: Layout, code: str, changes: dict[str
 
 
 def test_every_rule_has_a_case() -> None:
-    tested = {code for _, code, _ in ALL_CASES} | {"channels", "accelerator-on-allowlist"}
+    tested = {code for _, code, _ in ALL_CASES}
+    tested |= {"channels", "accelerator-on-allowlist", "ranks-not-here"}
     assert set(RULES) == tested
+
+
+def test_what_a_backend_s_place_does_not_read_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "_PLACES", dict(place.places()))
+    place.declare("lab", "the lab's machine", ["workers", "workers.machine", "region"])
+    assert check(Layout.of("lab", workers="3*big", region="here")) == ()
+    asked = Layout.of(
+        "lab", primary="1", workers="3*big,disk=ssd:9", launcher="mpi", ranks_per_replica=2,
+        image="python:3.11", timeout="2h",
+    )  # fmt: skip
+    found = {finding.where: finding for finding in check(asked)}
+    assert {where: finding.severity.value for where, finding in found.items()} == {
+        "primary": "error",
+        "launcher": "error",
+        "ranks_per_replica": "error",
+        "image": "warning",
+        "timeout": "warning",
+        "workers.machine": "warning",
+    }
+    assert found["primary"].message == "The lab's machine has no pool of primary."
+    assert found["timeout"].message == "--timeout 2h has no meaning on the lab's machine."
+    for finding in found.values():
+        repaired = finding.fixes[0].apply(asked)
+        assert finding.where not in {other.where for other in check(repaired)}
 
 
 def test_channels() -> None:

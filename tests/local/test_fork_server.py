@@ -20,6 +20,7 @@ from typing import Any
 import psutil
 import pytest
 
+import distrain_nb.worker
 from distrain_nb import api
 from distrain_nb.backends.local import warm
 from distrain_nb.config import Config
@@ -78,6 +79,18 @@ def test_no_client_harms_anothers_start(server: psutil.Process, tmp_path: Path) 
         os.close(descriptor)
     with pytest.raises(DistrainError, match=r"No such file or directory: '.*gone/status.json'"):
         warm.hand_over(gone, 60.0)
+
+
+def test_an_edited_worker_gets_a_server_of_its_own(
+    home: Path, server: psutil.Process, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    copy = shutil.copytree(distrain_nb.worker.__path__[0], tmp_path / "worker")
+    monkeypatch.setattr(distrain_nb.worker, "__path__", [str(copy)])
+    os.utime(copy / "files" / "launch.py")
+    run = api.submit(SLEEP)
+    assert eventually(lambda: run.state is State.RUNNING)
+    assert server_of(run) != server
+    run.cancel()
 
 
 def server_address(server: psutil.Process) -> Path:

@@ -131,6 +131,17 @@ def test_runs_share_a_server_and_another_environment_gets_another(
     assert server() != first
 
 
+def test_the_kernels_environment_is_inherited_and_in_no_file(
+    home: Path, runtime_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_PASSWORD", "drawn-4471")
+    run = api.submit("import os; print(len(os.environ['MY_PASSWORD']))", wait=True)
+    assert run.logs() == "[rank 0] 10"
+    files = [path for folder in (home, runtime_folder) for path in folder.rglob("*")]
+    having = [path for path in files if path.is_file() and b"drawn-4471" in path.read_bytes()]
+    assert len(files) > 5 and having == []
+
+
 def test_a_changed_local_module_is_seen(
     home: Path, notebook_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

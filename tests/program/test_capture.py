@@ -51,6 +51,12 @@ def test_values_are_those_at_the_time_of_capture(kernel: Kernel, place: Place) -
     assert place.results(program) == 0
 
 
+def test_what_cells_set_in_the_environment_stays_there(kernel: Kernel) -> None:
+    kernel.run("import os\nos.environ['PLACE'] = 'set-by-a-cell'\nos.environ.update(OTHER='too')")
+    program = kernel.capture("print(os.environ['PLACE'], os.environ.get('OTHER'))")
+    assert "set-by-a-cell" not in program.main and not program.values
+
+
 def test_devices_are_asked_for_again(kernel: Kernel) -> None:
     kernel.run("import torch\ndevice = 'cuda' if torch.cuda.is_available() else 'cpu'")
     kernel.run("import os\ntoken = os.environ.get('NO_SUCH_TOKEN', 'none')")

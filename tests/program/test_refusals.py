@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from distrain_nb import api
+
 if TYPE_CHECKING:
     from distrain_nb.findings import Finding
     from tests.program.notebooks import Kernel
@@ -136,6 +138,11 @@ def test_syntax_errors(kernel: Kernel, cell: str, line: int, text: str) -> None:
     assert finding.code == "capture.syntax-error"
     assert finding.where == f"Cell In[1], line {line}"
     assert text in finding.message
+
+
+def test_nothing_more_is_said_of_a_cell_that_python_refuses(home: object) -> None:
+    found = api.check("x = (1,\nweights = x", result="weights", args="--lr 3", ranks_per_replica=2)
+    assert [finding.code for finding in found] == ["capture.syntax-error"]
 
 
 def test_relative_import(kernel: Kernel) -> None:

@@ -109,6 +109,7 @@ def test_links_among_event_files_are_followed_once(store: Store) -> None:
         ("night/self", "self"),
         ("x.tfevents", "x.tfevents"),
         ("gone", "nowhere"),
+        ("tfevents", "night"),
     ):
         (events / place).symlink_to(target)
     summary = runs_table(api.runs()).summaries[0]

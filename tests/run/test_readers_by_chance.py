@@ -10,9 +10,10 @@ import pytest
 
 from distrain_nb.backends.remote.links import read_links, write_links
 from distrain_nb.backends.remote.submission import Journal, Submission
-from distrain_nb.errors import DistrainError
+from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run, Store
 from distrain_nb.run.metrics.finite import to_json
+from distrain_nb.run.pages.answers import _ANSWERS as ANSWERS
 from distrain_nb.run.pages.answers import answer
 from distrain_nb.run.pages.listing import Listing
 from distrain_nb.worker.files import failure
@@ -89,3 +90,38 @@ def test_reports_and_source_maps_by_chance(tmp_path: Path) -> None:
         assert found is None or isinstance(found.summary, str)
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError, RecursionError):
             read_source_map(tmp_path)
+
+
+NAMES = [
+    *("first", "count", "after", "limit", "process", "role", "stream", "text", "regex", "case"),
+    *("seen", "from", "to", "points", "smoothing", "drawn", "run", "tag", "kind", "at", "x"),
+]
+VALUES = [
+    "1",
+    "-1",
+    "0,1",
+    "rank",
+    "primary,workers",
+    "o",
+    "(a+)+$",
+    "[",
+    "loss",
+    "histogram",
+    "0.5",
+]
+ODD = ["", "9" * 5000, "1e999", "nan", "\0", "½", "١", "\ud800", "..", "_", " ", "+", ","]
+
+
+def test_what_a_page_asks_by_chance_is_answered_or_refused(run: Run) -> None:
+    (run.folder / "log.tsv").write_text("".join(f"{n}.5\t0\to\trank {n}\n" for n in range(9)))
+    refused = 0
+    for chance in rounds(36, 2_000):
+        query = {
+            name: mutated(chance, VALUES, ODD) if chance.random() < 0.7 else chance.choice(VALUES)
+            for name in chance.sample(NAMES, chance.randrange(1, 6))
+        }
+        try:
+            to_json(answer(run, chance.choice([*ANSWERS, "..", ""]), query))
+        except OptionError:
+            refused += 1
+    assert refused

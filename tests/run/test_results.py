@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import datetime
 import decimal
+import fractions
 import importlib
 import os
 import pickle
@@ -33,6 +34,7 @@ PLAIN = [
     collections.deque([1, 2], maxlen=3),
     datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc),
     [datetime.date(2020, 1, 2), datetime.timedelta(1), decimal.Decimal("1.5"), uuid.UUID(int=7)],
+    [fractions.Fraction(1, -3), fractions.Fraction(5), bytearray(), slice(None), complex(1, 2)],
     Path("/somewhere"),
     [np.float32(1.5), np.datetime64("2020-01-01"), np.dtype("i4"), np.dtype([("a", "f8", 2)])],
     [torch.Size([1, 2]), torch.float16, torch.device("cpu")],
@@ -135,8 +137,19 @@ HOSTILE = [
         np.dtype, "V4", False, True,
         state=(3, "|", None, ("a",), {"a": (np.dtype("f8"), 0)}, 4, 1, 0),
     ),
-    Reduced(np.dtype, "O8", False, True, state=(4, "|", None, None, None, -1, -1, 0, None)),
-    Reduced(np.dtype, "i4", False, False, state=(3, ">", None, None, None, -1, -1, 0)),
+    # states of dtypes that NumPy reads beyond their ends
+    Reduced(np.dtype, "i4", False, True, state=(3, "<", None, -1, -1, 0)),
+    Reduced(np.dtype, "V8", False, True, state=(3, "|", None, -1, -1, 0)),
+    Reduced(np.dtype, "M8", False, True, state=(4, "<", None, None, None, -1, -1, 0, ({}, ()))),
+    # few bytes that make many
+    Reduced(bytearray, 1 << 33),
+    Reduced(bytes, 1 << 33),
+    Reduced(list, range(1 << 29)),
+    Reduced(collections.deque, range(1 << 29)),
+    Reduced(torch.Size, range(1 << 29)),
+    Reduced(int, decimal.Decimal("1e99999999")),
+    Reduced(fractions.Fraction, "1e99999999"),
+    Reduced(str, [[1]]),
 ]  # fmt: skip
 
 
@@ -147,6 +160,40 @@ def test_what_a_stranger_wrote_runs_nothing(value: Reduced, folder: Path) -> Non
     with pytest.raises((ResultUntrusted, RunUnreadable)):
         read(value, folder)
     assert ran == []
+
+
+def test_a_forged_dtype_changes_no_other(folder: Path) -> None:
+    """It is made anew of its state, whatever its flags say, and NumPy's own stays as it is."""
+    objects = Reduced(
+        np.dtype, "O8", False, True, state=(4, "|", None, None, None, -1, -1, 0, None)
+    )
+    swapped = Reduced(np.dtype, "i4", False, False, state=(3, ">", None, None, None, -1, -1, 0))
+    made = read([objects, swapped], folder)
+    assert [each.flags for each in made] == [np.dtype("O").flags, np.dtype("i4").flags]
+    assert np.dtype("i4").newbyteorder("=") == np.dtype("i4")
+
+
+DTYPES = [
+    *("?", "<i4", ">i4", "<f2", "<c16", "S3", "<U2", "V5", "O", "M8", "<M8[15m]", ">m8[s]"),
+    np.dtype(("f4", (2, 3))),
+    np.dtype([("a", "<i1"), ("b", ">f8", 2), ("c", [("d", "<U3")])]),
+    np.dtype([("a", "<i1"), ("b", "<f8")], align=True),
+    np.dtype([(("a title", "a"), "<i4")]),
+    np.dtype({"names": ["b", "a"], "formats": ["i4", "i4"], "offsets": [8, 2], "itemsize": 20}),
+    np.dtype("O", metadata={"vlen": str}),
+    np.dtype("M8[s]", metadata={"a": 1}),
+]
+
+
+@pytest.mark.parametrize("kind", DTYPES, ids=str)
+def test_a_dtype_comes_back_as_it_was(kind: Any, folder: Path) -> None:
+    kind = np.dtype(kind)
+    back, again = read([kind, kind], folder)
+    assert back is again
+    assert (back, back.metadata, back.fields) == (kind, kind.metadata, kind.fields)
+    assert (back.alignment, back.flags, back.isalignedstruct) == (
+        kind.alignment, kind.flags, kind.isalignedstruct,
+    )  # fmt: skip
 
 
 def test_objects_are_never_made_of_bytes(folder: Path) -> None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import pickle
+import pickletools
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +25,10 @@ from distrain_nb.errors import ResultUntrusted, RunUnreadable
 from distrain_nb.run import Results
 from distrain_nb.worker.pickles import out_of_band
 from distrain_nb.worker.rank import values
+from tests.fuzzing import mutated, rounds, several
+from tests.run.test_results import ARRAYS, DTYPES, MODEL, PLAIN
 
+ROOT = Path(__file__).parents[2]
 SIZE = 256  # bytes of the arrays in the file
 WHOLE = 4  # elements
 AT_ONCE = 40  # values
@@ -165,6 +171,70 @@ def test_no_number_of_a_stranger_reaches_beyond_the_file(tmp_path: Path) -> None
     assert 0 < int(done.stdout) < len(made) / 4
 
 
+# What calls, builds, sets, names or counts.
+PIECES = [
+    *(pickle.REDUCE, pickle.BUILD, pickle.POP, pickle.DUP, pickle.NONE, pickle.MARK, pickle.TUPLE),
+    *(pickle.TUPLE1, pickle.TUPLE2, pickle.NEWOBJ, pickle.SETITEM, pickle.SETITEMS, pickle.OBJ),
+    *(
+        b"K\0",
+        b"K\xff",
+        b"J\xff\xff\xff\xff",
+        b"J\xff\xff\xff\x7f",
+        b"\x8a\x08" + b"\xff" * 7 + b"\x7f",
+    ),
+    *(b"cbuiltins\nrange\n", b"cbuiltins\nlist\n", b"cnumpy\ndtype\n", b"r\xff\xff\xff\x7f"),
+    *(b"X\1\0\0\0<", b"C\2xx", b"}", b"]", b")"),
+]
+MOST_MEMORY = 8 << 30  # of addresses: what takes more fails, and harms nobody
+READ_BY_CHANCE = """
+import sys
+from pathlib import Path
+from tests.run import test_results_hostile
+test_results_hostile.read_by_chance(Path(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+def opcodes(value: Any, folder: Path) -> tuple[bytes, ...]:
+    """The pickle of a value, without the sizes of its frames."""
+    values.dump({"value": value}, folder)
+    data = (folder / values.OBJECTS).read_bytes()
+    starts = [
+        (start, code.name) for code, _, start in pickletools.genops(data) if start is not None
+    ]
+    ends = [*(start for start, _ in starts[1:]), len(data)]
+    parts = zip(starts, ends, strict=True)
+    return tuple(data[start:end] for (start, name), end in parts if name != "FRAME")
+
+
+def read_by_chance(folder: Path, share: int) -> None:
+    """Read so many files that chance has changed, and touch what is read of them."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    dtypes = [np.dtype(kind) for kind in DTYPES]
+    whole = [*PLAIN, *ARRAYS, *dtypes, torch.arange(3), MODEL.state_dict()]
+    seeds = [opcodes(value, folder) for value in whole]
+    opcodes(1, folder)
+    pieces = [(piece,) for piece in PIECES]
+    (folder / values.ARRAYS).write_bytes(bytes(SIZE))
+    read = 0
+    for chance in rounds(18, share):
+        (folder / values.OBJECTS).write_bytes(b"".join(mutated(chance, seeds, pieces)))
+        try:
+            str(Results(folder, 1, trusts=False)["value"])
+            read += 1
+        except (ResultUntrusted, RunUnreadable):
+            pass
+    print(read)
+
+
+def test_a_file_by_chance_is_read_or_refused(tmp_path: Path) -> None:
+    """What ends the process, takes long, or raises anything else is seen by its status."""
+    command = [sys.executable, "-W", "ignore", "-c", READ_BY_CHANCE, str(tmp_path / "results")]
+    command.append(str(several(10_000)))
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 0
+
+
 def pickled_twice(use: bytes) -> bytes:
     """`[use(D), D]` for a dtype D, to which a state of 1 MiB is given after its use."""
     made = b"cnumpy\ndtype\n(S'V8'\nI00\nI01\ntRp0\n"
@@ -186,7 +256,7 @@ def test_a_dtype_that_is_in_use_gets_no_other_size(use: bytes, tmp_path: Path) -
     values.dump({"value": 1}, folder)
     (folder / values.ARRAYS).write_bytes(bytes(SIZE))
     (folder / values.OBJECTS).write_bytes(pickled_twice(use))
-    with pytest.raises(ResultUntrusted, match="a dtype that others use"):
+    with pytest.raises(ResultUntrusted, match=r"no dtype where|NumPy doesn't write"):
         Results(folder, 1, trusts=False)["value"]
 
 

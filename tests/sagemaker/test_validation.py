@@ -162,9 +162,11 @@ def test_cloud_build_is_elsewhere() -> None:
 UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
     "a label": ({"label": ("team",)}, "invalid --label 'team': expected NAME=VALUE"),
     "a variable": ({"env": ("A-B=1",)}, "invalid --env 'A-B': expected NAME=VALUE"),
-    "our hyperparameter": ({"hyperparameter": ("sagemaker_program=x",)}, "the containers' own"),
+    "our hyperparameter": (
+        {"hyperparameter": ("sagemaker_program=x",), **SCRIPT}, "the container starts",
+    ),
     "a metric": ({"metric": ("loss=loss=(",)}, "--metric loss: 'loss=('"),
-    "a metric without a group": ({"metric": ("loss=loss",)}, "has 0 groups"),
+    "a metric without a group": ({"metric": ("loss=loss",)}, "has no group"),
     "a time": ({"keep_alive": "soon"}, "invalid --keep-alive 'soon'"),
     "attempts": ({"attempts": "some"}, "invalid --attempts 'some'"),
     "a channel": ({"channel": ("train",)}, "invalid --channel 'train': expected NAME=URI"),

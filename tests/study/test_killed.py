@@ -95,8 +95,12 @@ def test_the_process_of_a_study_is_killed_at_every_step(
     assert step > 20
 
 
-@pytest.mark.parametrize("who", ["server", "supervisor"])
-def test_what_starts_a_trial_is_killed_at_many_steps(
+# How far apart the steps are at which each is killed.
+APART = {"server": 3, "supervisor": 16, "rank": 2}
+
+
+@pytest.mark.parametrize("who", APART)
+def test_a_trial_and_what_starts_it_are_killed_at_many_steps(
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -112,7 +116,7 @@ def test_what_starts_a_trial_is_killed_at_many_steps(
     monkeypatch.setattr(handle, "start_process", lambda *_: None)
     monkeypatch.setattr(owning, "MOST_ATTEMPTS", 1 if who == "server" else 2)
     Config(idle=0.1).save()
-    for step in itertools.count(0, 3 if who == "server" else 16):
+    for step in itertools.count(0, APART[who]):
         plan.write_text(f"{who} {step}")
         monkeypatch.setenv("SERVER_OF", f"{plan} {step}")
         found = study.tune(
@@ -122,7 +126,7 @@ def test_what_starts_a_trial_is_killed_at_many_steps(
         assert found.trials["state"].tolist() == ["succeeded"], found.status.error
         if plan.exists():
             break
-    assert step > 10
+    assert step > 4 * APART[who] or step > 10
 
 
 def check(found: Study, journal: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from distrain_nb.study.files import TRIALS_FOLDER, TrialState
 from distrain_nb.study.importances import Importances
 from distrain_nb.study.reading import TrialReader
 from distrain_nb.study.study import unbeaten
+from distrain_nb.study.trial import StudyTrial
 from tests.study.stored import stored_study, stored_trial
 
 Scores = list[tuple[float, ...]]
@@ -33,6 +35,46 @@ def test_only_what_has_changed_is_read_again(tmp_path: Path) -> None:
     (folder / TRIALS_FOLDER / "3.json").unlink()
     assert [trial.number for trial in reader.read()] == [1, 2, 10]
     assert TrialReader(tmp_path).read() == ()
+
+
+def test_a_trial_that_has_ended_is_looked_at_no_more_until_it_is_replaced(tmp_path: Path) -> None:
+    folder = stored_study(tmp_path, 2, 9).folder
+    going = replace(stored_trial(3, 0.0), state=TrialState.RUNNING, end=0.0)
+    going.write(folder)
+    reader, files = TrialReader(folder), folder / TRIALS_FOLDER
+    first = reader.read()
+    os.utime(files / "1.json", (1.0, 1.0))
+    assert reader.read() is first
+    os.utime(files / "3.json", (1.0, 1.0))  # as if its inode were that of the file before
+    second = reader.read()
+    assert second is not first and second[0] is first[0] and second[2] is not first[2]
+    replace(stored_trial(1, 0.0), why="again").write(folder)
+    assert reader.read()[0].why == "again"
+
+
+def test_the_front_of_the_same_trials_is_found_once(tmp_path: Path) -> None:
+    study = stored_study(tmp_path, 4, 9)
+    trials = study.each()
+    front = study.front_of(trials)
+    assert study.front_of(study.each()) is front and front == tuple(study.front)
+    study.front.clear()
+    assert study.front_of(trials) == front
+    best = replace(stored_trial(5, 0.0), state=TrialState.SUCCEEDED, goals={"val/loss": -1e9})
+    best.write(study.folder)
+    assert [trial.number for trial in study.front_of(study.each())] == [5]
+
+
+def test_importances_of_many_trials_wait_for_a_twentieth_more(tmp_path: Path) -> None:
+    study, importances = stored_study(tmp_path, 1, 1), Importances()
+    asked: list[int] = []
+    importances._take = lambda spec, trials: asked.append(len(trials))  # type: ignore[method-assign]
+    told = [StudyTrial(replace(stored_trial(1, 0.0), state=TrialState.SUCCEEDED, number=number))
+            for number in range(1, 1100)]  # fmt: skip
+    for count in (8, 12, 13, 1000, 1049, 1050):
+        importances.of(study.spec, told[:count])
+        if importances._thread:
+            importances._thread.join()
+    assert asked == [8, 13, 1000, 1050]
 
 
 def test_a_page_that_has_seen_all_gets_no_trials_and_what_is_new_brings_them(

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from distrain_nb import study
+from distrain_nb.errors import StoreError
 from distrain_nb.study import Study, full_disk
 from distrain_nb.study import __main__ as process
 from distrain_nb.study import process as owning
 from distrain_nb.study import study as handle
 from distrain_nb.study.files import TrialFile
 from distrain_nb.worker.files.folder import CANCEL_FILE
-from distrain_nb.worker.files.status import State
+from distrain_nb.worker.files.status import Owner, State
 from tests.disks import fill, small_disk
 
 CELL = "from distrain_nb import log_metrics\nlog_metrics(loss=x)"
@@ -30,6 +34,13 @@ def home_on_a_small_disk(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     with small_disk(home, "16m") as disk:
         yield disk
     signal.signal(signal.SIGHUP, before)
+
+
+def take_inodes(disk: Path) -> None:
+    """Leave no room for another file, however small."""
+    room = os.statvfs(disk)
+    options = f"remount,nr_inodes={room.f_files - room.f_ffree}"
+    subprocess.run(["mount", "-o", options, disk], check=True)
 
 
 def tuned() -> Study:
@@ -50,11 +61,12 @@ def test_a_study_goes_on_when_its_disk_has_room_again(
         write(trial, folder)
 
     monkeypatch.setattr(TrialFile, "write", writing)
-    waited = []
+    waited, notes = [], []
 
     def wait(folder: Path, stop: Callable[[], None]) -> None:
         """Make room once somebody waits for it."""
         waited.append(folder)
+        notes.append(found.status.note)
         (disk / "filler").unlink()
         full_disk.wait_for_room(folder, stop)
 
@@ -64,6 +76,21 @@ def test_a_study_goes_on_when_its_disk_has_room_again(
     assert found.state is State.SUCCEEDED, found.status.error
     assert found.trials["state"].tolist() == ["succeeded"] * 3
     assert set(waited) == {found.folder}
+    assert set(notes) == {
+        f"the disk of {found.folder} is full: the study goes on when there is room"
+    }
+    assert found.status.note == "" and not [*found.folder.glob("reserve-*")]
+
+
+def test_what_is_asked_of_a_study_on_a_full_disk_is_refused_with_the_way_out(disk: Path) -> None:
+    found = tuned()
+    replace(found.status, supervisor=Owner.of(os.getpid())).write(found.folder)
+    TrialFile(1, {"x": 1}).write(found.folder)
+    take_inodes(disk)
+    for ask in (lambda: found.more(1), lambda: found.stop(1), found.cancel):
+        with pytest.raises(StoreError, match=r"study 1 can't be told: No space left .* makes room"):
+            ask()
+    assert found.wanted == 3
 
 
 def test_trials_are_stopped_while_a_study_waits_for_room(disk: Path) -> None:

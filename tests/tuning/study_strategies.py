@@ -43,8 +43,8 @@ WORDS = st.one_of(
     st.sampled_from(["16", "1e3", "..", "a..b", "True", "log", "1..4", '"', "\\", "a|b", "ä b"]),
     st.text(string.ascii_letters + string.digits + ' "\\|:,=[]._-/+#', min_size=1, max_size=8),
 )
-NAMES = st.from_regex(r"[A-Za-z_][\w.\-]{0,8}", fullmatch=True)
-METRICS = st.text(string.ascii_letters + '/_:,."[=', min_size=1, max_size=12)
+NAMES = st.from_regex(r"[A-Za-z_]([\w.\- ]{0,8}\w)?", fullmatch=True)
+METRICS = st.text(string.ascii_letters + '/_:,."[= ', min_size=1, max_size=12).filter(str.strip)
 NUMBERS = st.floats(-1e12, 1e12)
 POSITIVE = st.floats(1e-9, 1e9)
 COUNTS = st.integers(0, 10**6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -375,3 +376,12 @@ def test_what_was_lost_is_not_waited_for_without_end(
     assert (built.layout.on, built.widget.heard) == ("vertex", ["p", 2])
     said(built, do="set", path="on", text="sagemaker", group="", number=1)
     assert built.layout.on == "vertex", "it has been overtaken"
+
+
+def test_a_form_opens_with_the_options_that_another_has_written(home: Path) -> None:
+    first = Form("--on vertex --primary n1-standard-4 --tune lr=1e-5..1e-1:log --goal min:loss")
+    assert first.layout == Layout.of("vertex", primary="n1-standard-4")
+    code = str(first.widget.view["again"]).partition("distrain_nb.form")[2]
+    second = Form(ast.literal_eval(code))
+    assert (second.line, second.layout) == (first.line, first.layout)
+    assert "lr=" in second.line

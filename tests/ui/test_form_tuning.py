@@ -9,7 +9,7 @@ from hypothesis import given
 
 from distrain_nb.findings import Finding
 from distrain_nb.tuning import options
-from distrain_nb.tuning.spec import StudySpec
+from distrain_nb.tuning.spec import Goal, StudySpec
 from distrain_nb.ui.form import Form
 from distrain_nb.ui.form.tuning import ParameterRow, Tuning
 from tests.tuning.study_strategies import examples, studies
@@ -155,6 +155,32 @@ def test_a_line_is_read_back_with_its_study(built: Form, tmp_path: Path) -> None
     said(again, do="paste", text="%%distrain --tune lr=1..")
     assert again.line == built.line
     assert "--tune" in again.widget.files["note"] and again.widget.files["tone"] == "bad"
+
+
+@pytest.mark.parametrize("metric", ["val loss", "a max:b", 'q"min:c', " x "])
+def test_goals_whose_names_have_spaces_are_told_apart(metric: str) -> None:
+    spec = options.study({"tune": "lr=0.1..0.2"}).edited(
+        goals=(Goal(metric, "min"), Goal("acc", "max"))
+    )
+    assert Tuning.of(spec).words() == list(options.printed(spec))
+
+
+PASTED = """
+job = aiplatform.CustomJob("a", [{"machine_spec": {"machine_type": "n1-standard-4"}}])
+hp_job = aiplatform.HyperparameterTuningJob(
+    custom_job=job, metric_spec={"loss": "minimize"}, max_trial_count=4, parallel_trial_count=2,
+    parameter_spec={"lr": hpt.DoubleParameterSpec(min=0.1, max=1, scale="log")},
+)
+"""
+
+
+def test_a_tuning_job_in_python_becomes_layout_and_study(built: Form) -> None:
+    said(built, do="paste", text=PASTED)
+    assert "--primary n1-standard-4" in built.line and "--tune lr=0.1..1.0:log" in built.line
+    layout = built.layout
+    said(built, do="paste", text=PASTED[PASTED.index("hp_job") :].replace("0.1", "0.2"))
+    assert built.layout == layout and "--tune lr=0.2..1.0:log" in built.line
+    assert "custom_job" in built.widget.files["note"]
 
 
 @examples

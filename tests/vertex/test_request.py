@@ -128,11 +128,35 @@ def test_an_experiment_and_its_run_are_contexts(experiment: str, sent: dict[str,
         ("trials", {"service_account": "a@b", "tensorboard": "1"}, "vertex.two-trackers"),
         ("My trials", {"service_account": "a@b"}, "vertex.experiment-name"),
         ("trials/a/b", {"service_account": "a@b"}, "vertex.experiment-name"),
+        ("abc", {"service_account": "a@b"}, "vertex.experiment-name"),
+        (f"abcd/{'d' * 124}", {"service_account": "a@b"}, "vertex.experiment-name"),
     ],
 )
 def test_experiments_that_can_t_be(experiment: str, options: dict[str, str], code: str) -> None:
     plan = planned(LAYOUTS["one machine"], experiment=experiment, options=options)
     assert [f.code for f in plan.findings] == [code]
+
+
+@pytest.mark.parametrize(
+    ("options", "right", "code"),
+    [
+        ({"name": "é" * 129}, {"name": "é" * 128}, "vertex.name"),
+        ({"persistent_resource": "a-"}, {"persistent_resource": "a" * 63},
+         "vertex.persistent-resource"),
+        ({"env": [f"A{n}=1" for n in range(101)]}, {"env": [f"A{n}=1" for n in range(90)]},
+         "vertex.env-count"),
+    ],
+)  # fmt: skip
+def test_sizes_and_forms_are_those_of_the_reference(
+    options: dict[str, Any], right: dict[str, Any], code: str
+) -> None:
+    def found(given: dict[str, Any]) -> list[str]:
+        name = {"name": given["name"]} if "name" in given else {}
+        more = {key: value for key, value in given.items() if key != "name"}
+        return [f.code for f in planned(LAYOUTS["one machine"], options=more, **name).findings]
+
+    assert found(options) == [code]
+    assert found(right) == []
 
 
 def test_unused_positions_are_empty_pools() -> None:

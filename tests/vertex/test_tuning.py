@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from google.cloud.aiplatform_v1 import types
 from google.protobuf.json_format import MessageToDict, ParseDict
 
 from distrain_nb.backends.vertex import VertexBackend
@@ -21,6 +20,9 @@ from distrain_nb.study import prepare
 from distrain_nb.tuning import options
 from distrain_nb.tuning.spec import StudySpec
 from tests.vertex.jobs import planned
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 OPTIONS = {
     "tune": ["lr=1e-5..1e-1:log", "width=16|32", "kind=a|b", "momentum[kind=a]=0.5..0.9"],
@@ -42,7 +44,15 @@ def study_plan(spec: StudySpec | None = None, **more: Any) -> VertexStudyPlan:
     return VertexBackend().plan_study(planned(layout, **more), spec or study())
 
 
-def sent(plan: VertexStudyPlan) -> types.HyperparameterTuningJob:
+@pytest.fixture(scope="module")
+def types() -> ModuleType:
+    """The API's models, which take two seconds to import: no process does so to collect tests."""
+    from google.cloud.aiplatform_v1 import types
+
+    return types
+
+
+def sent(plan: VertexStudyPlan, types: ModuleType) -> Any:
     """The request as the client sends it. Raises ParseError for what its model doesn't know."""
     empty = types.HyperparameterTuningJob.pb(types.HyperparameterTuningJob())
     return types.HyperparameterTuningJob.wrap(ParseDict(plan.spec().request, empty))
@@ -54,9 +64,9 @@ def kept(spec: VertexSpec) -> dict[str, Any]:
     return found
 
 
-def test_the_trials_job_is_the_custom_job_and_its_workers_know_the_goals() -> None:
+def test_the_trials_job_is_the_custom_job_and_its_workers_know_the_goals(types: ModuleType) -> None:
     plan = study_plan(name="bowl")
-    job = sent(plan)
+    job = sent(plan, types)
     assert (job.display_name, job.max_trial_count, job.parallel_trial_count) == ("bowl", 20, 2)
     assert job.max_failed_trial_count == 3
     assert "median_automated_stopping_spec" in job.study_spec
@@ -71,7 +81,7 @@ def test_the_trials_job_is_the_custom_job_and_its_workers_know_the_goals() -> No
     assert "DISTRAIN_GOALS" not in str(alone.request)
 
 
-def test_the_printed_command_counts_trials_and_its_file_is_the_job() -> None:
+def test_the_printed_command_counts_trials_and_its_file_is_the_job(types: ModuleType) -> None:
     text = str(study_plan(name="bowl"))
     command = next(line for line in text.splitlines() if "gcloud ai" in line)
     assert command.startswith("# gcloud ai hp-tuning-jobs create --config=FILE")
@@ -106,7 +116,7 @@ def test_an_own_container_hands_the_values_on() -> None:
     assert command[2].endswith('"$@"') and command[3:] == ["sh"]
 
 
-def test_a_trial_as_the_service_tells_of_it() -> None:
+def test_a_trial_as_the_service_tells_of_it(types: ModuleType) -> None:
     trial = types.Trial(
         id="3",
         state=types.Trial.State.ACTIVE,
@@ -125,7 +135,7 @@ def test_a_trial_as_the_service_tells_of_it() -> None:
     assert (_read(trial).state, _read(trial).goals) == ("succeeded", {"val/loss": 1.0})
 
 
-def test_the_run_of_a_trial_has_its_output_below_the_studys() -> None:
+def test_the_run_of_a_trial_has_its_output_below_the_studys(types: ModuleType) -> None:
     plan, tuning = study_plan(name="bowl"), "projects/1/locations/us-central1/x/9"
     service = VertexBackend().service(kept(plan.spec()), {})
     assert isinstance(service, VertexStudy)
@@ -150,9 +160,9 @@ def test_a_dry_run_prints_the_study_and_what_would_be_sent(home: Path) -> None:
         refused.refuse()
 
 
-def test_the_studys_spec_comes_back_from_the_request() -> None:
+def test_the_studys_spec_comes_back_from_the_request(types: ModuleType) -> None:
     from distrain_nb.tuning.formats.vertex import from_tuning_job
 
-    job = sent(study_plan())
+    job = sent(study_plan(), types)
     back = from_tuning_job(MessageToDict(type(job).pb(job)))
     assert back.spec == study()

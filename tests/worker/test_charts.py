@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 
 from distrain_nb.run.metrics.events import scalars
 from distrain_nb.worker.metrics import writer
+from distrain_nb.worker.metrics.writer import event, first_event, record
 from distrain_nb.worker.supervisor.charts import StrayCharts
 
 
@@ -41,3 +46,81 @@ def test_what_a_run_is_told_to_write_is_not_brought_again(tmp_path: Path) -> Non
     writer.append(told, 1, {"loss": 1.0})
     charts._look()
     assert values(told) == [1.0]
+
+
+def written(path: Path, began: float = 0.0) -> None:
+    """An event file of one number, begun at that time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    number = event(time.time(), 1, {"loss": 0.5})
+    path.write_bytes(record(first_event(began or time.time())) + record(number))
+
+
+NOW, ME, HOST = f"{int(time.time()) + 60:010d}", os.getpid(), socket.gethostname()
+# As the writers' sources have them.
+WRITERS = {
+    "tensorboard": f"events.out.tfevents.{NOW}.{HOST}.{ME}.0",
+    "PyTorch with a suffix": f"events.out.tfevents.{NOW}.{HOST}.{ME}.0_lr=0.1",
+    "a suffix of numbers": f"events.out.tfevents.{NOW}.{HOST}.{ME}.0.1",
+    "tf.summary, Keras, clu": f"events.out.tfevents.{NOW}.{HOST}.{ME}.0.v2",
+    "TensorFlow 1": f"events.out.tfevents.{NOW}.{HOST}",
+    "tensorboardX with a suffix": f"events.out.tfevents.{NOW}.{HOST}.night",
+    "tensorboardX with a prefix": f"night.out.tfevents.{NOW}.{HOST}",
+    "a machine's name with numbers": f"events.out.tfevents.{NOW}.node-1.{ME}.0",
+    "SageMaker's debugger": "000000000010_worker_0.tfevents",
+    "by hand": "my_tfevents",
+}
+
+
+@pytest.mark.parametrize("name", WRITERS.values(), ids=WRITERS)
+def test_files_of_all_writers_are_brought(tmp_path: Path, name: str) -> None:
+    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    written(tmp_path / "tfevents_of_mine" / name)
+    charts._look()
+    assert values(tmp_path / "told" / "tfevents_of_mine") == [0.5]
+    assert charts.passed_over() == ""
+
+
+def test_a_machines_name_may_have_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "node.1.example")
+    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    written(tmp_path / f"events.out.tfevents.{NOW}.node.1.example")
+    charts._look()
+    assert values(tmp_path / "told") == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "began"),
+    [("events.out.tfevents.1500000000.h", 0.0), ("000_worker_0.tfevents", 1.5e9),
+     (f"events.out.tfevents.{NOW}.{HOST}.1.0", 0.0), ("0_worker_0.tfevents.tmp", 0.0)],
+)  # fmt: skip
+def test_what_is_another_runs_or_not_whole_is_left_alone(
+    tmp_path: Path, name: str, began: float
+) -> None:
+    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    written(tmp_path / "runs" / name, began)
+    charts._look()
+    assert not values(tmp_path / "told")
+    assert charts.passed_over() == ""
+
+
+def test_what_may_be_the_runs_is_passed_over_with_a_word(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    charts = StrayCharts(tmp_path, tmp_path / "told", {ME: ""})
+    name = f"events.out.tfevents.{NOW}.{HOST}.{gone.pid}.0"
+    written(tmp_path / "runs" / name)
+    charts._look()
+    why = f"process {gone.pid} had ended before it was seen"
+    assert charts.passed_over() == f"not in the charts: runs/{name} ({why})"
+    os.link(tmp_path / "runs" / name, tmp_path / "of another run")
+    assert charts.passed_over() == ""
+    (tmp_path / "odd.tfevents").write_text("hello")
+    charts._look()
+    assert charts.passed_over() == (
+        "not in the charts: odd.tfevents (it doesn't begin as event files do)"
+    )
+    written(tmp_path / "odd.tfevents")
+    charts._look()
+    assert values(tmp_path / "told") == [0.5] and charts.passed_over() == ""
+    charts._is_cut = True
+    assert "not all folders" in charts.passed_over()

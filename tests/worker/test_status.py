@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from distrain_nb.worker.files.status import Owner, State, Status, request_cancel
+from distrain_nb.worker.files import failure
+from distrain_nb.worker.files.failure import Memory
+from distrain_nb.worker.files.status import Owner, Process, State, Status, request_cancel
 
 
 def test_a_run_that_ends_while_its_status_is_read_has_ended_as_its_supervisor_says(
@@ -38,3 +40,21 @@ def test_a_run_that_is_cancelled_while_it_starts_goes_on_until_its_supervisor_ha
     assert Status.current(tmp_path).state is State.STARTING
     Status(State.STARTING, supervisor=Owner(2**22 + 1, "1")).write(tmp_path)
     assert Status.current(tmp_path).state is State.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("outcome", "killed"),
+    [
+        (failure.of_exit(0, -9, False, Memory(1 << 30)).summary, True),
+        (failure.of_exit(0, -9, True, Memory(1 << 30)).summary, False),
+        (failure.of_exit(0, -11, False, Memory(1 << 30)).summary, False),
+        ("ValueError: rank 0 failed: killed by SIGKILL", False),
+    ],
+)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_report_says_that_somebody_killed_a_process(
+    outcome: str, killed: bool, ranks: int
+) -> None:
+    processes = [Process(n, f"rank {n}", "workers", 0, n) for n in range(ranks)]
+    report = failure.report([failure.Failure(0, 1.0, outcome)], processes)
+    assert failure.was_killed(report) is killed

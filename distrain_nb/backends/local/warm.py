@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import distrain_nb.worker
 from distrain_nb.config import private_home
 from distrain_nb.errors import DistrainError
 from distrain_nb.worker.files.request import TAKEN, Request, Warming, send
@@ -156,9 +157,13 @@ def _environment() -> dict[str, str]:
 
 
 def _address(environment: Mapping[str, str]) -> Path:
-    """One for each environment: the interpreter, its packages, and the variables."""
+    """One for each environment: the interpreter, its packages, and the variables.
+
+    The files of `worker/` count too: in a checkout they change while no package does.
+    """
     packages = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
-    changed = [str(Path(path).stat().st_mtime_ns) for path in packages]
+    worker = sorted(Path(distrain_nb.worker.__path__[0]).rglob("*.py"))
+    changed = [str(path.stat().st_mtime_ns) for path in (*map(Path, packages), *worker)]
     variables = [f"{name}={value}" for name, value in sorted(environment.items())]
     text = "\0".join([sys.executable, *packages, *changed, *variables])
     name = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]

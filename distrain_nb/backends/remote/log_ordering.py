@@ -57,7 +57,7 @@ class HeldLine:
         return max(self.time, self.received)
 
 
-class Place(TypedDict, total=False):
+class Position(TypedDict, total=False):
     """What a cursor has, times in ns: where to read from, from when on what was received is to be
     read too, and the newest line's time; lines that may come again, by id, with what they are found
     by; and those that may still be overtaken, each as the values of a `HeldLine`."""
@@ -69,8 +69,8 @@ class Place(TypedDict, total=False):
     held: list[tuple[int, str, float, str, str, str, int]]
 
 
-def _place(cursor: Cursor) -> Place:
-    return cast("Place", cursor)
+def _place(cursor: Cursor) -> Position:
+    return cast("Position", cursor)
 
 
 def since(cursor: Cursor) -> int:

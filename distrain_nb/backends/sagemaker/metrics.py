@@ -18,7 +18,7 @@ _COUNTS = "metrics"  # in the cursor
 
 @dataclass(frozen=True)
 class MetricDefinitions:
-    """What is looked for in lines, by name: each pattern has one group, the number."""
+    """What is looked for in lines, by name: each pattern's first group is the number."""
 
     patterns: Mapping[str, re.Pattern[str]]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from distrain_nb.types import Json, JsonObject
 
 _SECRET = re.compile(r"[A-Za-z0-9/_+=.@:!-]{1,2048}(?:#[^#]+)?")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, equals, value = text.partition("=")
-        if not equals or not _VARIABLE.fullmatch(name):
+        if not equals or not VARIABLE.fullmatch(name):
             raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
         found[name] = value
     return found
@@ -109,15 +109,8 @@ def secret(variable: str, text: str) -> str:
 
 def hyperparameters(texts: Iterable[str]) -> dict[str, Json]:
     """NAME=VALUE texts; a value is a Python literal, or else a text. Raises OptionError."""
-    found = {}
-    for text in texts:
-        name, value = _pair(text, "hyperparameter")
-        if name.startswith("sagemaker_"):
-            raise OptionError(
-                f"invalid --hyperparameter {text!r}: names with sagemaker_ are the containers' own"
-            )
-        found[name] = _literal(value)
-    return found
+    pairs = (_pair(text, "hyperparameter") for text in texts)
+    return {name: _literal(value) for name, value in pairs}
 
 
 def encoded(values: JsonObject) -> dict[str, str]:
@@ -135,10 +128,10 @@ def metrics(texts: Iterable[str]) -> dict[str, str]:
         except re.error as wrong:
             where = "" if wrong.pos is None else f" at character {wrong.pos + 1}"
             raise OptionError(f"--metric {name}: {regex!r}: {wrong.msg}{where}") from None
-        if groups != 1:
+        if not groups:
             raise OptionError(
-                f"--metric {name}: {regex!r} has {groups} groups; put the number, and it alone, "
-                "into one: loss=([0-9.]+)"
+                f"--metric {name}: {regex!r} has no group; put the number, and it alone, "
+                "into the first one: loss=([0-9.]+)"
             )
         found[name] = regex
     return found

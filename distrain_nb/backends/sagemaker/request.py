@@ -25,6 +25,7 @@ from distrain_nb.backends.sagemaker.names import (
     SOURCE_CHANNEL,
     TENSORBOARD,
 )
+from distrain_nb.errors import OptionError
 from distrain_nb.image.image import ENTRYPOINT
 from distrain_nb.layout.catalog import current
 from distrain_nb.layout.catalog.index import figure, limit
@@ -128,6 +129,11 @@ def _hyperparameters(job: SageMakerJob, settings: Settings, start: Start) -> dic
         archive = f"{INPUT}/{SOURCE_CHANNEL}/{PurePosixPath(SOURCE).name}"
     theirs = script.hyperparameters(job.layout, start.ranks, settings, framework)
     theirs["sagemaker_submit_directory"] = archive
+    for name in sorted(script.STARTS & own.keys()):
+        raise OptionError(
+            f"invalid --hyperparameter {name}: with --python-package the container starts the "
+            "program by it"
+        )
     return options.encoded({**theirs, **own})
 
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 ENTRY = "distrain_program.py"
 
+# Without which the containers would start another program than ours.
+STARTS = frozenset({"sagemaker_program", "sagemaker_submit_directory"})
+
 # The model as TensorFlow's container names it: in S3, or where MPI's ranks have it on disk.
 _MODEL_DIR = "/opt/ml/model"
 

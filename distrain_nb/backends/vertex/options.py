@@ -17,12 +17,19 @@ if TYPE_CHECKING:
     from distrain_nb.backends.base import Job
     from distrain_nb.types import Json
 
-_KEY = re.compile(r"[a-z][a-z0-9_-]{0,62}")
-_LABEL_VALUE = re.compile(r"[a-z0-9_-]{0,63}")
+LONGEST_LABEL, MOST_LABELS = 64, 64
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(
     r"(?:projects/(?P<project>[a-z0-9.:-]+)/secrets/)?(?P<name>[A-Za-z0-9_-]{1,255})"
-    r"(?:/versions/(?P<version>\w+)|/(?P<number>\w+))?"
+    r"(?:/versions/(?P<version>[\w-]+)|/(?P<number>[\w-]+))?"
+)
+# By the API's reference of baseOutputDirectory, which every job has, and of a job's environment.
+SET_BY_SERVICE = frozenset(
+    {
+        *("AIP_MODEL_DIR", "AIP_CHECKPOINT_DIR", "AIP_TENSORBOARD_LOG_DIR"),
+        *("CLOUD_ML_PROJECT_ID", "CLOUD_ML_JOB_ID", "CLOUD_ML_TRIAL_ID"),
+        *("CLUSTER_SPEC", "TF_CONFIG"),
+    }
 )
 _ANY, _NONE = "any", "none"
 
@@ -63,13 +70,23 @@ def labels(texts: Iterable[str]) -> dict[str, str]:
     found = {}
     for text in texts:
         name, _, value = text.partition("=")
-        if not _KEY.fullmatch(name) or not _LABEL_VALUE.fullmatch(value):
+        if not name[:1].isalpha() or not all(map(_is_of_label, (name, value))):
             raise OptionError(
                 f"invalid --label {text!r}: expected NAME=VALUE in lower case letters, digits, "
-                "- and _, NAME beginning with a letter, each of up to 63 characters"
+                f"- and _, NAME beginning with a letter, each of up to {LONGEST_LABEL} characters"
             )
         found[name] = value
+    if len(found) >= MOST_LABELS:
+        raise OptionError(
+            f"{len(found)} times --label: expected fewer than {MOST_LABELS}, with that of the run"
+        )
     return found
+
+
+def _is_of_label(text: str) -> bool:
+    """Letters of any script count, unless they have a lower case that they are not in."""
+    fits = all(sign in "-_" or (sign.isalnum() and sign == sign.lower()) for sign in text)
+    return fits and len(text) <= LONGEST_LABEL
 
 
 def variables(texts: Iterable[str]) -> dict[str, str]:
@@ -79,7 +96,7 @@ def variables(texts: Iterable[str]) -> dict[str, str]:
         name, equals, value = text.partition("=")
         if not equals or not _VARIABLE.fullmatch(name):
             raise OptionError(f"invalid --env {name!r}: expected NAME=VALUE")
-        if name.startswith(("AIP_", "CLOUD_ML_")) or name in ("CLUSTER_SPEC", "TF_CONFIG"):
+        if name in SET_BY_SERVICE:
             raise OptionError(f"invalid --env {name!r}: Vertex AI sets it itself")
         found[name] = value
     return found

@@ -14,7 +14,7 @@ from distrain_nb.backends.remote.variables import NOTE, plain
 from distrain_nb.backends.vertex import options, request
 from distrain_nb.backends.vertex.containers import base_of
 from distrain_nb.backends.vertex.settings import missing, settings_of, settled
-from distrain_nb.backends.vertex.validation import findings, launcher_of
+from distrain_nb.backends.vertex.validation import beyond, findings, launcher_of
 from distrain_nb.cluster import PER_GPU, about_processes, ranks_per_replica
 from distrain_nb.layout.formats.vertex import IMAGE
 from distrain_nb.layout.yamls import data_yaml
@@ -151,14 +151,14 @@ def plan(job: VertexJob) -> VertexPlan:
     gpus = _gpus(job)
     started = gpus if launcher_of(job) in PER_GPU else 1
     ranks = ranks_per_replica(job.program, job.layout, started)
+    asked = request.custom_job(job, settings, ranks, base)
     found = (
         *missing(settings),
         *findings(job, settings, base),
+        *beyond(asked),
         *about_processes(job.program, job.layout, ranks, gpus),
     )
-    return VertexPlan(
-        job, settings, base, ranks, gpus, request.custom_job(job, settings, ranks, base), found
-    )
+    return VertexPlan(job, settings, base, ranks, gpus, asked, found)
 
 
 def _gpus(job: VertexJob) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from distrain_nb.cluster import choose
 from distrain_nb.findings import Finding, Severity
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
     from distrain_nb.backends.vertex.options import VertexJob
     from distrain_nb.backends.vertex.settings import Settings
+    from distrain_nb.types import JsonObject, Unknown
 
-_CONTEXT = re.compile(r"[a-z0-9][a-z0-9-]{0,127}")
+CONTEXT = re.compile(r"[a-z0-9-]{4,128}")  # the identifier of one in Vertex ML Metadata
+PERSISTENT_RESOURCE = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+LONGEST_NAME, MOST_VARIABLES = 128, 100
 
 
 def launcher_of(job: VertexJob) -> str:
@@ -66,12 +69,39 @@ def _of_tracking(job: VertexJob, settings: Settings) -> Iterator[Finding]:
     if settings.tensorboard and job.experiment:
         message = "--tensorboard and --experiment don't go together: an experiment brings its own"
         yield _error("two-trackers", "experiment", message)
-    if not all(map(_CONTEXT.fullmatch, filter(None, job.experiment.split("/", 1)))):
+    name, slash, run = job.experiment.partition("/")
+    contexts = (name, f"{name}-{run}") if slash else (name,)
+    if name and not all(map(CONTEXT.fullmatch, contexts)):
         message = (
-            f"invalid --experiment {job.experiment!r}: expected lower case letters, digits and "
-            "-, up to 128: NAME, or NAME/RUN for a run of it that there is already"
+            f"invalid --experiment {job.experiment!r}: expected 4 to 128 lower case letters, "
+            "digits and -: NAME, or NAME/RUN for a run of it that there is already"
         )
         yield _error("experiment-name", "experiment", message)
+
+
+def beyond(request: JsonObject) -> Iterator[Finding]:
+    """What has a size or form in a request that the API's reference rules out."""
+    name = str(request["displayName"])
+    if len(name) > LONGEST_NAME:
+        message = f"--name has {len(name)} characters; at most {LONGEST_NAME} are allowed"
+        yield _error("name", "name", message)
+    spec = cast("dict[str, Unknown]", request["jobSpec"])
+    resource = spec.get("persistentResourceId")
+    if resource and not PERSISTENT_RESOURCE.fullmatch(resource):
+        message = (
+            f"invalid --persistent-resource {resource!r}: expected up to 63 lower case letters, "
+            "digits and -, beginning with a letter and ending with none of -"
+        )
+        yield _error("persistent-resource", "persistent_resource", message)
+    tasks = [task for pool in spec["workerPoolSpecs"] for task in pool.values()
+             if isinstance(task, dict)]  # fmt: skip
+    count = max((len(task.get("env", ())) for task in tasks), default=0)
+    if count > MOST_VARIABLES:
+        message = (
+            f"there are {count} variables, with those of this tool: at most {MOST_VARIABLES} are "
+            "allowed"
+        )
+        yield _error("env-count", "env", message)
 
 
 def _of_reduction(base: str) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ FORMS = (
 # None of them looks twice at what can't match: an open string ends with the text.
 _STRINGS_AND_COMMENTS = re.compile(r'"(?:\\.|[^"\\])*"?|//[^\n]*', re.DOTALL)
 _PYTHON = re.compile(
-    r"\bModelTrainer\(|\b(train_)?instance_(type|count|groups)\s*=|\.set_hyperparameters\("
+    r"\bModelTrainer\(|\bEstimator\(|\b(train_)?instance_(type|count|groups)\s*=|\.set_hyperparameters\("
     r"|\bCustom\w*Job(\.from_local_script)?\(|\bHyperparameterTuningJob\(|ParameterSpec\("
     r"|\b(worker_pool_specs?|machine_type|machine_spec|job_spec|custom_job|replica_count)\s*="
 )

@@ -12,7 +12,7 @@ from distrain_nb.errors import OptionError, shown
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.ai_platform import from_training_input
 from distrain_nb.layout.formats.gcloud import AI_PLATFORM, ROLE_FLAGS, VERTEX
-from distrain_nb.layout.formats.pieces import Imported, unchosen, whole
+from distrain_nb.layout.formats.pieces import Imported, is_variable, unchosen, whole
 from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.vertex import from_specs, shared_image
 from distrain_nb.layout.pool import Pool, Role
@@ -119,12 +119,12 @@ def _from_custom_job(words: Sequence[str], config: object) -> Imported:
     for name, value in _flags(words, "create"):
         if name == "args":
             arguments += value.split(",")
-        elif unchosen(value) or name not in ("region", "worker-pool-spec"):
-            left += _left(name, value, has_file=config is not None)
-        elif name == "region":
-            region = value
-        else:
+        elif name == "worker-pool-spec" and ("=" in value or not unchosen(value)):
             specs.append(_spec(value))
+        elif unchosen(value) or name != "region":
+            left += _left(name, value, has_file=config is not None)
+        else:
+            region = value
     spec = dict(config) if isinstance(config, dict) else {}
     if specs and "workerPoolSpecs" in spec:
         left.append("workerPoolSpecs of the file, in whose place are the flags")
@@ -164,7 +164,7 @@ def _spec(text: str) -> dict[str, Json]:
     for pair in filter(None, text.split(",")):
         key, _, value = pair.partition("=")
         if key == "replica-count":
-            spec["replicaCount"] = whole(value, key)
+            spec["replicaCount"] = value if is_variable(value) else whole(value, key)
         elif key in _SPEC:
             part, name = _SPEC[key]
             parts.setdefault(part, {})[name] = value

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from distrain_nb.layout.layout import Layout
     from distrain_nb.types import Json
 
-_VARIABLE = re.compile(r"\$\{?\w+\}?")
+# Of shells and Cloud Build, of IPython's commands, and of templates, as pipelines have them.
+_VARIABLE = re.compile(
+    r"\$\w+|\$\{[^{}$]*\}|\$\([^()$]*\)"
+    r"|(?<!\{)\{[A-Za-z_][\w.\[\]'\"]*\}(?!\})|\{\{[^{}]*\}\}|\{%[^{}]*%\}"
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Given:
     def text(self, key: str) -> str | None:
         """A text, or None if it is not there or a placeholder.
 
-        A variable of the shell gives None as well, and is left to be named.
+        A variable gives None as well, and is left to be named.
         """
         if is_variable(self.values.get(key)):
             return None
@@ -60,7 +64,10 @@ class Given:
         return None if value in (None, "") else str(value)
 
     def number(self, key: str) -> int | None:
-        """A whole number. Raises OptionError, naming its path, if it is none."""
+        """A whole number, None for a variable, which is left to be named. Raises OptionError,
+        naming its path, if it is none."""
+        if is_variable(self.values.get(key)):
+            return None
         value = self.values.pop(key, None)
         return None if value is None else whole(value, self.at(key))
 
@@ -116,8 +123,11 @@ def snake(name: str) -> str:
 
 
 def is_variable(value: object) -> bool:
-    """Whether it is a variable of the shell that only running the text would tell, as $STAGE."""
-    return isinstance(value, str) and value not in WORDS and bool(_VARIABLE.fullmatch(value))
+    """Whether only running the text would tell a value, as `$STAGE`, `{{ stage }}`, or what
+    pipelines write in the place of a text, such as `{"Get": "Parameters.Stage"}`."""
+    if isinstance(value, str):
+        return value not in WORDS and bool(_VARIABLE.search(value))
+    return value is not None and not isinstance(value, (int, float))
 
 
 def unchosen(text: str) -> bool:

@@ -12,7 +12,7 @@ from distrain_nb.layout.catalog.active import current
 from distrain_nb.layout.formats.pieces import Given, Imported, as_arguments, present, unchosen
 from distrain_nb.layout.formats.python_names import Call, Unread
 from distrain_nb.layout.formats.python_source import PythonSource
-from distrain_nb.layout.formats.python_values import known
+from distrain_nb.layout.formats.python_values import PIPELINE_POSITIONS, known
 from distrain_nb.layout.formats.sagemaker import CLASSES, InstanceGroup, pools_of
 from distrain_nb.layout.formats.vertex_python import POSITIONS, from_vertex, is_for_vertex
 from distrain_nb.layout.layout import Layout
@@ -40,6 +40,14 @@ _LAUNCHERS = {
     "Horovod": "mpi",
     "ParameterServers": "parameter-server",
 }
+_NO_TRAINING = ("InstanceGroup", "Processor", "Transformer", "Model", "Monitor", "Tuner", "Config")
+TUNERS = ("HyperparameterTuner", "HyperparameterTuningJob")
+# In the order of the SDK, whose notebooks give some of them without names.
+_POSITIONS: dict[str, tuple[str, ...]] = {
+    "Estimator": ("image_uri", "role", "instance_count", "instance_type"),
+    "PyTorch": ("entry_point", "framework_version", "py_version", "source_dir"),
+    "InstanceGroup": InstanceGroup._fields,
+}
 _STARTS = ("fit", "train")
 _SETS = "set_hyperparameters"
 
@@ -49,7 +57,7 @@ def from_python(text: str) -> Imported:
 
     Raises OptionError if there are none.
     """
-    source = PythonSource(text, _is_wanted, {**POSITIONS, "InstanceGroup": InstanceGroup._fields})
+    source = PythonSource(text, _is_wanted, {**POSITIONS, **PIPELINE_POSITIONS, **_POSITIONS})
     trainers = [call for call in source.calls if call.name == _TRAINER]
     calls = trainers or [call for call in source.calls if _is_estimator(call)]
     if not calls:
@@ -58,8 +66,15 @@ def from_python(text: str) -> Imported:
     values, left = _arguments(first)
     given, unread = known(values)
     read = _from_trainer(given) if trainers else _from_estimator(first.name, given)
-    named = (*read.left_out, *left, *unread, *first.late, *map(str, others))
+    tuners = [call for call in source.calls if call.name in TUNERS]
+    named = (*read.left_out, *left, *unread, *first.late, *map(str, [*others, *tuners]))
     return replace(read, left_out=tuple(dict.fromkeys(named)))
+
+
+def reads_layout(text: str) -> bool:
+    """Whether there is a call of the SDKs in a text that a layout can be read from."""
+    source = PythonSource(text, _is_wanted, {**POSITIONS, **PIPELINE_POSITIONS, **_POSITIONS})
+    return any(map(_is_wanted, source.calls))
 
 
 def _is_wanted(call: Call) -> bool:
@@ -67,7 +82,9 @@ def _is_wanted(call: Call) -> bool:
 
 
 def _is_estimator(call: Call) -> bool:
-    if call.name == InstanceGroup.__name__:
+    """A class that is given instances to train on; functions that are told of an instance type,
+    such as `image_uris.retrieve` and `deploy`, ask for none."""
+    if not call.name[:1].isupper() or call.name.endswith(_NO_TRAINING):
         return False
     arguments = {_OLD_NAMES.get(name, name) for name in call.values}
     return not arguments.isdisjoint(("instance_type", "instance_count", "instance_groups"))

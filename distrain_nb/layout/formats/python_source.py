@@ -18,9 +18,11 @@ from distrain_nb.layout.formats.python_values import is_plain, parameters
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-_TIMED = re.compile(r"^([ \t]*)%time(?:it)?[ \t]+(?=[A-Za-z_])", re.MULTILINE)
-_MAGIC = re.compile(r"^([ \t]*)(?:[!%][^\n]*|[\w.]+\?+[ \t]*)$", re.MULTILINE)
-_ASSIGNED = re.compile(r"^([ \t]*\w[\w, ]*=)[ \t]*[!%][^\n]*$", re.MULTILINE)
+_TIMED = re.compile(r"%time(?:it)?[ \t]+(?=[A-Za-z_])")
+_COMMAND = re.compile(r"[!%].*|[\w.]+\?+[ \t]*|(?:pip3?|conda) install .*")
+_ASSIGNED = re.compile(r"(\w[\w, ]*=)[ \t]*[!%].*")
+# An open string ends with its line, so that none is looked at twice.
+_TOKENS = re.compile(r"""\"{3}|'{3}|"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?|\#.*|[\[({]|[\])}]""")
 
 
 class PythonSource(Calls):
@@ -189,12 +191,58 @@ def _tree(text: str) -> ast.Module:
 
 def without_magics(text: str) -> str:
     """The text with a line of Python for each command of IPython, so that line numbers stay."""
-    lines, goes_on = [], False
+    lines: list[str] = []
+    code, goes_on = _OpenCode(), False
     for line in text.split("\n"):
-        is_command = line.lstrip()[:1] in ("!", "%") and not line.lstrip().startswith("%time ")
-        lines.append(f"{line[: len(line) - len(line.lstrip())]}pass" if is_command and not goes_on
-                     else "" if goes_on else line)  # fmt: skip
-        goes_on = (is_command or goes_on) and line.endswith("\\")
-    text = _TIMED.sub(r"\1", "\n".join(lines))
-    text = _ASSIGNED.sub(r"\1 ipython()", text)
-    return _MAGIC.sub(r"\1pass", text)
+        plain = "" if goes_on else line if code.is_open else _without_command(line)
+        if plain == line:
+            code.take(line)
+        goes_on = plain != line and line.endswith("\\")
+        lines.append(plain)
+    return "\n".join(lines)
+
+
+def _without_command(line: str) -> str:
+    """A line in which a command may stand, as Python."""
+    code = line.lstrip()
+    indent = line[: len(line) - len(code)]
+    timed = _TIMED.match(code)
+    if timed:
+        return indent + code[timed.end() :]
+    if _COMMAND.fullmatch(code):
+        return f"{indent}pass"
+    assigned = _ASSIGNED.fullmatch(code)
+    return f"{indent}{assigned[1]} ipython()" if assigned else line
+
+
+class _OpenCode:
+    """Whether a statement goes on, in which a line that begins with `%` is no command."""
+
+    def __init__(self) -> None:
+        self._depth, self._quotes, self._is_continued = 0, "", False
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._depth or self._quotes or self._is_continued)
+
+    def take(self, line: str) -> None:
+        """Go on with a line."""
+        self._is_continued = line.endswith("\\")
+        place = 0
+        while place < len(line):
+            if self._quotes:
+                end = line.find(self._quotes, place)
+                if end < 0:
+                    return
+                self._quotes, place = "", end + 3
+                continue
+            found = _TOKENS.search(line, place)
+            if found is None:
+                return
+            place = found.end()
+            if found[0] in ('"""', "'''"):
+                self._quotes = found[0]
+            elif found[0] in "[({":
+                self._depth += 1
+            elif found[0] in "])}":
+                self._depth = max(0, self._depth - 1)

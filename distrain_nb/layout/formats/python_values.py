@@ -6,7 +6,6 @@ import ast
 import operator
 from typing import TYPE_CHECKING
 
-from distrain_nb.layout.formats.placeholders import WORDS
 from distrain_nb.layout.formats.python_names import (
     MOST_PARTS,
     Call,
@@ -21,7 +20,14 @@ if TYPE_CHECKING:
     from distrain_nb.types import Unknown
 
 _MOST_NUMBER = 2**63
-_ENUMERATIONS = ("AcceleratorType", "Strategy")
+_ENUMERATIONS = (
+    *("AcceleratorType", "Strategy", "GoalType", "ScaleType", "Algorithm", "ObservationNoise"),
+    "MeasurementSelectionType",
+)
+# Of SageMaker Pipelines, by the SDK's reference, with the names of their arguments.
+PARAMETER = ("name", "default_value", "enum_values")
+_PARAMETERS = ("ParameterString", "ParameterInteger", "ParameterFloat", "ParameterBoolean")
+PIPELINE_POSITIONS = dict.fromkeys(_PARAMETERS, PARAMETER)
 _HARMLESS = ("print", "display", "pprint", "len", "str", "dict", "list", "sorted", "isinstance")
 _OPERATORS: dict[type[ast.AST], Callable[[Unknown, Unknown], Unknown]] = {
     ast.Add: operator.add,
@@ -86,10 +92,10 @@ class Expressions(PythonNames):
         return Unread()
 
     def _of_constant(self, node: ast.Constant) -> object:
-        return node.value
+        return Unread() if node.value is ... else node.value
 
     def _of_name(self, node: ast.Name) -> object:
-        return self.names.get(node.id, node.id if node.id in WORDS else Unread())
+        return self.names.get(node.id, Unread())
 
     def _of_dict(self, node: ast.Dict) -> object:
         made: dict[object, object] = {}
@@ -269,10 +275,21 @@ def known(values: Mapping[str, object], path: str = "") -> tuple[dict[str, Unkno
     return clean, left
 
 
+def _default(parameter: Call, path: str) -> tuple[object, list[str]]:
+    """What a pipeline's parameter stands for unless an execution is given another value."""
+    default = parameter.values.get("default_value")
+    name = parameter.values.get("name")
+    if not isinstance(name, str) or not isinstance(default, (str, int, float)):
+        return Unread(), [path]
+    return default, [f"{path}: the pipeline's parameter {name} (its default is read)"]
+
+
 def _known(value: object, path: str) -> tuple[object, list[str]]:
     if isinstance(value, Unread):
         return value, [value.path(path)]
     if isinstance(value, Call):
+        if value.name in _PARAMETERS:
+            return _default(value, path)
         if not value.makes:
             return Unread(), [path]
         inner, left = known(value.settled(), path)

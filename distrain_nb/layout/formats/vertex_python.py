@@ -39,6 +39,7 @@ _POOL = frozenset(
         *("machineSpec", "containerSpec", "pythonPackageSpec"),
     }
 )
+_MACHINE_SPEC = frozenset({*_MACHINES, "tpu_topology", "reservation_affinity", "**"})
 _SPECS = ("worker_pool_specs", "workerPoolSpecs")
 _PASTE = (
     "paste the cell with worker_pool_specs = […], CustomJob(…), or "
@@ -48,8 +49,10 @@ _PASTE = (
 
 def is_for_vertex(call: Call) -> bool:
     """Whether a call has what a layout is read from."""
-    if call.name in (_JOB, *_TRAINING, _LOCAL):
+    if call.name in (*_TRAINING, _LOCAL):
         return True
+    if call.name == _JOB:  # without arguments a job says nothing
+        return bool(call.values)
     return call.name in _STARTS and not call.values.keys().isdisjoint(_OF_RUNS)
 
 
@@ -84,8 +87,12 @@ def _region(source: PythonSource) -> tuple[str | None, list[str]]:
 def _from_job(job: Call) -> Imported:
     values, left = _with_steps(job)
     given = Given(values)
-    specs = given.values.pop("worker_pool_specs", None) or []
-    read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
+    asked = given.values.pop("job_spec", None)
+    if isinstance(asked, dict):  # as the API's own class has it
+        read = from_specs({"job_spec": asked})
+    else:
+        specs = given.values.pop("worker_pool_specs", None) or []
+        read = from_specs({"worker_pool_specs": specs, "scheduling": _scheduling(given)})
     region = given.text("location")
     return replace(
         read,
@@ -180,10 +187,10 @@ def _from_names(source: PythonSource) -> Imported:
             if clean:
                 read = from_specs(_filled(clean[str(name)]))
                 return replace(read, left_out=(*read.left_out, *left))
-    if any(call.name.endswith("ParameterSpec") for call in source.calls):
+    if any(call.name.endswith(("ParameterSpec", "TuningJob")) for call in source.calls):
         raise OptionError(
             "this is Python for Vertex AI with what a study tries, which no layout has; for "
-            f"machines {_PASTE}, for parameters write `--tune NAME=LOW..HIGH` in the cell"
+            f"machines {_PASTE}; the study is read by the form, or from a file that --study names"
         )
     raise OptionError(
         "there is no call with the arguments instance_type and instance_count, and no job for "
@@ -213,7 +220,7 @@ def _pools(value: object) -> object:
         return None
     if _is_pool(value):
         return [value]
-    if "machine_type" in value:
+    if "machine_type" in value and value.keys() <= _MACHINE_SPEC:
         return [{"machine_spec": value}]
     if any(name in value for name in (*_SPECS, "job_spec", "jobSpec")):
         return value

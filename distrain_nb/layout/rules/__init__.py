@@ -12,7 +12,6 @@ from distrain_nb.layout.rules import (  # noqa: F401
     accelerators,
     ai_platform,
     disks,
-    local,
     machines,
     positions,
     reduction,
@@ -22,6 +21,7 @@ from distrain_nb.layout.rules import (  # noqa: F401
     sagemaker_limits,
     scheduling,
     tpu,
+    unread,
 )
 from distrain_nb.layout.rules.engine import RULES, Edit, Rule, Trials, finding, grouped, verdict
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.layout.options import PLACES
+from distrain_nb.layout.place import PLACES
 from distrain_nb.layout.resolved import ResolvedLayout, resolve
 from distrain_nb.layout.rules.change import Change, change
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Severity
+from distrain_nb.layout.place import PLACES, place_of
 from distrain_nb.layout.pool import Pool, Role
 from distrain_nb.layout.rules.engine import Problem, Repair, repair, rule
 from distrain_nb.layout.rules.machines import GOOGLE
@@ -17,16 +18,10 @@ if TYPE_CHECKING:
 
     from distrain_nb.layout.resolved import ResolvedLayout
 
-ROLES = {
-    "local": tuple(Role),
-    "vertex": tuple(Role),
-    "sagemaker": (Role.PRIMARY, Role.WORKERS),
-    "ai-platform": (Role.PRIMARY, Role.WORKERS, Role.SERVERS, Role.EVALUATORS),
-}
 _WHY_NOT = {
-    Role.REDUCERS: "reducers are for Vertex AI and this machine",
-    Role.SERVERS: "with the launcher parameter-server, every host runs a parameter server",
-    Role.EVALUATORS: "every host runs the same program",
+    Role.REDUCERS: ": reducers are for Vertex AI and this machine",
+    Role.SERVERS: ": with the launcher parameter-server, every host runs a parameter server",
+    Role.EVALUATORS: ": every host runs the same program",
 }
 
 
@@ -75,14 +70,19 @@ def _one_primary(job: ResolvedLayout, primary: Pool) -> Iterator[Repair]:
 
 @rule("role-not-here", "The place knows the pool's role.", "VERTEX-DT-JA;AIP-GPU;SM-SDK")
 def role_not_here(job: ResolvedLayout) -> Iterator[Problem]:
-    roles = ROLES.get(job.layout.on, tuple(Role))
+    place = place_of(job.layout.on)
     for resolved in job.pools:
-        if resolved.role not in roles:
+        if place and resolved.role not in place.roles:
+            why = _WHY_NOT.get(resolved.role, "") if place.name in PLACES else ""
             yield Problem(
                 resolved.role.value,
-                f"{job.layout.title} has no pool of {resolved.role}: {_WHY_NOT[resolved.role]}.",
+                f"{_sentence(place.title)} has no pool of {resolved.role}{why}.",
                 partial(without_pool, resolved.role),
             )
+
+
+def _sentence(title: str) -> str:
+    return title[:1].upper() + title[1:]
 
 
 @rule(

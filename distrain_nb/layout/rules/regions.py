@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from distrain_nb.layout.catalog.tables import Catalog
     from distrain_nb.layout.resolved import ResolvedLayout, ResolvedPool
 
-_FORMS = {
+FORMS = {
     "vertex": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
     "ai-platform": (re.compile(r"[a-z]+-[a-z]+\d+"), "us-central1"),
-    "sagemaker": (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d"), "us-east-1"),
+    "sagemaker": (re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1"),
 }
 _ANY = "ANY_GPU"
 _SINGLE = 8
@@ -33,7 +33,7 @@ _SHOWN = 4
     "region-form", "The region is written as the cloud writes its regions.", "VERTEX-LOC", on=CLOUDS
 )
 def region_form(job: ResolvedLayout) -> Iterator[Problem]:
-    form, example = _FORMS[job.layout.on]
+    form, example = FORMS[job.layout.on]
     region = job.layout.region
     if region is not None and not form.fullmatch(region):
         yield Problem(

@@ -47,17 +47,6 @@ def _none() -> list[Repair]:
     return [repair("Name no distribution", distribution=None)]
 
 
-@rule("distribution-elsewhere", "Only SageMaker has distributions by name.", "SM-SDK",
-      on=("local", "vertex", "ai-platform"), severity=Severity.WARNING)  # fmt: skip
-def distribution_elsewhere(job: ResolvedLayout) -> Iterator[Problem]:
-    if job.layout.distribution:
-        yield Problem(
-            "distribution",
-            f"A distribution has no meaning on {job.layout.title}: set the launcher.",
-            _none,
-        )
-
-
 @rule(
     "distribution-framework",
     "The distribution serves the framework, from the version that first had it.",

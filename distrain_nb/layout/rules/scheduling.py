@@ -60,14 +60,14 @@ def _deprecated(job: ResolvedLayout) -> dict[str, str]:
 
 @rule(
     "scheduling-ignored",
-    "Only Vertex AI has scheduling strategies, and SageMaker spot machines.",
-    "VERTEX-API;SM-API",
-    on=("local", "ai-platform", "sagemaker"),
+    "SageMaker has spot machines and no other strategy.",
+    "SM-API",
+    on=("sagemaker",),
     severity=Severity.WARNING,
 )
 def scheduling_ignored(job: ResolvedLayout) -> Iterator[Problem]:
     name = job.layout.scheduling
-    if name and not (job.layout.on == "sagemaker" and name in ("SPOT", "STANDARD")):
+    if name and name not in ("SPOT", "STANDARD"):
         yield Problem(
             "scheduling", f"{name} has no meaning on {job.layout.title}.", standard_scheduling
         )
@@ -191,9 +191,9 @@ def _no_limit(field: str) -> Iterator[Repair]:
 
 @rule(
     "max-wait-ignored",
-    "Only FLEX_START, and spot machines on SageMaker, wait for as long as max_wait says.",
-    "VERTEX-API;SM-API",
-    on=("local", "vertex", "ai-platform"),
+    "Only FLEX_START waits for as long as max_wait says.",
+    "VERTEX-API",
+    on=_VERTEX,
     severity=Severity.WARNING,
 )
 def max_wait_ignored(job: ResolvedLayout) -> Iterator[Problem]:

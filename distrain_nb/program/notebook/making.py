@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.notebook.history import at_once
@@ -54,11 +54,12 @@ class Making:
 
 @dataclass
 class Makings:
-    """Answers for the names of one module."""
+    """Answers for the names of one module, as they are during one capture."""
 
     module: OwnModule
     reaches: Reaches
     seen: SeenReads
+    _known: dict[str, Making | None] = field(default_factory=dict)
 
     def of(self, name: str) -> Making | None:
         """How a name was made; None where no statement did.
@@ -66,6 +67,11 @@ class Makings:
         The statement that bound it, with earlier ones whose value it takes, and all since that was
         seen to fill it or that sets it up by its name.
         """
+        if name not in self._known:
+            self._known[name] = self._making(name)
+        return self._known[name]
+
+    def _making(self, name: str) -> Making | None:
         history = self.module.history
         latest = next(iter(history.of(name)), None) or self._setter(name)
         latest = latest or next(iter(self.fillings(name)), None)

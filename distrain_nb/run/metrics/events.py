@@ -156,7 +156,8 @@ def event_files(path: Path) -> Iterator[Path]:
         folders += [Path(each.path) for each in entries if each.is_dir(follow_symlinks=False)]
         links = [Path(each.path) for each in entries if each.is_symlink()]
         linked += [link for link in links if os.path.isdir(link)]  # noqa: PTH112 - never raises
-        yield from (Path(each.path) for each in entries if "tfevents" in each.name)
+        named = (each for each in entries if "tfevents" in each.name)
+        yield from (Path(e.path) for e in named if not os.path.isdir(e))  # noqa: PTH112
 
 
 class _Line:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from distrain_nb.run.charts.drawing import SIDE, Plot, chart, framed, ground, group, left_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from distrain_nb.study.summary import StudySummary
     from distrain_nb.study.trial import StudyTrial
-    from distrain_nb.tuning.spec import Goal, Value
+    from distrain_nb.tuning.spec import Goal
 
 MOST_TRIALS = 500  # of which more are drawn in no chart: the newest, and the best
 MOST_AXES = 10
@@ -49,7 +50,8 @@ class StudyDrawing:
         self._goals = [
             goal_axis(goal.metric, self._values(goal.metric)) for goal in summary.spec.goals
         ]
-        self._shares: dict[tuple[int, str, bool], float | None] = {}
+        self._of_goals = frozenset(map(id, self._goals))
+        self._shares: dict[tuple[int, int], float | None] = {}
         self._shades = qualities(summary.trials, summary.spec.goals[0])
 
     @property
@@ -100,7 +102,7 @@ class StudyDrawing:
             "trial", "linear", float(min(first, 1 if first < last / 2 else first)), last
         )
         best = best_so_far(self._summary.trials, goal)
-        marks = self._dots(across, axis, lambda trial: trial.number)
+        marks = self._dots(axis, lambda trial: across.share(trial.number))
         failed = [t for t in self._trials if t.state is TrialState.FAILED]
         shares = [(t.number, across.share(t.number)) for t in failed]
         marks += "".join(
@@ -115,7 +117,7 @@ class StudyDrawing:
         return chart(goal.metric, said, "", framed(plot, f"{goal.metric} by trial, with the best"))
 
     def _slice(self, across: ValueAxis, axis: ValueAxis) -> str:
-        marks = self._dots(across, axis, lambda trial: trial.params.get(across.name))
+        marks = self._dots(axis, lambda trial: self._share(trial, across))
         rows = _rows(axis)
         plot = Plot(f"{ground(rows)}{marks}", rows, _columns(across))
         return chart(across.name, "", "", framed(plot, f"{axis.name} by {across.name}"))
@@ -123,7 +125,7 @@ class StudyDrawing:
     def _parallel(self) -> str:
         axes = self.axes
         lefts = [n / max(1, len(axes) - 1) for n in range(len(axes))]
-        lines = "".join(self._line(trial, axes, lefts) for trial in self._ordered())
+        lines = "".join(self._line(trial, axes, lefts) for trial in self._ordered)
         posts = "".join(f"M{left * SIDE:.1f} 0V{SIDE}" for left in lefts)
         beside = "".join(
             _post(axis, left, len(axes) - 1, self._is_absent(axis))
@@ -149,12 +151,11 @@ class StudyDrawing:
 
     # -- what belongs to a trial ------------------------------------------------------------------
 
-    def _dots(
-        self, across: ValueAxis, axis: ValueAxis, value: Callable[[StudyTrial], Value | None]
-    ) -> str:
+    def _dots(self, axis: ValueAxis, place: Callable[[StudyTrial], float | None]) -> str:
+        """A dot for each trial with a goal, at a share of the width."""
         found = []
-        for trial in self._ordered():
-            x, y = across.share(value(trial)), axis.share(value_of(trial, axis.name))
+        for trial in self._ordered:
+            x, y = place(trial), self._share(trial, axis)
             if x is not None and y is not None:
                 d = f"M{x * SIDE:.1f} {SIDE - y * SIDE:.1f}h0"
                 found.append(f'<path class="dn-dot {self._kind(trial)}" {_mark(trial)} d="{d}"/>')
@@ -165,7 +166,7 @@ class StudyDrawing:
         places = []
         for axis, left in zip(axes, lefts, strict=True):
             share = self._share(trial, axis)
-            if share is None and axis in self._goals:
+            if share is None and id(axis) in self._of_goals:
                 break
             up = ABSENT if share is None else share
             places.append(f"{left * SIDE:.0f} {SIDE - up * SIDE:.0f}")
@@ -180,6 +181,7 @@ class StudyDrawing:
             return f"dn-q{min(SHADES - 1, int(self._shades[trial.number] * SHADES))}"
         return f"dn-is-{trial.state}"
 
+    @cached_property
     def _ordered(self) -> list[StudyTrial]:
         """The better ones last, above the others."""
         shades = self._shades
@@ -189,14 +191,15 @@ class StudyDrawing:
 
     def _is_absent(self, axis: ValueAxis) -> bool:
         """Whether some trials have no such parameter."""
-        return axis not in self._goals and any(
+        return id(axis) not in self._of_goals and any(
             self._share(trial, axis) is None for trial in self._trials
         )
 
     def _share(self, trial: StudyTrial, axis: ValueAxis) -> float | None:
-        key = (trial.number, axis.name, axis in self._goals)
+        key = (trial.number, id(axis))
         if key not in self._shares:
-            value = value_of(trial, axis.name) if key[2] else trial.params.get(axis.name)
+            of_goal = id(axis) in self._of_goals
+            value = value_of(trial, axis.name) if of_goal else trial.params.get(axis.name)
             self._shares[key] = axis.share(value)
         return self._shares[key]
 

@@ -12,12 +12,21 @@ from distrain_nb.tuning import options
 from distrain_nb.tuning.formats import ai_platform, sagemaker, vertex
 from distrain_nb.tuning.formats.detect import read_study, read_study_file
 from distrain_nb.tuning.formats.pieces import ImportedStudy
+from distrain_nb.tuning.formats.python import has_study
 from distrain_nb.tuning.spec import Search, StudySpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["FORMS", "ImportedStudy", "StudyForm", "form_of", "read_study", "read_study_file"]
+__all__ = [
+    "FORMS",
+    "ImportedStudy",
+    "StudyForm",
+    "form_of",
+    "has_study",
+    "read_study",
+    "read_study_file",
+]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from distrain_nb.layout.yamls import check_length, yaml_texts
 from distrain_nb.tuning import options
 from distrain_nb.tuning.formats.ai_platform import from_hyperparameters
 from distrain_nb.tuning.formats.pieces import ImportedStudy
+from distrain_nb.tuning.formats.python import has_study, study_from_python
 from distrain_nb.tuning.formats.sagemaker import from_tuning_config
 from distrain_nb.tuning.formats.vertex import from_tuning_job
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 
 FORMS = (
     "a HyperparameterTuningJob or StudySpec of Vertex AI in JSON or YAML, AI Platform's "
-    "config.yaml, SageMaker's HyperParameterTuningJobConfig in JSON, or a study's own YAML"
+    "config.yaml, SageMaker's HyperParameterTuningJobConfig in JSON, a HyperparameterTuningJob or "
+    "HyperparameterTuner of the clouds' SDKs in Python, or a study's own YAML"
 )
 # By a key that the form alone has.
 _READERS: dict[str, Callable[[object], ImportedStudy]] = {
@@ -40,6 +42,8 @@ def read_study(text: str) -> ImportedStudy:
     Raises OptionError naming what is wrong, or the forms that can be read.
     """
     check_length(text)
+    if has_study(text):
+        return study_from_python(text)
     value = _parsed(text.strip())
     if isinstance(value, dict):
         for key, reader in _READERS.items():

@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImportedStudy:
-    """A study read from another form, the layout of its trials where that is there too, and the
-    paths of what neither has a place for."""
+    """A study read from another form, the layout of its trials where that is there too, the paths
+    of what neither has a place for, and the trials' script as words behind `%distrain run`."""
 
     form: str
     spec: StudySpec
     layout: Layout | None = None
     left_out: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
 
 
 def real(given: Given, key: str, otherwise: float | None = None) -> float | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,7 +17,6 @@ from distrain_nb.tuning.rules.repairs import (
     linear,
     noted,
     positive,
-    renamed,
     unconditional,
     without,
     wrong,
@@ -48,13 +46,9 @@ def parameter_findings(spec: StudySpec) -> Iterator[Finding]:
 
 
 def _name(parameter: Parameter) -> Iterator[Finding]:
-    name = parameter.name
-    if name and not re.search(r"\s", name):
-        return
-    better = re.sub(r"\s+", "_", name.strip())
-    fixes = [renamed(name, better)] if better else [without(parameter)]
-    message = f"invalid name {shown(name)}: expected one without spaces"
-    yield wrong(at(parameter), "tune-name", message, *fixes)
+    if not parameter.name.strip():
+        message = f"invalid name {shown(parameter.name)}: expected a letter or another sign"
+        yield wrong(at(parameter), "tune-name", message, without(parameter))
 
 
 def _bounds(parameter: Parameter) -> Iterator[Finding]:
@@ -112,10 +106,10 @@ def _scale(parameter: Parameter) -> Iterator[Finding]:
         return
     if isinstance(parameter.domain, Categorical):
         message = f"{parameter.name} has words to choose from, which no scale is for"
-    elif not positive(parameter):
-        message = f"a {parameter.scale} scale needs values above 0, also the first of them"
+    elif parameter.scale == "log" and not positive(parameter):
+        message = "a log scale needs values above 0, also the first of them"
     else:
-        return
+        return  # what a reverse-log scale needs differs from place to place
     yield wrong(at(parameter), "tune-scale", message, linear(parameter))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from distrain_nb.errors import shown
 from distrain_nb.tuning.choosing import combinations
 from distrain_nb.tuning.rules.repairs import (
     at,
@@ -12,6 +14,8 @@ from distrain_nb.tuning.rules.repairs import (
     joined,
     linear,
     noted,
+    positive,
+    renamed,
     setting,
     unconditional,
     wrong,
@@ -33,14 +37,19 @@ from distrain_nb.tuning.spec import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.findings import Finding
+    from distrain_nb.findings import Finding, Fix
     from distrain_nb.tuning.spec import StudySpec
 
 _VERTEX, _SAGEMAKER, _AI_PLATFORM = "Vertex AI", "SageMaker", "AI Platform"
-_VERTEX_VALUES = 1000
-_SAGEMAKER_VALUES, _SAGEMAKER_PARAMETERS = 30, 30
-_SAGEMAKER_SECONDS = (120, 15_768_000)
-_SAGEMAKER_NO_PROGRESS = 3
+VERTEX_VALUES = 1000
+# What the API itself takes, by the names of its shapes.
+SAGEMAKER_VALUES, SAGEMAKER_PARAMETERS = 30, 30  # ParameterValues, …ParameterRanges
+SAGEMAKER_SECONDS = (120, 15_768_000)  # HyperParameterTuningMaxRuntimeInSeconds
+SAGEMAKER_NO_PROGRESS = 3  # MaxNumberOfTrainingJobsNotImproving
+SAGEMAKER_MOST_STEPS = 20_000  # of hyperband's MaxResource
+# "Resource limits for automatic model tuning": what an account has at first, and at most.
+SAGEMAKER_PARALLEL = (10, 100)
+SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS = 750, 10_000
 
 
 def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
@@ -53,6 +62,7 @@ def place_findings(spec: StudySpec, place: str) -> Iterator[Finding]:
         yield from _sagemaker(spec)
         yield from _sagemaker_parameters(spec)
         yield from _sagemaker_end(spec)
+        yield from _sagemaker_budget(spec)
     elif place == "ai-platform":
         yield from _ai_platform(spec)
 
@@ -73,6 +83,33 @@ def _this_machine(spec: StudySpec) -> Iterator[Finding]:
         name = "convex" if isinstance(spec.stopping, ConvexStopping) else "hyperband"
         fix = setting("Stop by the median", stopping=MedianStopping())
         yield wrong("--stop", "stop-place", f"this machine has no {name} stopping", fix)
+    yield from _positive_reverse_log(spec, "this machine")
+
+
+def _positive_reverse_log(spec: StudySpec, place: str) -> Iterator[Finding]:
+    for parameter in spec.parameters:
+        ranged = not isinstance(parameter.domain, Categorical)
+        if parameter.scale == "reverse-log" and ranged and not positive(parameter):
+            message = f"a reverse-log scale on {place} needs values above 0, also the first of them"
+            yield wrong(at(parameter), "tune-scale", message, linear(parameter))
+
+
+def _without_spaces(spec: StudySpec) -> Iterator[Finding]:
+    """Names as Vertex AI has them: "must not contain whitespaces"."""
+    for parameter in spec.parameters:
+        if (better := _joined(parameter.name)) != parameter.name and better:
+            message = f"{_VERTEX} takes no spaces in a name, as in {shown(parameter.name)}"
+            fix = renamed(parameter.name, better)
+            yield wrong(at(parameter), "tune-name-place", message, fix)
+    for goal in spec.goals:
+        if _joined(goal.metric) not in ("", goal.metric):
+            message = f"{_VERTEX} takes no spaces in a metric, as in {shown(goal.metric)}"
+            where = f"--goal {goal.direction}:{goal.metric}"
+            yield wrong(where, "goal-metric-place", message)
+
+
+def _joined(name: str) -> str:
+    return re.sub(r"\s+", "_", name.strip())
 
 
 def _vertex(spec: StudySpec) -> Iterator[Finding]:
@@ -88,12 +125,15 @@ def _vertex(spec: StudySpec) -> Iterator[Finding]:
         yield wrong("--stop", "stop-place", f"{_VERTEX} has no hyperband stopping", fix)
     for parameter in spec.parameters:
         domain = parameter.domain
-        if isinstance(domain, Discrete) and len(domain.values) > _VERTEX_VALUES:
+        if isinstance(domain, Discrete) and len(domain.values) > VERTEX_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_VERTEX} takes 1,000"
             yield wrong(at(parameter), "tune-values", message)
+    yield from _without_spaces(spec)
+    yield from _positive_reverse_log(spec, _VERTEX)
 
 
 def _ai_platform(spec: StudySpec) -> Iterator[Finding]:
+    yield from _positive_reverse_log(spec, _AI_PLATFORM)
     yield from _no_algorithm(spec, ("tpe",), _AI_PLATFORM)
     yield from _no_first_trials(spec, _AI_PLATFORM)
     yield from _one_goal(spec, _AI_PLATFORM)
@@ -135,8 +175,8 @@ def _sagemaker(spec: StudySpec) -> Iterator[Finding]:
     if spec.search.algorithm == "grid" and count is not None and count > spec.trials:
         message = f"{_SAGEMAKER} runs all {count:,} trials of the grid, not {spec.trials:,}"
         yield noted("--trials", "trials-grid", message, setting(f"Run {count:,}", trials=count))
-    if len(spec.parameters) > _SAGEMAKER_PARAMETERS:
-        message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {_SAGEMAKER_PARAMETERS}"
+    if len(spec.parameters) > SAGEMAKER_PARAMETERS:
+        message = f"{len(spec.parameters)} parameters: {_SAGEMAKER} takes {SAGEMAKER_PARAMETERS}"
         yield wrong("--tune", "tune-count", message)
 
 
@@ -149,7 +189,7 @@ def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
                 f"{'' if parameter.scale == 'linear' else ' and scale'} is lost to the search"
             )
             yield noted(where, "tune-words", message)
-        if isinstance(domain, (Discrete, Categorical)) and len(domain.values) > _SAGEMAKER_VALUES:
+        if isinstance(domain, (Discrete, Categorical)) and len(domain.values) > SAGEMAKER_VALUES:
             message = f"{parameter.name} has {len(domain.values)} values: {_SAGEMAKER} takes 30"
             yield wrong(where, "tune-values", message)
         if parameter.scale == "reverse-log" and isinstance(domain, (Double, Integer)):
@@ -160,7 +200,7 @@ def _sagemaker_parameters(spec: StudySpec) -> Iterator[Finding]:
         if spec.search.algorithm == "grid" and isinstance(domain, Integer):
             message = f"{_SAGEMAKER} has grids of listed values only; {parameter.name} is a range"
             fixes = [setting("Search at random", search=Search("random", spec.search.seed))]
-            if domain.high - domain.low < _SAGEMAKER_VALUES:
+            if domain.high - domain.low < SAGEMAKER_VALUES:
                 values = tuple(map(float, range(domain.low, domain.high + 1)))
                 every = instead("List its values", parameter, domain=Discrete(values))
                 fixes.insert(0, every)
@@ -175,17 +215,56 @@ def _sagemaker_end(spec: StudySpec) -> Iterator[Finding]:
     if end != kept:
         lost = joined(_end_names(replace(end, max_duration=None, max_trials_no_progress=None)))
         yield _left_out("--end", _SAGEMAKER, lost, end=kept)
-    low, high = _SAGEMAKER_SECONDS
+    low, high = SAGEMAKER_SECONDS
     if end.max_duration is not None and not low <= end.max_duration <= high:
         bounded = min(max(end.max_duration, low), high)
         message = f"max-duration is {end.max_duration:g} s: {_SAGEMAKER} takes {low} to {high:,}"
         fix = setting(f"Take {bounded:g} s", end=replace(end, max_duration=float(bounded)))
         yield wrong("--end", "end-number", message, fix)
     trials = end.max_trials_no_progress
-    if trials is not None and trials < _SAGEMAKER_NO_PROGRESS:
+    if trials is not None and trials < SAGEMAKER_NO_PROGRESS:
         message = f"max-trials-no-progress is {trials}: {_SAGEMAKER} takes 3 or more"
-        fix = setting("Take 3", end=replace(end, max_trials_no_progress=_SAGEMAKER_NO_PROGRESS))
+        fix = setting("Take 3", end=replace(end, max_trials_no_progress=SAGEMAKER_NO_PROGRESS))
         yield wrong("--end", "end-number", message, fix)
+
+
+def _sagemaker_budget(spec: StudySpec) -> Iterator[Finding]:
+    """Errors for what no account can have, warnings for what it has to be raised to."""
+    usual, most = SAGEMAKER_PARALLEL
+    if spec.parallel > usual:
+        fix = setting(f"Run {usual} at once", parallel=usual)
+        yield _over("--parallel", "parallel-place", f"{spec.parallel:,} trials at once",
+                    (usual, most), fix, spec.parallel)  # fmt: skip
+    at_random = spec.search.algorithm == "random"
+    limit = SAGEMAKER_TRIALS, SAGEMAKER_RANDOM_TRIALS if at_random else SAGEMAKER_TRIALS
+    if spec.trials > limit[0]:
+        fix = setting(f"Run {limit[0]} trials", trials=limit[0])
+        yield _over("--trials", "trials-place", f"{spec.trials:,} trials", limit, fix, spec.trials)
+    stopping = spec.stopping
+    if isinstance(stopping, HyperbandStopping):
+        bounds = {"min-steps": stopping.min_steps, "max-steps": stopping.max_steps}
+        for name, value in bounds.items():
+            if value is not None and not 1 <= value <= SAGEMAKER_MOST_STEPS:
+                bounded = min(max(value, 1), SAGEMAKER_MOST_STEPS)
+                changed = replace(stopping, **{name.replace("-", "_"): bounded})
+                message = f"{name} is {value}: {_SAGEMAKER} takes 1 to {SAGEMAKER_MOST_STEPS:,}"
+                yield wrong("--stop", "stop-steps-place", message,
+                            setting(f"Take {bounded:,}", stopping=changed))  # fmt: skip
+
+
+def _over(
+    where: str,
+    code: str,
+    what: str,
+    limit: tuple[int, int],
+    fix: Fix[StudySpec],
+    count: int,
+) -> Finding:
+    usual, most = limit
+    if count > most:
+        return wrong(where, code, f"{what}: {_SAGEMAKER} takes up to {most:,}", fix)
+    message = f"{what}: {_SAGEMAKER} takes {usual:,} unless the account's quota has been raised"
+    return noted(where, code, message, fix)
 
 
 def _no_algorithm(spec: StudySpec, names: tuple[str, ...], place: str) -> Iterator[Finding]:

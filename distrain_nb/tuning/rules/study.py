@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
@@ -67,8 +66,8 @@ def _goals(spec: StudySpec) -> Iterator[Finding]:
             message = f"{goal.metric} is a goal twice"
             yield wrong(where, "goal-twice", message, setting("Keep the first", goals=rest))
         seen.add(goal.metric)
-        if not goal.metric or re.search(r"\s", goal.metric):
-            message = f"invalid metric {shown(goal.metric)}: expected a name without spaces"
+        if not goal.metric.strip():
+            message = f"invalid metric {shown(goal.metric)}: expected a name"
             yield wrong(where, "goal-metric", message)
         fraction = goal.safe_fraction
         if fraction is not None and (goal.safety_threshold is None or not 0 <= fraction <= 1):

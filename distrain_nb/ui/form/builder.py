@@ -15,8 +15,9 @@ from distrain_nb.errors import OptionError
 from distrain_nb.layout import Layout, Role
 from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.files import FOLDER
-from distrain_nb.layout.formats import exports, left_out, read_any
+from distrain_nb.layout.formats import Imported, exports, left_out, read_any
 from distrain_nb.layout.options import heading
+from distrain_nb.tuning.formats import has_study, read_study
 from distrain_nb.tuning.options import from_line
 from distrain_nb.ui.form.editing import Editing, History
 from distrain_nb.ui.form.fields import bytes_of, seconds_of
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from distrain_nb.findings import Finding
+    from distrain_nb.tuning.spec import StudySpec
+
+LINES = ("%%distrain", "-")  # how options of a cell begin
 
 
 class Form(traitlets.HasTraits):  # type: ignore[misc]
@@ -46,7 +50,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
     step_s = traitlets.Float(TYPICAL_STEP_S, min=1e-6)
 
     def __init__(self, layout: Layout | str | None = None, folder: Path | str = FOLDER) -> None:
-        self._saved = SavedLayouts(layout, folder)
+        is_line = isinstance(layout, str) and layout.lstrip().startswith(LINES)
+        self._saved = SavedLayouts(None if is_line else layout, folder)
         self._script: tuple[str, ...] = ()
         self._hints: dict[str, Mapping[str, str]] = {}
         start = self._saved.first
@@ -64,6 +69,9 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         super().__init__(layout=start)
         self.observe(self._set, "layout")
         self.observe(lambda _: self._show(), ["gradient_bytes", "step_s"])
+        if is_line:
+            self.paste(str(layout))
+            self._tell("")
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -183,9 +191,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
         Raises OptionError naming what can't be read.
         """
-        is_line = text.lstrip().startswith(("%%distrain", "--"))
-        rest, study = from_line(text) if is_line else (text, None)
-        imported = read_any(rest)
+        imported, study = self._pasted(text)
         self._script = imported.script
         tuning = self._history.now.tuning if study is None else Tuning.of(study)
         self._do(self._history.then(Editing(imported.layout, tuning=tuning)))
@@ -193,6 +199,21 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
         gone = f"; not part of a layout: {', '.join(f.where for f in lost)}" if lost else ""
         self._tell(f"Read as {imported.form}{gone}")
         return lost
+
+    def _pasted(self, text: str) -> tuple[Imported, StudySpec | None]:
+        """The layout and the study of a text. Where it has a study alone, the layout stays."""
+        if text.lstrip().startswith(LINES):
+            rest, study = from_line(text)
+            return read_any(rest), study
+        try:
+            found = read_study(text) if has_study(text) else None
+        except OptionError:  # then machines at least, or what keeps these from being read
+            found = None
+        if found is None:
+            return read_any(text), None
+        layout = self.layout if found.layout is None else found.layout
+        script = self._script if found.layout is None else found.script
+        return Imported(found.form, layout, found.left_out, script), found.spec
 
     def to_new_cell(self) -> None:
         """Offer the head as the next cell; from a cell that is running."""
@@ -246,6 +267,7 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
             **shown,
             "exports": [self._with_study(*each) for each in shown["exports"]],
             "cell": self.line,
+            "again": f"import distrain_nb; distrain_nb.form({' '.join(self._words())!r})",
             "rehearsal": self.rehearsal,
         }
 
@@ -282,8 +304,8 @@ class Form(traitlets.HasTraits):  # type: ignore[misc]
 
 
 def form(layout: Layout | str | None = None) -> Form:
-    """The job builder, starting with a layout, a saved one's name, or this machine.
+    """Open the job builder with a layout, a saved one's name, options of a cell, or this machine.
 
-    Raises OptionError if there is no saved layout of that name.
+    Raises OptionError if there is no saved layout of that name, or for options it can't read.
     """
     return Form(layout)

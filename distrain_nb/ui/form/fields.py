@@ -7,20 +7,18 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError, shown
-from distrain_nb.layout import OPTIONS, PLACES, Layout, Pool, Role
+from distrain_nb.layout import OPTIONS, Layout, Pool, Role
 from distrain_nb.layout.catalog import short_name
 from distrain_nb.layout.choices import roles
+from distrain_nb.layout.place import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GOOGLE = ("vertex", "ai-platform")
-CLOUDS = (*GOOGLE, "sagemaker")
-
 
 @dataclass(frozen=True)
 class Field:
-    """A field of the form: its place in a layout or a pool, its label, where it means something.
+    """A field of the form: its name in a layout or a pool, and its label.
 
     `kind` is `combo` (text with a list of what fits), `number` or `text`. An `extra` field is
     shown only when asked for, or when it holds something.
@@ -29,40 +27,34 @@ class Field:
     name: str
     label: str
     kind: str
-    places: tuple[str, ...]
     hint: str = ""
     extra: bool = False
 
-    def is_of(self, place: str) -> bool:
-        """Whether it means something there; elsewhere than in the places that layouts know,
-        whatever all clouds have does."""
-        return place in self.places or (place not in PLACES and set(CLOUDS) <= set(self.places))
-
 
 SETTINGS = (
-    Field("region", "Region", "combo", CLOUDS, "any"),
-    Field("framework", "Framework", "combo", CLOUDS, "not chosen"),
-    Field("image", "Container image", "combo", CLOUDS, "built from the notebook"),
-    Field("launcher", "Launcher", "combo", PLACES),
-    Field("ranks_per_replica", "Ranks per replica", "number", PLACES, "auto"),
-    Field("tier", "Scale tier", "combo", ("ai-platform",), "CUSTOM", extra=True),
-    Field("scheduling", "Scheduling", "combo", ("vertex", "sagemaker"), "STANDARD", extra=True),
-    Field("timeout", "May run for", "text", CLOUDS, "such as 2h", extra=True),
-    Field("max_wait", "May wait for", "text", CLOUDS, "such as 1d", extra=True),
-    Field("distribution", "Distribution", "combo", ("sagemaker",), "by launcher", extra=True),
-    Field("mpi_options", "MPI options", "text", ("sagemaker",), "such as -x NAME", extra=True),
-    Field("checkpoint", "Checkpoints", "text", ("sagemaker",), "s3://…", extra=True),
+    Field("region", "Region", "combo", "any"),
+    Field("framework", "Framework", "combo", "not chosen"),
+    Field("image", "Container image", "combo", "built from the notebook"),
+    Field("launcher", "Launcher", "combo"),
+    Field("ranks_per_replica", "Ranks per replica", "number", "auto"),
+    Field("tier", "Scale tier", "combo", "CUSTOM", extra=True),
+    Field("scheduling", "Scheduling", "combo", "STANDARD", extra=True),
+    Field("timeout", "May run for", "text", "such as 2h", extra=True),
+    Field("max_wait", "May wait for", "text", "such as 1d", extra=True),
+    Field("distribution", "Distribution", "combo", "by launcher", extra=True),
+    Field("mpi_options", "MPI options", "text", "such as -x NAME", extra=True),
+    Field("checkpoint", "Checkpoints", "text", "s3://…", extra=True),
 )
 
 POOL_FIELDS = (
-    Field("replicas", "Replicas", "number", PLACES),
-    Field("machine", "Machine", "combo", CLOUDS, "type to search"),
-    Field("accelerator_count", "Count", "combo", GOOGLE, "0"),
-    Field("accelerator", "Accelerator", "combo", GOOGLE, "none"),
-    Field("disk_type", "Disk", "combo", GOOGLE, "default"),
-    Field("disk_gb", "Disk GB", "number", CLOUDS, "auto"),
-    Field("topology", "Topology", "combo", ("vertex",), "such as 2x2", extra=True),
-    Field("image", "Image of this pool", "text", CLOUDS, "the job's", extra=True),
+    Field("replicas", "Replicas", "number"),
+    Field("machine", "Machine", "combo", "type to search"),
+    Field("accelerator_count", "Count", "combo", "0"),
+    Field("accelerator", "Accelerator", "combo", "none"),
+    Field("disk_type", "Disk", "combo", "default"),
+    Field("disk_gb", "Disk GB", "number", "auto"),
+    Field("topology", "Topology", "combo", "such as 2x2", extra=True),
+    Field("image", "Image of this pool", "text", "the job's", extra=True),
 )
 
 TITLES = {
@@ -82,15 +74,18 @@ _ABSENT = {each.name: each.default for each in fields(Pool)}
 
 def settings(layout: Layout) -> Iterator[Field]:
     """The fields of the whole layout: of its place, and whatever else holds something."""
-    return (f for f in SETTINGS if f.is_of(layout.on) or text_of(layout, f.name))
+    place = place_of(layout.on)
+    return (f for f in SETTINGS if not place or place.reads(f.name) or text_of(layout, f.name))
 
 
 def columns(layout: Layout) -> Iterator[Field]:
     """The fields that every pool of a layout shows."""
+    place = place_of(layout.on)
     pools = [pool for _, pool in layout.pools()]
     for field in POOL_FIELDS:
         held = any(getattr(pool, field.name) != _ABSENT[field.name] for pool in pools)
-        if not field.extra and (field.is_of(layout.on) or held):
+        read = not place or place.reads(f"{Role.WORKERS}.{field.name}")
+        if not field.extra and (read or held):
             yield field
 
 

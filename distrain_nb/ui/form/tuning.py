@@ -12,6 +12,7 @@ from distrain_nb.tuning import options
 from distrain_nb.tuning.rules import check
 from distrain_nb.tuning.spec import ALGORITHMS, SCALES, StudySpec
 from distrain_nb.tuning.text import STOPPING, head_text, initial_text, parameter_text
+from distrain_nb.tuning.text import goals as divided
 from distrain_nb.ui.form.fields import Field
 
 if TYPE_CHECKING:
@@ -22,22 +23,22 @@ if TYPE_CHECKING:
 TUNING = "tuning"  # the first part of its paths
 LINEAR = "linear"
 ROW_FIELDS = (
-    Field("name", "Parameter", "text", (), "lr"),
-    Field("values", "Values", "text", (), "1e-5..1e-1, 16|32|64"),
-    Field("scale", "Scale", "combo", (), LINEAR),
+    Field("name", "Parameter", "text", "lr"),
+    Field("values", "Values", "text", "1e-5..1e-1, 16|32|64"),
+    Field("scale", "Scale", "combo", LINEAR),
 )
 SETTINGS = (
-    Field("goal", "Goal", "text", (), "min:val/loss"),
-    Field("trials", "Trials", "number", (), "1"),
-    Field("parallel", "At once", "number", (), "1"),
-    Field("search", "Search", "combo", (), "tpe"),
-    Field("stop", "Stop early", "combo", (), "never"),
-    Field("max_failed", "Failures that end it", "number", (), "the place's choice", extra=True),
-    Field("measurement", "Value that counts", "combo", (), "the place's choice", extra=True),
-    Field("noise", "Noise of the goal", "combo", (), "the place's choice", extra=True),
-    Field("end", "End early", "text", (), "such as max-duration=2h", extra=True),
+    Field("goal", "Goal", "text", "min:val/loss"),
+    Field("trials", "Trials", "number", "1"),
+    Field("parallel", "At once", "number", "1"),
+    Field("search", "Search", "combo", "tpe"),
+    Field("stop", "Stop early", "combo", "never"),
+    Field("max_failed", "Failures that end it", "number", "the place's choice", extra=True),
+    Field("measurement", "Value that counts", "combo", "the place's choice", extra=True),
+    Field("noise", "Noise of the goal", "combo", "the place's choice", extra=True),
+    Field("end", "End early", "text", "such as max-duration=2h", extra=True),
 )
-INITIAL = Field("initial", "Begin with", "text", (), "lr=0.01,width=32", extra=True)
+INITIAL = Field("initial", "Begin with", "text", "lr=0.01,width=32", extra=True)
 _DEFAULT = ",default="
 
 RowT = TypeVar("RowT")
@@ -160,7 +161,7 @@ class Tuning:
                 unreadable.append(_unreadable(f"{TUNING}.{INITIAL.name}.{number}", str(wrong)))
         for field in SETTINGS:
             text = str(getattr(self, field.name)).strip()
-            given = text.split() if field.name == "goal" else text
+            given = divided(text) if field.name == "goal" else text
             try:
                 spec = options.changed(spec, {field.name: given}) if text else spec
             except OptionError as wrong:

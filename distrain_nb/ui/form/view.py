@@ -12,7 +12,7 @@ from distrain_nb.layout.case import TYPICAL_STEP_S
 from distrain_nb.layout.choices import roles
 from distrain_nb.layout.formats import EXPORTS
 from distrain_nb.layout.gain import beside_the_article, duration, gain
-from distrain_nb.layout.options import TITLES as PLACES
+from distrain_nb.layout.place import places
 from distrain_nb.layout.totals import totals
 from distrain_nb.layout.traffic import links_of, size, traffic
 from distrain_nb.ui.form.fields import (
@@ -105,8 +105,9 @@ def options(layout: Layout) -> dict[str, list[list[Any]]]:
 
 def _places() -> list[list[str]]:
     """The backends that are installed, with their titles, and places that only have layouts."""
-    titles = {each.name: each.title for each in all_backends()}
-    return [[name, title[:1].upper() + title[1:]] for name, title in (titles | PLACES).items()]
+    titles = {backend.name: backend.title for backend in all_backends()}
+    titles |= {place.name: place.title for place in places().values()}
+    return [[name, title[:1].upper() + title[1:]] for name, title in titles.items()]
 
 
 def verdict(findings: Iterable[Finding]) -> str:

@@ -69,6 +69,32 @@ async function copy(text) {
   }
 }
 
+// src/form/ended.js
+var SAID_MS = 1500;
+var Ended = class {
+  constructor() {
+    this.code = element("code", { class: "dn-again" });
+    this.copy = button("Copy", () => this.#copied(), { class: "dn-button" });
+    this.node = element(
+      "div",
+      { class: "dn-part dn-ended", role: "status", hidden: true },
+      element("p", {}, "The kernel of this form has ended or restarted, so nothing here can be changed. Run this for a form that goes on from here:"),
+      this.code,
+      this.copy
+    );
+  }
+  /** @param {string} again the code that opens a form like this one */
+  show(again) {
+    write(this.code, again);
+    this.node.hidden = false;
+  }
+  async #copied() {
+    const done = await copy(this.code.textContent ?? "");
+    write(this.copy, done ? "Copied ✓" : "Not allowed here");
+    setTimeout(() => write(this.copy, "Copy"), SAID_MS);
+  }
+};
+
 // src/form/combobox.js
 var LONGEST = 250;
 function normal(text) {
@@ -742,7 +768,7 @@ var Pools = class {
 // src/form/preview.js
 var IMPORT = ["import", "Paste…", ""];
 var PASTED = "A config.yaml, workerPoolSpecs in JSON or YAML, a gcloud command, a SageMaker estimator or request, or a %%distrain line";
-var SAID_MS = 1500;
+var SAID_MS2 = 1500;
 var Preview = class {
   /** @param {Form} form */
   constructor(form) {
@@ -827,7 +853,7 @@ var Preview = class {
   async #copied() {
     const done = await copy(this.shown);
     write(this.copy, done ? "Copied ✓" : "Not allowed here");
-    setTimeout(() => write(this.copy, "Copy"), SAID_MS);
+    setTimeout(() => write(this.copy, "Copy"), SAID_MS2);
   }
 };
 
@@ -1169,7 +1195,9 @@ var Form = class {
     const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
     const preview = new Preview(this);
     this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
+    this.ended = new Ended();
     root.append(
+      this.ended.node,
       element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
       this.settings.node,
       this.pools.node,
@@ -1188,12 +1216,27 @@ var Form = class {
    * @param {object} rest
    */
   send(what, rest) {
+    if (!this.ended.node.hidden) return this.sent;
     this.sent += 1;
-    this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    try {
+      this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    } catch {
+      this.cutOff();
+      return this.sent;
+    }
     clearTimeout(this.waiting);
     const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
     this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
     return this.sent;
+  }
+  /** Nobody decides any more: show the layout as the kernel knew it last, and how to go on. */
+  cutOff() {
+    this.settle();
+    clearTimeout(this.waiting);
+    this.root.removeAttribute("data-waiting");
+    this.ended.show(this.model.get("view").again);
+    for (const node of this.root.children) node.toggleAttribute("inert", node !== this.ended.node);
+    this.draw();
   }
   /** @param {"undo" | "redo"} what */
   back(what) {
@@ -1316,11 +1359,25 @@ function render({ model, el }) {
     if (!isDue) queueMicrotask(draw);
     isDue = true;
   };
+  const look = async () => {
+    if (!await isLive(model)) form.cutOff();
+  };
   for (const name of TRAITS) model.on(`change:${name}`, react);
+  model.on("comm_live_update", look);
   form.draw();
+  look();
   return () => {
     for (const name of TRAITS) model.off(`change:${name}`, react);
+    model.off("comm_live_update", look);
   };
+}
+async function isLive(model) {
+  try {
+    const own = await model.widget_manager.get_model(model.get("key"));
+    return own.comm_live !== false;
+  } catch {
+    return true;
+  }
 }
 var form_default = { render };
 export {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 import time
@@ -17,6 +18,9 @@ from distrain_nb.worker.files.status import Process
 # A process's sockets close before its parent hears of its death, so a peer's "connection closed"
 # can be written down a moment earlier than the death that caused it.
 DEATH_IS_SEEN_LATE_S = 0.25
+
+# The first line of `report` where nobody says that the machine ran out of memory.
+_KILLED = re.compile(r"[^\n:]+ failed(?: first)?: killed by SIGKILL(?!:)")
 
 # Where a failure is no process's own.
 LAUNCHER = -1
@@ -80,6 +84,12 @@ def of_exit(process: int, status: int, killed_for_memory: bool, memory: Memory) 
     if status == -signal.SIGKILL:
         summary += f" ({memory})"
     return Failure(process, time.time() - DEATH_IS_SEEN_LATE_S, summary)
+
+
+def was_killed(report: str) -> bool:
+    """Say of a run's error whether somebody killed the process that failed first, as far as is
+    known: it says nothing of the program then, unless its machine had no more memory."""
+    return bool(_KILLED.match(report))
 
 
 def of_launcher(status: int) -> Failure:

@@ -1,9 +1,11 @@
 """Event files that ranks write elsewhere than they are told to are brought to the run's charts.
 
 `SummaryWriter()` writes into `runs/…` below the working folder, Lightning and transformers into
-folders of their own. They are found there by their names, which tell when and by which process they
-were begun, so that files of other runs are left alone:
-`events.out.tfevents.<seconds>.<host>.<process>.<number>`; tensorboardX leaves out the last two.
+folders of their own. As by TensorBoard, any file is taken for one whose name has `tfevents` in it.
+Names tell mostly when and by which process a file was begun, so that those of other runs are left
+alone: `events.out.tfevents.<seconds>.<host>.<process>.<number>`, and `.v2` or a suffix of the
+writer's behind it. tensorboardX and others leave out the process, SageMaker's debugger
+(`<step>_<worker>.tfevents`) the time, too, which is that of the file's first event then.
 A file is brought by a hard link or, across file systems, as a copy that grows with it.
 """
 
@@ -12,11 +14,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
+import struct
 import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Dict, Iterator, Mapping, Optional, Sequence
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 from distrain_nb.worker.files.launch import Launch
 from distrain_nb.worker.machine.system import process_stat
@@ -24,12 +28,15 @@ from distrain_nb.worker.metrics.writer import FOLDER_VARIABLE
 from distrain_nb.worker.supervisor.start import Child, Launcher
 
 MARK = "tfevents"
+UNFINISHED = ".tmp"  # of writers that rename a file when it is whole
 FIRST_AFTER_S, EVERY_S = 0.5, 2.0
 SHARE_OF_TIME = 0.004
 LONGEST_LOOK_S = 0.2
 COPIED_AT_ONCE = 1 << 20
 SKIPPED = frozenset(["__pycache__", "node_modules", "site-packages"])
 _NAME = re.compile(r"tfevents\.(?P<seconds>\d{9,11})\.(?P<rest>.+)")
+_BEGINNING = struct.Struct("<QIcd")  # length, its checksum, and the event's time with its tag
+_TIME_TAG = b"\x09"
 
 
 class StrayCharts:
@@ -49,6 +56,8 @@ class StrayCharts:
         self._any_process = any_process
         self._since = int(time.time())
         self._brought: Dict[Path, Path] = {}
+        self._doubtful: Dict[Path, str] = {}
+        self._is_cut = False
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="charts", daemon=True)
 
@@ -69,10 +78,23 @@ class StrayCharts:
             self._look()
             wait = max(EVERY_S, (time.monotonic() - began) / SHARE_OF_TIME)
 
+    def passed_over(self) -> str:
+        """A sentence about what may be the run's and is not in its charts; empty for nothing."""
+        there = {path: why for path, why in self._doubtful.items() if _links(path) == 1}
+        if there:
+            path, why = next(iter(there.items()))
+            more = f", and {len(there) - 1} more" if len(there) > 1 else ""
+            return f"not in the charts: {path.relative_to(self._working)} ({why}){more}"
+        if self._is_cut:
+            return "not all folders below the working folder were searched for event files"
+        return ""
+
     def _look(self) -> None:
-        for path in _event_files(self._working, self._target):
+        files, self._is_cut = _event_files(self._working, self._target)
+        for path in files:
             if path not in self._brought:
-                series = self._series_of(path.name)
+                self._doubtful.pop(path, None)
+                series = self._series_of(path)
                 if series is not None:
                     place = self._target / series / path.parent.relative_to(self._working)
                     self._brought[path] = place / path.name
@@ -82,16 +104,21 @@ class StrayCharts:
             except OSError:  # gone, or no room: the charts lack it, the run goes on
                 continue
 
-    def _series_of(self, name: str) -> Optional[str]:
-        """The folder for a file of that name; None if it isn't this run's."""
-        found = _NAME.search(name)
-        if found is None or int(found["seconds"]) < self._since:
+    def _series_of(self, path: Path) -> Optional[str]:
+        """The folder for a file; None if it isn't this run's."""
+        began = _began(path)
+        if began is None:
+            self._doubtful[path] = "it doesn't begin as event files do"
             return None
-        numbers = [int(word) for word in found["rest"].split(".") if word.isdigit()]
+        if began < self._since:
+            return None
+        numbers = _processes(path.name)
         owners = [self._owner(number) for number in numbers]
         known = [owner for owner in owners if owner is not None]
-        if known or not (numbers and not self._any_process):
+        if known or not numbers or self._any_process:
             return self._series[known[0]] if known else ""
+        if not any(map(_is_alive, numbers)):
+            self._doubtful[path] = f"process {numbers[0]} had ended before it was seen"
         return None
 
     def _owner(self, process: int) -> Optional[int]:
@@ -126,20 +153,66 @@ def stray_charts(launch: Launch, children: Sequence[Child]) -> Optional[StrayCha
     return charts
 
 
-def _event_files(root: Path, target: Path) -> Iterator[Path]:
-    """Those below the root but not in the target, from the top down, as far as time allows."""
+def _event_files(root: Path, target: Path) -> Tuple[List[Path], bool]:
+    """Those below the root but not in the target, from the top down, and whether there was no time
+    for all."""
     end = time.monotonic() + LONGEST_LOOK_S
-    folders = deque([root])
+    folders, files = deque([root]), []
     while folders and time.monotonic() < end:
         try:
             entries = list(os.scandir(str(folders.popleft())))
         except OSError:
             continue
         for entry in entries:
-            if MARK in entry.name:
-                yield Path(entry.path)
-            elif _is_searched(entry) and Path(entry.path) != target:
-                folders.append(Path(entry.path))
+            if _is_searched(entry):
+                if Path(entry.path) != target:
+                    folders.append(Path(entry.path))
+            elif MARK in entry.name and _is_whole(entry.path):
+                files.append(Path(entry.path))
+    return files, bool(folders)
+
+
+def _is_whole(path: str) -> bool:
+    return not path.endswith(UNFINISHED) and os.path.isfile(path)  # which never raises
+
+
+def _began(path: Path) -> Optional[int]:
+    """When a file was begun, in seconds since the epoch, by its name or its first event; None
+    where neither tells."""
+    found = _NAME.search(path.name)
+    if found is not None:
+        return int(found["seconds"])
+    try:
+        with path.open("rb") as file:
+            _, _, tag, seconds = _BEGINNING.unpack(file.read(_BEGINNING.size))
+    except (OSError, struct.error):
+        return None
+    return int(seconds) if tag == _TIME_TAG and 0 < seconds < 1 << 40 else None
+
+
+def _processes(name: str) -> List[int]:
+    """The numbers in a name that may be a process: what stands behind this machine's name, else
+    each; none where a name has none."""
+    found = _NAME.search(name)
+    rest, host = found["rest"] if found else "", f"{socket.gethostname()}."
+    is_here = f"{rest}.".startswith(host)
+    words = rest[len(host) :].split(".")[:1] if is_here else rest.split(".")
+    return [int(word) for word in words if word.isdecimal()]
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return bool(process_stat(process))
+    except OSError:
+        return True
+
+
+def _links(path: Path) -> int:
+    """How many names a file has: those that another run has brought have several."""
+    try:
+        return path.stat().st_nlink
+    except OSError:
+        return 0
 
 
 def _is_searched(entry: os.DirEntry[str]) -> bool:

@@ -287,7 +287,8 @@ class Supervisor:
             self._charts.finish()
         lost = output.close()
         alone = world.note(self._folder, len(self._launch.processes))
-        note = alone if state is State.SUCCEEDED else ""
+        charts = self._charts.passed_over() if self._charts else ""
+        note = (alone if state is State.SUCCEEDED else "") or charts
         if lost:
             note = f"the last {lost} bytes of the log were lost: {output.trouble}"
         self._save(note=note)

@@ -2,6 +2,7 @@
 // says, one answer at a time, and sends what the user does.
 
 import { button, element } from "../dom.js";
+import { Ended } from "./ended.js";
 import { Files } from "./files.js";
 import { keyOf } from "./notes.js";
 import { Pools } from "./pools.js";
@@ -45,7 +46,9 @@ export class Form {
     const middle = [new Totals(), new Picture(), new Verdict(this), new Traffic(this)];
     const preview = new Preview(this);
     this.parts = [places, this.settings, this.pools, this.tuning, ...middle, preview];
+    this.ended = new Ended();
     root.append(
+      this.ended.node,
       element("div", { class: "dn-part dn-top" }, places.node, element("span", { class: "dn-back" }, this.undo, this.redo)),
       this.settings.node,
       this.pools.node,
@@ -66,12 +69,28 @@ export class Form {
    * @param {object} rest
    */
   send(what, rest) {
+    if (!this.ended.node.hidden) return this.sent;
     this.sent += 1;
-    this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    try {
+      this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
+    } catch {  // the kernel has gone, and this front end marks no views
+      this.cutOff();
+      return this.sent;
+    }
     clearTimeout(this.waiting);
     const show = () => this.root.toggleAttribute("data-waiting", this.isWaiting);
     this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
     return this.sent;
+  }
+
+  /** Nobody decides any more: show the layout as the kernel knew it last, and how to go on. */
+  cutOff() {
+    this.settle();
+    clearTimeout(this.waiting);
+    this.root.removeAttribute("data-waiting");
+    this.ended.show(this.model.get("view").again);
+    for (const node of this.root.children) node.toggleAttribute("inert", node !== this.ended.node);
+    this.draw();
   }
 
   /** @param {"undo" | "redo"} what */

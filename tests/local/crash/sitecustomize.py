@@ -1,4 +1,4 @@
-"""Ends a fork server or a supervisor at the n-th thing that it asks of the system.
+"""Ends a fork server, a supervisor or a rank at the n-th thing that it asks of the system.
 
 Python imports this by its name where it is found on the path. The file named by `CRASH` says who
 and at which step, `supervisor 17`, and is removed when that comes.
@@ -61,8 +61,10 @@ def wait_for_server(frame: Any, event: str, _: Any) -> None:
 def in_child() -> None:
     """The server's children are supervisors, and theirs are ranks."""
     running = sys.getprofile()
-    if isinstance(running, Counter) and running.who == "server":
-        count("supervisor")
+    upcoming = {"server": "supervisor", "supervisor": "rank"}
+    who = upcoming.get(running.who) if isinstance(running, Counter) else None
+    if who:
+        count(who)
     else:
         sys.setprofile(None)
 
