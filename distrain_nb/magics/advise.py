@@ -14,7 +14,7 @@ from distrain_nb.layout.advice import Advice, advise
 from distrain_nb.layout.case import Case, case_of
 from distrain_nb.layout.catalog.active import current
 from distrain_nb.program.advice import findings, findings_in
-from distrain_nb.program.notebook.shell import notebook_of
+from distrain_nb.program.notebook.cells import notebook_of
 from distrain_nb.repairs import head_lines
 
 if TYPE_CHECKING:

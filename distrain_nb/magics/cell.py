@@ -14,7 +14,7 @@ from distrain_nb.findings import Severity
 from distrain_nb.magics.command_line import STUDY_OPTIONS, cell_options
 from distrain_nb.magics.help import show_help
 from distrain_nb.program import Cell
-from distrain_nb.program.notebook.shell import label, notebook_of
+from distrain_nb.program.notebook.cells import label, notebook_of
 from distrain_nb.program.progress import report_to
 from distrain_nb.repairs import head_lines
 

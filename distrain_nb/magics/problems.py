@@ -43,7 +43,7 @@ def problems_shown(line: str, cell: str | None, shell: InteractiveShell) -> Iter
 
 def _cells(line: str, cell: str | None, shell: InteractiveShell) -> Cells:
     """The text that is running, as its author sees it, and what was executed before."""
-    from distrain_nb.program.notebook.shell import label
+    from distrain_nb.program.notebook.cells import label
     from distrain_nb.ui.problem import Cells
 
     sources = shell.history_manager.input_hist_raw

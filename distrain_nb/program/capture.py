@@ -32,18 +32,19 @@ from distrain_nb.program.python.names import Names, futures_in, names_of
 from distrain_nb.program.requirements import requirements_of
 from distrain_nb.program.travelling import files_of, unknown_modules
 from distrain_nb.program.values.data import data_of
-from distrain_nb.program.values.sharded import sharded
 from distrain_nb.repairs import write_in_option
-from distrain_nb.worker.rank.wrapped import gather_first
+from distrain_nb.worker.rank.wrapped import SHARDED, gather_first
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from distrain_nb.program.gathering.needed import Needed
     from distrain_nb.program.notebook.cells import Cell, Notebook
     from distrain_nb.program.notebook.history import Executed
 
 LIMIT = 64 * 2**20
+_WRAPS = {"FSDP", *(name for _, name in SHARDED)}
+_IN_PLACE = "fully_shard"
 
 
 @dataclass(frozen=True)
@@ -188,9 +189,36 @@ def _want_results(results: Sequence[str], code: _Code, gathering: Gathering, lab
         close = get_close_matches(name, code.names.binds, 1)
         fixes = tuple(write_in_option(name, each) for each in close)
         gathering.say("unknown-result", Severity.ERROR, "--result", message, fixes)
-    for name, line in sharded(code.tree, results):
+    for name, line in _sharded(code.tree, results):
         where = f"{label}, line {line}"
         gathering.say("sharded-result", Severity.ERROR, where, f"`{name}`: {gather_first(name)}")
+
+
+def _sharded(tree: ast.Module, results: Container[str]) -> Iterator[tuple[str, int]]:
+    """(name, line) of each result that the cell leaves sharded, by what it does last with it."""
+    last: dict[str, tuple[bool, int]] = {}
+    for statement in tree.body:
+        value = getattr(statement, "value", None)
+        call = value if isinstance(value, ast.Call) else None
+        for name in _assigned(statement):
+            last[name] = (call is not None and _called(call) in _WRAPS, statement.lineno)
+        if call is not None and _called(call) == _IN_PLACE:
+            last |= {a.id: (True, call.lineno) for a in call.args[:1] if isinstance(a, ast.Name)}
+    for name, (is_sharded, line) in last.items():
+        if is_sharded and name in results:
+            yield name, line
+
+
+def _assigned(statement: ast.stmt) -> list[str]:
+    targets = statement.targets if isinstance(statement, ast.Assign) else ()
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _settings(code: _Code, gathering: Gathering) -> list[Executed]:

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
-_UNKNOWN = object()
+_NUMBER = "<the arm that is taken>"
+_NAMING = (
+    *(ast.arg, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef),
+    *(ast.MatchAs, ast.MatchStar, ast.ExceptHandler),
+)
+# What tests are made of that run nothing of the program's.
+_DECIDING = (
+    *(ast.If, ast.Match, ast.match_case, ast.pattern, ast.Assign, ast.Compare, ast.UnaryOp),
+    *(ast.BoolOp, ast.Constant, ast.Name, ast.Tuple, ast.List, ast.Set, ast.expr_context),
+    *(ast.cmpop, ast.unaryop, ast.boolop),
+)
 
 
 def taken(tree: ast.Module, varied: Collection[str] = ()) -> ast.Module:
@@ -40,86 +50,58 @@ def _set(nodes: Iterable[ast.AST]) -> Iterator[str]:
     for node in nodes:
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
         elif isinstance(node, ast.alias):
             yield (node.asname or node.name).partition(".")[0]
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)):
-            yield from [node.name] if node.name else []
+        elif isinstance(node, _NAMING):
+            yield str(getattr(node, "arg", None) or getattr(node, "name", None))
 
 
 class _Arms(ast.NodeTransformer):
-    """Puts the arm that is taken in the place of each `if`."""
+    """Puts the arm that is taken in the place of each `if` and `match`."""
 
     def __init__(self, known: Mapping[str, object]) -> None:
         self._known = known
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        holds = self._holds(node.test)
-        if holds is None:
-            return node
-        return (node.body if holds else node.orelse) or ast.copy_location(ast.Pass(), node)
+        return self._taken(node, ast.If(node.test, *_numbers(2)), [node.body, node.orelse])
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        holds = self._holds(node.test)
-        if holds is None:
-            return node
-        return node.body if holds else node.orelse
+        arms: list[list[ast.stmt]] = [[ast.Expr(node.body)], [ast.Expr(node.orelse)]]
+        taken = self._taken(node, ast.If(node.test, *_numbers(2)), arms)
+        return taken[0].value if isinstance(taken, list) else node  # type: ignore[attr-defined]
 
     def visit_Match(self, node: ast.Match) -> ast.AST | list[ast.stmt]:
         self.generic_visit(node)
-        value = self._value(node.subject)
-        for case in node.cases:
-            matches = _matches(case, value)
-            if value is _UNKNOWN or matches is None:
-                return node
-            if matches:
-                return case.body
-        return ast.copy_location(ast.Pass(), node)
+        numbers = _numbers(len(node.cases))
+        cases = [
+            ast.match_case(case.pattern, case.guard, number)
+            for case, number in zip(node.cases, numbers, strict=True)
+        ]
+        return self._taken(node, ast.Match(node.subject, cases), [c.body for c in node.cases])
 
-    def _holds(self, test: ast.expr) -> bool | None:
-        """Whether a comparison holds; None where nobody knows."""
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            holds = self._holds(test.operand)
-            return None if holds is None else not holds
-        if not (isinstance(test, ast.Compare) and len(test.ops) == 1):
-            return None
-        left, right = self._value(test.left), self._value(test.comparators[0])
-        if _UNKNOWN in (left, right):
-            return None
-        operator = test.ops[0]
-        if isinstance(operator, (ast.Eq, ast.NotEq)):
-            return (left == right) is isinstance(operator, ast.Eq)
-        if isinstance(operator, (ast.In, ast.NotIn)) and isinstance(right, (tuple, str)):
-            if isinstance(right, str) and not isinstance(left, str):
-                return None
-            return (left in right) is isinstance(operator, ast.In)
-        return None
-
-    def _value(self, node: ast.expr) -> object:
-        if isinstance(node, ast.Name):
-            return self._known.get(node.id, _UNKNOWN)
+    def _taken(
+        self, node: ast.AST, asked: ast.stmt, arms: list[list[ast.stmt]]
+    ) -> ast.AST | list[ast.stmt]:
+        """The arm that runs, where only constants decide; `asked` has the arms' numbers in it."""
+        if not all(isinstance(n, _DECIDING) and self._is_known(n) for n in ast.walk(asked)):
+            return node
+        names: dict[str, object] = {**self._known, _NUMBER: None, "__builtins__": {}}
+        module = ast.fix_missing_locations(ast.Module([deepcopy(asked)], []))
         try:
-            value = ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError):
-            return _UNKNOWN
-        return tuple(value) if isinstance(value, (list, set)) else value
+            exec(compile(module, "", "exec"), names)
+        except Exception:  # `"dp" < 3`
+            return node
+        number = names[_NUMBER]
+        body = arms[number] if isinstance(number, int) else []
+        return body or [ast.copy_location(ast.Pass(), node)]
+
+    def _is_known(self, node: ast.AST) -> bool:
+        return not isinstance(node, ast.Name) or node.id in (*self._known, _NUMBER)
 
 
-def _matches(case: ast.match_case, value: object) -> bool | None:
-    """Whether a case is taken; None where nobody knows."""
-    if case.guard is not None:
-        return None
-    patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
-    for pattern in patterns:
-        if isinstance(pattern, ast.MatchAs) and pattern.pattern is None:
-            return True
-        if not (isinstance(pattern, ast.MatchValue) and isinstance(pattern.value, ast.Constant)):
-            return None
-        if pattern.value.value == value:
-            return True
-    return False
+def _numbers(count: int) -> list[list[ast.stmt]]:
+    """Statements that keep the number of the arm that they stand in."""
+    target = ast.Name(_NUMBER, ast.Store())
+    return [[ast.Assign([target], ast.Constant(number))] for number in range(count)]

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from distrain_nb.program.advice.bindings import bindings
-from distrain_nb.program.advice.reading import last
+from distrain_nb.program.advice.reading import bindings, last, parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from distrain_nb.program.advice.reading import Code, Function
+    from distrain_nb.program.advice.reading import Code
 
 _LIGHT = {"int", "str", "bool", "float", "join", "Path", "format", "device", "Namespace", "range"}
 # What gives paths below a path, or hands paths on.
@@ -167,12 +166,6 @@ class Flow:
             key.value in o.variables for o in self.origins
         )
         return wanted and "env" in self.code.name(node)
-
-
-def parameters(function: Function | ast.Lambda) -> list[str]:
-    """The names of a function's parameters by position, without `self`."""
-    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
-    return names[1:] if names[:1] == ["self"] else names
 
 
 def _is_modulo(node: ast.AST) -> bool:

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from distrain_nb.program.advice.flow import LOCAL_RANK, RANK, Flow
-from distrain_nb.program.advice.reading import given, keyword, last, preceding
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.program.advice.reading import Code
 
-_LEAVES = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 _ONE_RANK = re.compile(r"rank_?(zero|0)|main_process|master_only|chief_only")
 _SAVED = re.compile(r"model|net\b|saver|manager|checkpoint|ckpt", re.I)
 _SAVES = {"save_weights", "save_pretrained", "save_checkpoint", "save_model", "export_saved_model"}
@@ -33,54 +32,32 @@ class Guards:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rank", Flow(self.code, (RANK, LOCAL_RANK), under=True))
 
-    def guarded(self, node: ast.AST, seen: frozenset[str] = frozenset()) -> bool:
+    def guarded(self, node: ast.AST) -> bool:
         """Whether the node runs on some ranks only, itself or wherever its function is called."""
-        if any(self._tested(outer, child) for outer, child in self.code.around(node)):
-            return True
-        function = self.code.function_of(node)
-        if function is None or function.name in seen:
-            return False
-        if any(_ONE_RANK.search(ast.unparse(each)) for each in function.decorator_list):
-            return True
-        calls = self.code.calls_of(function.name)
-        seen |= {function.name}
-        return bool(calls) and all(self.guarded(call, seen) for call in calls)
+        return self.code.on_every_way(node, self._is_guarded)
 
-    def _tested(self, outer: ast.AST, child: ast.AST) -> bool:
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)):
-            return child is not outer.test and self.rank.holds(outer.test)
-        if isinstance(outer, ast.BoolOp):
-            before = outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
-            return any(map(self.rank.holds, before))
-        if isinstance(outer, ast.Match):
-            return child is not outer.subject and self.rank.holds(outer.subject)
-        return any(self._leaves(statement) for statement in preceding(outer, child))
-
-    def _leaves(self, statement: ast.AST) -> bool:
-        """Whether a statement sends some ranks away."""
-        if not (isinstance(statement, ast.If) and self.rank.holds(statement.test)):
-            return False
-        end = statement.body[-1]
-        exits = isinstance(end, ast.Expr) and "exit" in ast.unparse(end)
-        return isinstance(end, _LEAVES) or exits
+    def _is_guarded(self, node: ast.AST) -> bool:
+        if any(map(self.rank.holds, self.code.conditions(node))):
+            return True
+        decorators = getattr(self.code.function_of(node), "decorator_list", ())
+        return any(_ONE_RANK.search(ast.unparse(each)) for each in decorators)
 
 
 def unguarded_saves(guards: Guards) -> list[ast.Call]:
     """The calls by which every rank saves to the same place."""
-    return [
-        call
-        for call, places in _saves(guards.code)
-        if not any(map(guards.rank.holds, places)) and not guards.guarded(call)
-    ]
+    return _saves_at(guards, guards.rank, guarded=False)
 
 
 def guarded_saves(guards: Guards) -> list[ast.Call]:
     """The calls by which one rank saves for all, to a place that is not named after it."""
-    rank = Flow(guards.code, (RANK, LOCAL_RANK))
+    return _saves_at(guards, Flow(guards.code, (RANK, LOCAL_RANK)), guarded=True)
+
+
+def _saves_at(guards: Guards, rank: Flow, *, guarded: bool) -> list[ast.Call]:
     return [
         call
         for call, places in _saves(guards.code)
-        if not any(map(rank.holds, places)) and guards.guarded(call)
+        if not any(map(rank.holds, places)) and guards.guarded(call) is guarded
     ]
 
 
@@ -90,7 +67,7 @@ def _saves(code: Code) -> Iterator[tuple[ast.Call, list[ast.expr]]]:
         name = code.name(call.func)
         if last(name) in _TAKE_FOLDERS:
             folder = keyword(call, *_FOLDERS)
-            if folder is not None and not _is_none(folder):
+            if folder is not None and not is_constant(folder, None):
                 yield call, [folder]
         elif name == "torch.save":
             yield call, [*call.args[1:], *(k.value for k in call.keywords)]
@@ -106,7 +83,3 @@ def _is_save(code: Code, name: str) -> bool:
         return True
     keras = code.uses("tensorflow") or code.uses("keras") or code.says("tf")
     return action == "save" and keras and bool(_SAVED.search(receiver))
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None

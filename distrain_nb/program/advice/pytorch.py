@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from distrain_nb.program.advice.data import data
 from distrain_nb.program.advice.guards import Guards
 from distrain_nb.program.advice.reading import last
-from distrain_nb.program.advice.sharded import WRAPS, saves, sharded
-from distrain_nb.program.advice.stale import stale
+from distrain_nb.program.advice.sharded import WRAPS, saves, sharded, stale
 from distrain_nb.program.advice.training import is_cared_for, pinned, uses_cuda, warning
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 
 # What a name means by custom, where the code that is seen does not say.
 _CUSTOMARY = {
@@ -119,6 +120,31 @@ class Code:
             yield self.parents[node], node
             node = self.parents[node]
 
+    def conditions(self, node: ast.AST) -> Iterator[ast.expr]:
+        """The tests on which it depends whether a node runs, as far as it is not called."""
+        for outer, child in self.around(node):
+            if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and child is not outer.test:
+                yield outer.test
+            elif isinstance(outer, ast.BoolOp):
+                yield from outer.values[: outer.values.index(child)]  # type: ignore[arg-type]
+            elif isinstance(outer, ast.Match) and child is not outer.subject:
+                yield outer.subject
+            for before in preceding(outer, child):
+                if isinstance(before, ast.If) and leaves(before.body[-1]):
+                    yield before.test
+
+    def on_every_way(
+        self, node: ast.AST, holds: Callable[[ast.AST], bool], seen: frozenset[str] = frozenset()
+    ) -> bool:
+        """Whether something holds for a node, or for all calls of the function it stands in."""
+        if holds(node):
+            return True
+        function = self.function_of(node)
+        if function is None or function.name in seen:
+            return False
+        calls, seen = self.calls_of(function.name), seen | {function.name}
+        return bool(calls) and all(self.on_every_way(call, holds, seen) for call in calls)
+
     def function_of(self, node: ast.AST) -> Function | None:
         """The innermost function that a node stands in."""
         kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -127,6 +153,11 @@ class Code:
     def statement_of(self, node: ast.AST) -> ast.AST:
         """The innermost statement that an expression stands in."""
         return next(outer for outer, _ in self.around(node) if isinstance(outer, ast.stmt))
+
+    def set_to(self, name: ast.expr) -> list[ast.expr]:
+        """What a name is set to anywhere."""
+        text, nodes = ast.unparse(name), (n for n in self.nodes if isinstance(n, ast.Assign))
+        return [node.value for node in nodes if text in map(ast.unparse, node.targets)]
 
     def apart(self, one: ast.AST, other: ast.AST) -> bool:
         """Whether two nodes stand in different arms of a condition, so that one of them runs."""
@@ -182,11 +213,46 @@ def preceding(outer: ast.AST, child: ast.AST) -> list[ast.stmt]:
     return []
 
 
+def bindings(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """Each target that a node binds, with its value; that of a loop is one item of the value."""
+    if isinstance(node, ast.Assign):
+        for target in node.targets:
+            yield from _pairs(target, node.value)
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.NamedExpr)) and node.value:
+        yield node.target, node.value
+    elif isinstance(node, LOOPS):
+        yield node.target, node.iter
+    elif isinstance(node, ast.withitem) and node.optional_vars:
+        yield node.optional_vars, node.context_expr
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterable[tuple[ast.expr, ast.expr]]:
+    both = (ast.Tuple, ast.List)
+    if isinstance(target, both) and isinstance(value, both):
+        return zip(target.elts, value.elts)  # noqa: B905
+    return [(target, value)]
+
+
+def parameters(function: Function | ast.Lambda) -> list[str]:
+    """The names of a function's parameters by position, without `self`."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return names[1:] if names[:1] == ["self"] else names
+
+
+def leaves(statement: ast.stmt) -> bool:
+    """Whether code does not go on behind a statement."""
+    exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
+    return exits or isinstance(statement, (ast.Return, ast.Continue, ast.Break, ast.Raise))
+
+
 def _arm(outer: ast.AST, child: ast.AST) -> object:
     """The arm of a condition that a child of it stands in; None for its test."""
     if isinstance(outer, ast.If):
         return next((arm for arm in ("body", "orelse") if child in getattr(outer, arm)), None)
-    return child if isinstance(child, ast.match_case) else None
+    if isinstance(outer, ast.Try):
+        return child if isinstance(child, ast.ExceptHandler) else "body"
+    whole = isinstance(outer, ast.IfExp) and child is not outer.test
+    return child if whole or isinstance(child, ast.match_case) else None
 
 
 def _top(module: str) -> str:

@@ -1,13 +1,14 @@
-"""What FSDP asks of a program: its state is in parts, which all ranks gather."""
+"""What FSDP asks of a program: its state is in parts, which all ranks gather, and the parameters
+that its models had before are no longer theirs."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from distrain_nb.program.advice.guards import guarded_saves, unguarded_saves
-from distrain_nb.program.advice.reading import keyword, last
+from distrain_nb.program.advice.reading import given, is_constant, keyword, last
 from distrain_nb.program.advice.training import optimizers, warning
 from distrain_nb.program.advice.values import Values
 
@@ -29,6 +30,7 @@ _FULL = (
 _SAME = frozenset(
     ("to", "cuda", "cpu", "train", "eval", "compile", "bfloat16", "half", "float", "requires_grad_")
 )
+_PARAMETERS = ("parameters", "named_parameters")
 # Each of these needs all ranks, whatever the model's state is.
 _TOGETHER = ("optim_state_dict", "full_optim_state_dict", "summon_full_params", "full_tensor")
 
@@ -179,3 +181,87 @@ def _held(node: ast.expr) -> list[ast.expr]:
 def _full(call: ast.Call) -> str:
     model = call.func.value if isinstance(call.func, ast.Attribute) else call
     return _FULL.format(ast.unparse(model))
+
+
+# -- optimizers of the parameters that a model had before --------------------------------------
+
+
+class _Use(NamedTuple):
+    """A call that is given a model: the wrap or the optimizer, or a function that makes it."""
+
+    call: ast.Call
+    model: ast.expr
+
+
+def stale(code: Code) -> Iterator[Note]:
+    """The optimizers that are made before a wrap of the model whose parameters they have."""
+    values = Values(code)
+    made = optimizers(code)
+    takes = {use for call in made for use in _takes(values, call)}
+    makes = {*made, *(use.call for use in takes)}
+    for wrap in code.called(*WRAPS):
+        for use in _wraps(values, wrap):
+            inside = code.function_of(use.call)
+            here = [call for call in makes if code.function_of(call) is inside]
+            again = {_target(code, call) for call in here if call.lineno > use.call.lineno} - {""}
+            for call, model in takes:
+                before = call in here and call.lineno < use.call.lineno
+                before = before and not code.apart(call, use.call)
+                same = ast.unparse(model) == ast.unparse(use.model)
+                name = _target(code, call)
+                if before and same and name not in again:
+                    handed_on = name in map(ast.unparse, given(use.call))
+                    yield _note(call, wrap if handed_on else use.call)
+
+
+def _note(optimizer: ast.Call, wrap: ast.Call) -> Note:
+    return warning(
+        "fsdp.optimizer",
+        optimizer.lineno,
+        "this optimizer has the parameters from before FSDP, so that its steps change nothing: "
+        f"make it after {ast.unparse(wrap)}",
+    )
+
+
+def _wraps(values: Values, wrap: ast.Call) -> Iterator[_Use]:
+    model = wrap.args[0] if wrap.args else keyword(wrap, "module")
+    if model is not None and not is_constant(keyword(wrap, "use_orig_params"), True):
+        yield from _lifted(values, wrap, model, set())
+
+
+def _takes(values: Values, optimizer: ast.Call) -> Iterator[_Use]:
+    """The models whose parameters an optimizer gets, directly or by names for them."""
+    seen: set[ast.AST] = set()
+    open_ends = [(optimizer, argument) for argument in given(optimizer)]
+    while open_ends:
+        call, node = open_ends.pop()
+        for each in ast.walk(node):
+            if each in seen:
+                continue
+            seen.add(each)
+            if isinstance(each, ast.Attribute) and each.attr in _PARAMETERS:
+                seen.update(ast.walk(each.value))
+                yield from _lifted(values, call, each.value, set())
+            elif isinstance(each, (ast.Name, ast.Attribute)):
+                arguments = values.arguments(each)
+                here = [(call, v) for v in values.reaching(each)]
+                passed = [value for _, value in arguments]
+                open_ends += [*((c, v) for c, v in here if v not in passed), *arguments]
+
+
+def _lifted(values: Values, call: ast.Call, model: ast.expr, seen: set[ast.Call]) -> Iterator[_Use]:
+    """A call with the model that it is given, and where that is a parameter, who gives it."""
+    if call in seen:
+        return
+    seen.add(call)
+    yield _Use(call, model)
+    for outer, argument in values.arguments(model):
+        yield from _lifted(values, outer, argument, seen)
+
+
+def _target(code: Code, call: ast.Call) -> str:
+    """The name that what a call makes is given; empty if it has none."""
+    outer = code.parents.get(call)
+    if isinstance(outer, ast.AnnAssign):
+        return ast.unparse(outer.target)
+    return ast.unparse(outer.targets[0]) if isinstance(outer, ast.Assign) else ""

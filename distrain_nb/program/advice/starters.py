@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.program.advice.reading import keyword, last, preceding
+from distrain_nb.program.advice.reading import keyword, last
 from distrain_nb.program.advice.values import Values
 from distrain_nb.repairs import with_option, write_code
 
@@ -137,31 +137,13 @@ def _forms(code: Code, function: Function | None, seen: frozenset[str]) -> bool:
 
 def _conditions(code: Code, node: ast.AST, seen: frozenset[str]) -> Iterator[str]:
     """The tests on which it depends whether a node runs, of its function's calls too."""
-    for outer, child in code.around(node):
-        if isinstance(outer, (ast.If, ast.IfExp, ast.While)) and child is not outer.test:
-            yield from _test(outer)
-        elif isinstance(outer, ast.Match) and child is not outer.subject:
-            yield ast.unparse(outer.subject)
-        for before in preceding(outer, child):
-            if isinstance(before, ast.If) and _leaves(before.body[-1]):
-                yield from _test(before)
+    yield from (t for t in map(ast.unparse, code.conditions(node)) if "__name__" not in t)
     function = code.function_of(node)
     if function is not None and function.name not in seen:
         calls = code.calls_of(function.name)
         of_calls = [list(_conditions(code, call, seen | {function.name})) for call in calls]
         if all(of_calls):
             yield from (test for tests in of_calls for test in tests)
-
-
-def _test(node: ast.If | ast.IfExp | ast.While) -> Iterator[str]:
-    test = ast.unparse(node.test)
-    if "__name__" not in test:
-        yield test
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    exits = isinstance(statement, ast.Expr) and "exit" in ast.unparse(statement)
-    return exits or isinstance(statement, (ast.Return, ast.Raise))
 
 
 def _finding(code: Code, call: ast.Call, starter: _Starter, *, sure: bool) -> Finding:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.program.advice.flow import LISTS, Flow, Origin, parameters
-from distrain_nb.program.advice.reading import given, keyword, last
+from distrain_nb.program.advice.data import dataset
+from distrain_nb.program.advice.flow import LISTS, Flow, Origin
+from distrain_nb.program.advice.reading import given, keyword, last, parameters
 from distrain_nb.program.advice.training import warning
 
 if TYPE_CHECKING:
@@ -113,7 +114,11 @@ def storage(code: Code, remote: Sequence[RemoteFolder]) -> Iterator[Note]:
         for read in reads[:1]:
             yield warning("data.small-files", read.call.lineno, _message(read.does, folder))
         readers |= set(_readers(code, reads))
-        readers |= {c for c in _STREAMS if any(map(flow.holds, _arguments(code, c)))}
+        readers |= {
+            c
+            for c in _STREAMS
+            if any(flow.holds(each) for call in code.called(c) for each in given(call))
+        }
     if readers:
         yield from _loaders(code, frozenset(readers))
 
@@ -204,8 +209,9 @@ def _is_in_loop(code: Code, call: ast.Call, flow: Flow, folder: RemoteFolder) ->
     opened = _opened(call)
     names = _names(opened) if opened else set()
     for target, iterated in _loops(code, call):
-        made = [iterated, *_values(code, iterated)]
-        listed = any(last(code.name(c.func)) in _LISTED for each in made for c in _calls(each))
+        made = [iterated, *code.set_to(iterated)]
+        parts = [part for each in made for part in ast.walk(each)]
+        listed = any(last(code.name(p.func)) in _LISTED for p in parts if isinstance(p, ast.Call))
         if not (listed and flow.holds(iterated) and names & _names(target)):
             continue
         if any(_ends(each, _PACKED) for each in made):
@@ -227,22 +233,8 @@ def _loops(code: Code, node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield from ((each.target, each.iter) for each in outer.generators)
 
 
-def _values(code: Code, name: ast.expr) -> list[ast.expr]:
-    """What a name is set to anywhere."""
-    text = ast.unparse(name)
-    return [
-        node.value
-        for node in code.nodes
-        if isinstance(node, ast.Assign) and text in map(ast.unparse, node.targets)
-    ]
-
-
 def _names(node: ast.AST) -> set[str]:
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-
-
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    return (each for each in ast.walk(node) if isinstance(each, ast.Call))
 
 
 def _readers(code: Code, reads: Sequence[_Read]) -> Iterator[str]:
@@ -252,16 +244,10 @@ def _readers(code: Code, reads: Sequence[_Read]) -> Iterator[str]:
         yield from classes[:1] or [last(code.name(call.func))]
 
 
-def _arguments(code: Code, name: str) -> Iterator[ast.expr]:
-    for call in code.called(name):
-        yield from given(call)
-
-
 def _loaders(code: Code, readers: frozenset[str]) -> Iterator[Note]:
     flow = Flow(code, (Origin(readers, frozenset(), frozenset()),), through=True)
     for call in code.called(*_LOADERS):
-        dataset = call.args[:1] or [k.value for k in call.keywords if k.arg == "dataset"]
-        if _has_no_workers(call) and any(map(flow.holds, dataset)):
+        if _has_no_workers(call) and any(map(flow.holds, dataset(call))):
             yield warning(
                 "data.workers",
                 call.lineno,

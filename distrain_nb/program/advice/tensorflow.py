@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from distrain_nb.program.advice.training import Note
 
 _MODELS = ("Sequential", "Model", "Functional", "load_model", "clone_model", "model_from_json")
-_ARMS = ("body", "orelse", "handlers")
 
 
 def tensorflow(code: Code) -> Iterator[Note]:
@@ -40,22 +39,9 @@ def _is_strategy(name: str) -> bool:
 
 
 def _exclusive(code: Code, one: ast.AST, other: ast.AST) -> bool:
-    """Whether only one of two places is reached: other arms of an `if` or `try`, or a return."""
-    mine = _arms(code, one)
-    if any(arm != mine[outer] for outer, arm in _arms(code, other).items() if outer in mine):
-        return True
-    return any(isinstance(outer, ast.Return) for outer, _ in code.around(other))
-
-
-def _arms(code: Code, node: ast.AST) -> dict[ast.AST, object]:
-    """Of each `if` and `try` around a node, the arm that the node stands in."""
-    found: dict[ast.AST, object] = {}
-    for outer, child in code.around(node):
-        if isinstance(outer, ast.IfExp):
-            found[outer] = child
-        elif isinstance(outer, (ast.If, ast.Try)):
-            found[outer] = next((a for a in _ARMS if child in getattr(outer, a, ())), "")
-    return found
+    """Whether only one of two places is reached: other arms of a condition, or a return."""
+    returned = any(isinstance(outer, ast.Return) for outer, _ in code.around(other))
+    return returned or code.apart(one, other)
 
 
 def _scope(code: Code) -> Iterator[Note]:
@@ -90,24 +76,21 @@ def _is_model(code: Code, call: ast.Call) -> bool:
     return made is not None and any("Model" in ast.unparse(base) for base in made.bases)
 
 
-def _scoped(code: Code, node: ast.AST, seen: frozenset[str] = frozenset()) -> bool:
+def _scoped(code: Code, node: ast.AST) -> bool:
     """Whether a node runs in a scope, by itself or wherever its function is called."""
+    return code.on_every_way(node, lambda each: _in_scope(code, each))
+
+
+def _in_scope(code: Code, node: ast.AST) -> bool:
     for outer, _ in code.around(node):
         if isinstance(outer, (ast.With, ast.AsyncWith)):
             entered = [code.name(item.context_expr) for item in outer.items]
             if any(name.endswith(".scope()") or name == "scope" for name in entered):
                 return True
     function = code.function_of(node)
-    if function is None or function.name in seen:
-        return False
-    calls = code.calls_of(function.name)
-    handed_on = not calls and sum(_names(each, function.name) for each in code.nodes) > 0
-    seen |= {function.name}
-    return handed_on or (bool(calls) and all(_scoped(code, call, seen) for call in calls))
-
-
-def _names(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+    name = function.name if function else ""
+    handed_on = any(isinstance(n, ast.Name) and n.id == name for n in code.nodes)
+    return handed_on and not code.calls_of(name)
 
 
 def _batch(code: Code) -> Iterator[Note]:

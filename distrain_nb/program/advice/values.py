@@ -11,9 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from distrain_nb.program.advice.bindings import LOOPS, bindings
-from distrain_nb.program.advice.flow import parameters
-from distrain_nb.program.advice.reading import Function, keyword, last, preceding
+from distrain_nb.program.advice.reading import (
+    LOOPS,
+    Function,
+    bindings,
+    keyword,
+    last,
+    parameters,
+    preceding,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -6,23 +6,16 @@ import builtins
 import re
 from collections import deque
 from dataclasses import dataclass, field, replace
-from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Fix, Severity
-from distrain_nb.program.gathering.faithful import makes_the_same
+from distrain_nb.program.gathering.choice import Choices
+from distrain_nb.program.gathering.doubts import by_text, rebound, unseen
 from distrain_nb.program.gathering.lost import lost
 from distrain_nb.program.gathering.module_state import module_state
-from distrain_nb.program.gathering.needed import Model, Needed, PendingName
+from distrain_nb.program.gathering.needed import Needed, PendingName
 from distrain_nb.program.gathering.own_names import set_by_functions
-from distrain_nb.program.gathering.rebound import rebound
-from distrain_nb.program.gathering.remake import (
-    Remade,
-    asks_machine,
-    remake,
-    remake_for,
-    with_fillings,
-)
+from distrain_nb.program.gathering.remake import Remade, remake, remake_for, weights_of
 from distrain_nb.program.gathering.resolve import (
     Literal,
     NoSource,
@@ -31,28 +24,22 @@ from distrain_nb.program.gathering.resolve import (
     as_data,
     by_statement,
     is_builtin,
-    resolve,
 )
-from distrain_nb.program.gathering.undefined import listed, run_that_defines, undefined_name
-from distrain_nb.program.gathering.unseen import unseen
+from distrain_nb.program.gathering.undefined import run_that_defines, undefined_name
+from distrain_nb.program.notebook.reach import Reading
 from distrain_nb.program.notebook.seen import SeenReads
 from distrain_nb.program.notebook.world import World
-from distrain_nb.program.notebook.world_reads import Reading
 from distrain_nb.program.progress import report
-from distrain_nb.program.values.origins import FunctionTexts
-from distrain_nb.program.values.pickling import Definitions, PickleProblem, try_value, unreadable
-from distrain_nb.program.values.weights import weights_in
-from distrain_nb.worker.files.sizes import readable_size
+from distrain_nb.program.values.pickling import try_value, unreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable
 
-    from distrain_nb.program.gathering.resolve import How
     from distrain_nb.program.notebook.cells import Notebook
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory
     from distrain_nb.program.python.names import Names
     from distrain_nb.program.python.reads import ByText, Use
-    from distrain_nb.program.values.pickling import PickleTrial
+    from distrain_nb.program.values.refusals import PickleProblem
 
 _SHOWN_LAST = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+")  # as IPython calls what cells show, and are
 _MODULE_NAMES = {
@@ -76,16 +63,15 @@ class Gathering:
     findings: list[Finding] = field(default_factory=list)
     _waiting: deque[PendingName] = field(default_factory=deque)
     _settled: set[str] = field(default_factory=set)  # looked at, and nothing travels
-    _chosen: dict[str, tuple[How, PickleTrial | None]] = field(default_factory=dict)
     _missing: list[PendingName] = field(default_factory=list)  # what the notebook does not have
     _by_text: dict[tuple[ByText, str], None] = field(default_factory=dict)
     _bound: set[str] = field(default_factory=set)  # by the cell, and by what it captures
 
     def __post_init__(self) -> None:
-        origins = FunctionTexts(self.notebook.cells)
-        self.definitions = Definitions(self.notebook.namespace, origins, self._is_text)
         seen = SeenReads(self.notebook.observer)
         self.world = World(self.notebook.namespace, self.history, seen)
+        self._choices = Choices(self.notebook, self.history, self.world, self.limit)
+        self.definitions = self._choices.definitions
 
     def want(self, uses: Iterable[Use], label: str) -> None:
         """Ask for what code of a cell needs."""
@@ -141,9 +127,8 @@ class Gathering:
             if wanted.name not in set_inside:
                 self._undefined(wanted)
         self._missing.clear()
-        lacks = sorted(self._lacks()) if self._by_text else []
-        for reading, label in self._by_text if lacks else ():
-            self._tell_by_text(reading, f"{label}, line {reading.line}", lacks)
+        known = {*self.found, *self._bound, *_PROMPT}
+        self.findings += by_text(self._by_text, self.found, known, self.notebook.namespace)
 
     def say(
         self,
@@ -177,7 +162,7 @@ class Gathering:
             self._capture(wanted, value)
 
     def _capture(self, wanted: PendingName, value: Any) -> None:
-        how, trial = self._how(wanted.name)
+        how, trial = self._choices.of(wanted.name)
         if isinstance(how, NoSource):
             self._no_source(wanted, value)
         elif trial is not None:
@@ -185,63 +170,17 @@ class Gathering:
         elif isinstance(how, (Literal, Value)):
             self._data(wanted, value)
         else:
-            if isinstance(how, SourceCode):
-                how = with_fillings(wanted.name, how, self.world)
             self._take(Needed(wanted.name, value, how, (wanted.where,)), wanted)
-
-    def _how(self, name: str) -> tuple[How, PickleTrial | None]:
-        """How a name travels. A function or class whose text may make another one than there is
-        travels as a value, if it can: then with the trial of that."""
-        if name not in self._chosen:
-            value = self.notebook.namespace[name]
-            how = resolve(name, value, self.history, self.definitions)
-            self._chosen[name] = Value(value), None  # as others see it meanwhile
-            self._chosen[name] = self._with_state(name, value, how)
-        return self._chosen[name]
-
-    def _with_state(self, name: str, value: Any, how: How) -> tuple[How, PickleTrial | None]:
-        if not isinstance(value, (type, FunctionType)) or not self.definitions.owns(value):
-            return how, None
-        if isinstance(how, SourceCode):
-            same = makes_the_same(how.chain, value, self.definitions)
-            asks = any(self.world.asked_by(e) or asks_machine(e.statement.node) for e in how.chain)
-            notes = (note for executed in how.chain for note in executed.statement.notes)
-            refused = any(note.severity is Severity.ERROR for note in notes)
-            if same or asks or refused or self.world.fillings(name, how.chain[0]):
-                return how, None
-        elif not isinstance(how, NoSource):
-            return how, None
-        trial = try_value(name, value, self.definitions, self.limit)
-        return (how, None) if trial.problem or not trial.complete else (Value(value), trial)
-
-    def _is_text(self, name: str) -> bool:
-        return not isinstance(self._how(name)[0], (Literal, Value))
 
     def _take(self, needed: Needed, wanted: PendingName) -> None:
         self.found[needed.name] = needed
         if isinstance(needed.how, SourceCode):
             self._source(wanted, needed.how)
-            if not isinstance(needed.value, (type, FunctionType)):
-                self._weights(wanted, needed)
-
-    def _weights(self, wanted: PendingName, needed: Needed) -> None:
-        """Models that are made again get the weights that they have."""
-        for path, name, weights in weights_in(needed.name, needed.value):
-            trial = try_value(name, weights, self.definitions, self.limit)
-            if not trial.problem and trial.complete and trial.size <= self.limit:
-                model = Model(path, needed.name)
-                taken = Needed(name, weights, Value(weights), (wanted.where,), trial, model)
-                self._travels(wanted, taken)
-                continue
-            size = readable_size(trial.size)
-            why = trial.problem.reason if trial.problem else f"are larger than may travel ({size})"
-            self.say(
-                "made-again",
-                Severity.WARNING,
-                wanted.where,
-                f"the weights of `{path}` {why}: it is made again, and has those that its"
-                " statements give. Load them in the cell",
-            )
+            for each in weights_of(needed, wanted.where, self.definitions, self.limit):
+                if isinstance(each, Finding):
+                    self.findings.append(each)
+                else:
+                    self._travels(wanted, each)
 
     def _data(self, wanted: PendingName, value: Any) -> None:
         """A value travels, unless each process has to make its own."""
@@ -275,25 +214,6 @@ class Gathering:
             self._value(wanted, needed)
         else:
             self.found[wanted.name] = needed
-
-    def _lacks(self) -> Iterator[str]:
-        """The notebook's own names that the run does not have."""
-        for name, value in self.notebook.namespace.items():
-            known = name in self.found or name in self._bound or name in _PROMPT
-            imported = callable(value) and getattr(value, "__module__", "") != "__main__"
-            own = not (name.startswith("_") or isinstance(value, ModuleType) or imported)
-            if own and not known:
-                yield name
-
-    def _tell_by_text(self, reading: ByText, where: str, lacks: list[str]) -> None:
-        self.say(
-            "names-by-text",
-            Severity.WARNING,
-            where,
-            f"`{reading.code}` may read names by text, which are not looked for: the run has"
-            f" {listed(sorted(self.found))} of the notebook's names and lacks {listed(lacks)};"
-            " it gets one by a line that names it",
-        )
 
     # -- source -------------------------------------------------------------------------------
 

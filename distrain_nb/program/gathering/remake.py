@@ -5,19 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.findings import Finding, Severity
-from distrain_nb.program.gathering.resolve import SourceCode, by_statement
+from distrain_nb.program.gathering.needed import Model, Needed
+from distrain_nb.program.gathering.resolve import SourceCode, Value, by_statement
+from distrain_nb.program.notebook.history import at_once
 from distrain_nb.program.notebook.process_bound import name_of, needs_group
+from distrain_nb.program.values.pickling import try_value
+from distrain_nb.program.values.weights import weights_in
+from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from distrain_nb.program.notebook.history import Executed
     from distrain_nb.program.notebook.making import Making
+    from distrain_nb.program.notebook.reach import Reading
     from distrain_nb.program.notebook.world import World
-    from distrain_nb.program.notebook.world_reads import Reading
+    from distrain_nb.program.values.pickling import Definitions
 
 # What is made of calls, and is nothing without the process that made it.
 _TOOLS = re.compile(
@@ -32,7 +39,6 @@ _MACHINE = {
     *("is_available", "device_count", "cpu_count"),
     *("environ", "getenv", "list_physical_devices"),
 }
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARRAYS = {
     *("numpy.ndarray", "numpy.float64", "numpy.float32", "torch.Tensor"),
     *("pandas.DataFrame", "pandas.core.frame.DataFrame"),
@@ -87,6 +93,27 @@ def remake_for(name: str, value: Any, reading: Reading, where: str, world: World
     return Remade(finding=_refused(name, value, reading, where, making, work))
 
 
+def weights_of(
+    needed: Needed, where: str, definitions: Definitions, limit: int
+) -> Iterator[Needed | Finding]:
+    """The weights of models that are made again, which travel; a finding for those that can't."""
+    if isinstance(needed.value, (type, FunctionType)):
+        return
+    for path, name, weights in weights_in(needed.name, needed.value):
+        trial = try_value(name, weights, definitions, limit)
+        if not trial.problem and trial.complete and trial.size <= limit:
+            model = Model(path, needed.name)
+            yield Needed(name, weights, Value(weights), (where,), trial, model)
+            continue
+        size = readable_size(trial.size)
+        why = trial.problem.reason if trial.problem else f"are larger than may travel ({size})"
+        message = (
+            f"the weights of `{path}` {why}: it is made again, and has those that its statements"
+            " give. Load them in the cell"
+        )
+        yield Finding("capture.made-again", Severity.WARNING, where, message)
+
+
 def _is_container(value: Any, reading: Reading) -> bool:
     """A list or dict with something inside that its statements don't show."""
     return not reading.where and isinstance(value, (list, tuple, dict, set))
@@ -121,18 +148,8 @@ def asks_machine(node: ast.AST) -> bool:
     return any(
         isinstance(n, (ast.Attribute, ast.Name))
         and (n.attr if isinstance(n, ast.Attribute) else n.id) in _MACHINE
-        for n in _at_once(node)
+        for n in at_once(node)
     )
-
-
-def _at_once(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement but for the bodies of functions."""
-    yield node
-    body = getattr(node, "body", ()) if isinstance(node, _FUNCTIONS) else ()
-    later = node.body if isinstance(node, ast.Lambda) else None
-    for child in ast.iter_child_nodes(node):
-        if child not in body and child is not later:
-            yield from _at_once(child)
 
 
 def _is_result(value: Any, executed: Executed) -> bool:

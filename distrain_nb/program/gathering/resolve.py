@@ -229,19 +229,8 @@ def _is_code(value: Any) -> bool:
 
 
 def _chain(name: str, executed: Executed, history: ExecutionHistory) -> tuple[Executed, ...]:
-    """The statement, before it those whose result it takes (`f = cached(f)`), then changes."""
-    chain = [executed]
-    while _takes(name, chain[0]):
-        earlier = history.of(name, before=chain[0].at)
-        if not earlier:
-            break
-        chain.insert(0, earlier[0])
-    return (*chain, *history.changes_of(name, after=executed.at))
-
-
-def _takes(name: str, executed: Executed) -> bool:
-    use = executed.statement.names().needs.get(name)
-    return use is not None and use.at_once
+    """The statement, before it those whose result it takes, then changes."""
+    return (*history.built_on(name, executed), *history.changes_of(name, after=executed.at))
 
 
 # -- values ---------------------------------------------------------------------------------------

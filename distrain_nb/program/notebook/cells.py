@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
+from distrain_nb.observed import Observer, observer_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from distrain_nb.observed import Observer
 
 
 @dataclass(frozen=True)
@@ -51,3 +51,30 @@ def working_folder() -> Path:
         raise OptionError(
             "the working folder has been removed: change to one that exists, as in `%cd ~`"
         ) from None
+
+
+# -- the notebook that Python runs in -------------------------------------------------------------
+
+
+def current_notebook() -> Notebook | None:
+    """The notebook or IPython session that this process runs; None for a plain script."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return notebook_of(shell) if shell is not None else None
+
+
+def notebook_of(shell: Any) -> Notebook:
+    """The names of an InteractiveShell, and the cells that have been executed in it."""
+    sources = shell.history_manager.input_hist_raw
+    cells = [Cell(label(n), source) for n, source in enumerate(sources) if source]
+    hidden = shell.user_ns_hidden  # what IPython itself defines, such as an `open` of its own
+    names = {n: v for n, v in shell.user_ns.items() if n not in hidden or hidden[n] is not v}
+    watching = observer_of(shell.user_ns) or Observer(
+        names, lambda *_: None, frozenset(cell.label for cell in cells)
+    )
+    return Notebook(names, cells, working_folder(), observer=watching)
+
+
+def label(number: int) -> str:
+    """What IPython calls a cell in tracebacks."""
+    return f"Cell In[{number}]"

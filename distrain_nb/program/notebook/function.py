@@ -11,8 +11,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.errors import OptionError
-from distrain_nb.program.notebook.cells import Cell, Notebook
-from distrain_nb.program.notebook.shell import current_notebook
+from distrain_nb.program.notebook.cells import Cell, Notebook, current_notebook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

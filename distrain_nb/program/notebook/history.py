@@ -57,6 +57,11 @@ class Statement:
         """Every name that stands in the statement."""
         return frozenset(n.id for n in ast.walk(self.node) if isinstance(n, ast.Name))
 
+    def takes(self, name: str) -> bool:
+        """Whether the statement reads a name while it runs."""
+        use = self.names().needs.get(name)
+        return use is not None and use.at_once
+
     @property
     def is_definition(self) -> bool:
         return isinstance(self.node, _DEFINITIONS)
@@ -107,6 +112,16 @@ class ExecutionHistory:
     def of(self, name: str, before: tuple[int, int] | None = None) -> list[Executed]:
         """The statements that bound a name, latest first."""
         return [p for p in reversed(self.bindings.get(name, ())) if before is None or p.at < before]
+
+    def built_on(self, name: str, executed: Executed) -> list[Executed]:
+        """A statement that binds a name, behind those whose value it takes: `f = cached(f)`."""
+        chain = [executed]
+        while chain[0].statement.takes(name):
+            earlier = self.of(name, before=chain[0].at)
+            if not earlier:
+                break
+            chain.insert(0, earlier[0])
+        return chain
 
     def changes_of(self, name: str, after: tuple[int, int]) -> list[Executed]:
         """The statements that set an attribute of a name's object, or registered with it."""
@@ -206,6 +221,15 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, (*_DEFINITIONS, ast.expr)):
             yield from _inside(child)
+
+
+def at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement that run with it: all but the bodies of functions."""
+    yield node
+    later = node.body if isinstance(node, (*_DEFINITIONS[:2], ast.Lambda)) else ()
+    for child in ast.iter_child_nodes(node):
+        if child is not later and not (isinstance(later, list) and child in later):
+            yield from at_once(child)
 
 
 def first_line(node: ast.stmt) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import sys
 from dataclasses import dataclass, field
 from importlib.util import decode_source
@@ -17,10 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from types import ModuleType
 
-    from distrain_nb.program.notebook.history import Statement
-
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
 
 @dataclass(frozen=True, eq=False)
 class OwnModule:
@@ -28,25 +23,6 @@ class OwnModule:
 
     namespace: Mapping[str, Any]
     history: ExecutionHistory
-
-    def definition(self, qualname: str) -> tuple[Statement, ast.AST] | None:
-        """The statement of a function or class, and its part that defines just that."""
-        root, *rest = qualname.partition(".<locals>")[0].split(".")
-        for executed in self.history.of(root):
-            inner = executed.statement.inner_definition(root)
-            statement = executed.statement if executed.statement.is_definition else inner
-            if statement is None:
-                continue
-            node: ast.AST | None = statement.node
-            for name in rest:
-                node = _member(node, name)
-            return (statement, node) if node else None
-        return None
-
-
-def _member(node: ast.AST | None, name: str) -> ast.AST | None:
-    found = [n for n in getattr(node, "body", ()) if isinstance(n, _DEFINITIONS) and n.name == name]
-    return found[-1] if found else None
 
 
 @dataclass

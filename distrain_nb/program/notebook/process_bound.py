@@ -36,30 +36,6 @@ _KEEP_NO_STATE = re.compile(
 _STATEFUL = ("state_dict", "get_weights", "fit", "train", "backward", "assign")
 _MOST_PARTS = 1000
 
-# Calls whose answer depends on the rank or the world.
-_WORLD = re.compile(
-    r"(torch\.distributed(\..+)?\.(?!(is_available|is_[a-z]+_available)$)\w+"
-    r"|torch\.nn\.parallel\.distributed\..+|torch\.utils\.data\.distributed\..+"
-    r"|horovod\..+|mpi4py\..+|torch_xla\..+|deepspeed\.(comm\..+|init_distributed|initialize)"
-    r"|smdistributed\..+|ignite\.distributed\..+|accelerate\.state\..+|megatron\.core\..+"
-    r"|colossalai\..+|fairscale\..+|ray\.train\..+|xgboost\.collective\..+"
-    r"|tensorflow\.(python\.)?distribute\..+"
-    r"|jax\.distributed\..+|jax(\._src\.xla_bridge)?\.(process_index|process_count|host_id"
-    r"|host_count|device_count|devices|process_indices)"
-    r"|(lightning\.(fabric|pytorch)|lightning_fabric|pytorch_lightning)\.utilities\.rank_zero\..+)"
-)
-# Calls whose answer depends on the machine.
-_DEVICE = re.compile(
-    r"(torch\.(cuda|xpu|mps|npu|hpu|accelerator|backends\.\w+)\.(is_available|device_count"
-    r"|current_device|current_accelerator|get_device_\w+|is_bf16_supported|mem_get_info)"
-    r"|tensorflow\.(python\.framework\.)?config\.(list|get)_\w*devices"
-    r"|tensorflow\.python\.\w+\.config\.(list|get)_\w*devices"
-    r"|jax(\._src\.xla_bridge)?\.(local_devices|local_device_count|default_backend)"
-    r"|os\.(cpu_count|process_cpu_count|sched_getaffinity|getpid)|posix\.(cpu_count|getpid"
-    r"|sched_getaffinity)|multiprocessing\.\w*\.?\w*\.?cpu_count|psutil\.cpu_count"
-    r"|socket\.gethostname|_socket\.gethostname|platform\.node)"
-)
-
 
 def is_bound(obj: object) -> bool:
     """Whether an object belongs to one process: to its rank, its world or its device."""
@@ -95,16 +71,6 @@ def is_bound_type(cls: type) -> bool:
 @lru_cache(maxsize=4096)
 def _is_bound_name(name: str) -> bool:
     return _TYPES.match(name) is not None
-
-
-def reads_world(name: str) -> bool:
-    """Whether a call of this function, by its full name, depends on the rank or the world."""
-    return _WORLD.fullmatch(name) is not None
-
-
-def reads_device(name: str) -> bool:
-    """Whether a call of this function, by its full name, depends on the machine."""
-    return _DEVICE.fullmatch(name) is not None
 
 
 def name_of(obj: Any) -> str:

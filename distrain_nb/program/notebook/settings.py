@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.findings import Finding, Severity
 from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import name_of
+from distrain_nb.program.notebook.reach import member, resolve
 from distrain_nb.program.notebook.world import is_settings
-from distrain_nb.program.notebook.world_reads import CodeUnit, local_names
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -81,11 +81,10 @@ class Setting:
 
 def settings_of(namespace: Mapping[str, Any], history: ExecutionHistory) -> list[Setting]:
     """The settings that a notebook made, in order; of a cell that ran again only the last run."""
-    module = OwnModule(namespace, history)
-    modules = OwnModules(module)
+    modules = OwnModules(OwnModule(namespace, history))
     last = _last_runs(history)
     executed = (each for each in history.executed if each.at[0] in last)
-    found = (_setting(each, module, modules) for each in executed)
+    found = (_setting(each, modules) for each in executed)
     return [setting for setting in found if setting]
 
 
@@ -114,81 +113,98 @@ def settings_findings(settings: Iterable[Setting]) -> Iterator[Finding]:
             yield Finding(f"capture.{code}", Severity.INFO, "", message)
 
 
-def _setting(executed: Executed, module: OwnModule, modules: OwnModules) -> Setting | None:
-    statement = executed.statement
-    code = CodeUnit(modules, module, statement.label, {})
-    node = statement.node
+def _setting(executed: Executed, modules: OwnModules) -> Setting | None:
+    code = _Code(modules, modules.notebook.namespace)
+    node = executed.statement.node
     inside = [*node.body, *node.orelse] if isinstance(node, ast.If) else [node]
-    names = [_name(each, code) for each in inside]
+    names = [code.name(each) for each in inside]
     if not inside or not all(names):
         return None
     made = [_makes(each, name, code) for each, name in zip(inside, names, strict=True)]
     if all(made):
-        plain = all(_is_plain(name, module.namespace) for name in statement.names().needs)
+        plain = all(_is_plain(name, code.names) for name in executed.statement.names().needs)
         return Setting(executed, tuple(name for each in made for name in each), plain)
     return Setting(executed, (names[0],), runs=False) if _HERE.fullmatch(names[0]) else None
 
 
-def _makes(node: ast.stmt, name: str, code: CodeUnit) -> list[str]:
+def _makes(node: ast.stmt, name: str, code: _Code) -> list[str]:
     """What a statement sets that ranks can set too; nothing where it does anything else."""
     if isinstance(node, ast.Assign):
         return [] if name.startswith(("os.", "sys.")) else [name]
     return [name] if _CALLS.fullmatch(name) else _made_by_function(node, code)
 
 
-def _name(node: ast.stmt, code: CodeUnit) -> str:
-    """The full name of what a statement calls, or of a module's attribute that it sets."""
-    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        return _written(node.value.func, code)
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+@dataclass(frozen=True)
+class _Code:
+    """What names stand for in a piece of the user's code."""
+
+    modules: OwnModules
+    names: Mapping[str, Any]
+
+    def name(self, node: ast.stmt) -> str:
+        """The full name of what a statement calls, or of a module's attribute that it sets."""
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return self._written(node.value.func)
+        if not isinstance(node, ast.Assign) or len(node.targets) > 1:
+            return ""
         target = node.targets[0]
         if isinstance(target, ast.Subscript):
             target = target.value
-        name = _written(target, code) if isinstance(target, ast.Attribute) else ""
-        module = _module(target, code)
+        root = target
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        module = resolve(root, self.names)
         # what is set on the user's own modules travels with their state
-        theirs = isinstance(module, ModuleType) and code.modules.of(module.__name__) is None
-        return name if theirs else ""
-    return ""
+        theirs = isinstance(module, ModuleType) and self.modules.of(module.__name__) is None
+        return self._written(target) if theirs and root is not target else ""
+
+    def _written(self, node: ast.expr) -> str:
+        rest: list[str] = []
+        while isinstance(node, ast.Attribute):
+            rest.insert(0, node.attr)
+            node = node.value
+        if isinstance(node, ast.Call) and rest and rest[-1] in _LOGGER:
+            name = self._written(node.func)
+            return "logging.basicConfig" if name == "logging.getLogger" else ""
+        found = resolve(node, self.names)
+        if isinstance(found, ModuleType):
+            return ".".join([found.__name__, *rest])
+        if isinstance(found, (type, FunctionType, BuiltinFunctionType, MethodType)):
+            return ".".join([name_of(found), *rest])
+        return ""
 
 
-def _module(node: ast.AST, code: CodeUnit) -> Any:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return code.resolve(node)
-
-
-def _written(node: ast.expr, code: CodeUnit) -> str:
-    rest: list[str] = []
-    while isinstance(node, ast.Attribute):
-        rest.insert(0, node.attr)
-        node = node.value
-    if isinstance(node, ast.Call) and rest and rest[-1] in _LOGGER:
-        name = _written(node.func, code)
-        return "logging.basicConfig" if name == "logging.getLogger" else ""
-    found = code.resolve(node)
-    if isinstance(found, ModuleType):
-        return ".".join([found.__name__, *rest])
-    if isinstance(found, (type, FunctionType, BuiltinFunctionType, MethodType)):
-        return ".".join([name_of(found), *rest])
-    return ""
-
-
-def _made_by_function(node: ast.stmt, code: CodeUnit) -> list[str]:
+def _made_by_function(node: ast.stmt, code: _Code) -> list[str]:
     """What a call of the user's function sets, if that is all it does: `set_seed(0)`."""
     assert isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-    target = code.resolve(node.value.func)
+    target = resolve(node.value.func, code.names)
     module = code.modules.of(target.__module__) if isinstance(target, FunctionType) else None
-    found = module.definition(target.__qualname__) if module else None
-    if module is None or found is None or not isinstance(found[1], ast.FunctionDef):
+    latest = module.history.of(target.__name__)[:1] if module else []
+    function = latest[0].statement.node if latest else None
+    if module is None or not isinstance(function, ast.FunctionDef):
         return []
-    inner = CodeUnit(code.modules, module, found[0].label, local_names(found[1]))
-    body = [s for s in ast.walk(found[1]) if isinstance(s, ast.stmt) and s is not found[1]]
+    inner = _Code(code.modules, {**module.namespace, **_imported(function)})
+    body = [s for s in ast.walk(function) if isinstance(s, ast.stmt) and s is not function]
     sets = [s for s in body if not isinstance(s, _NEUTRAL) and not _is_docstring(s)]
-    names = [(s, _name(s, inner)) for s in sets]
+    names = [(s, inner.name(s)) for s in sets]
     if all(n and (isinstance(s, ast.Assign) or _CALLS.fullmatch(n)) for s, n in names):
         return [name for _, name in names]
     return []
+
+
+def _imported(function: ast.FunctionDef) -> dict[str, Any]:
+    """What a function that has run imports, by its names for it; its parameters are unknown."""
+    names: dict[str, Any] = dict.fromkeys(a.arg for a in function.args.args)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                module = alias.name if alias.asname else alias.name.partition(".")[0]
+                names[alias.asname or module] = sys.modules.get(module)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                found = member(sys.modules.get(node.module or ""), alias.name)
+                names[alias.asname or alias.name] = found
+    return names
 
 
 def _is_docstring(node: ast.stmt) -> bool:

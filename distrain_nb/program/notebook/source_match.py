@@ -4,6 +4,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import dis
 import inspect
 import itertools
 from functools import lru_cache
@@ -11,6 +12,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from distrain_nb.program.notebook.history import Statement
 
 
@@ -106,3 +109,18 @@ def _essence(code: CodeType) -> tuple[Any, ...]:
     )
     names = (code.co_name, code.co_varnames, code.co_names, code.co_freevars, code.co_cellvars)
     return (*names, code.co_argcount, code.co_kwonlyargcount, code.co_code, constants)
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """A function's code, and that of functions and classes inside it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes_in(constant)
+
+
+def global_names(code: CodeType) -> set[str]:
+    """The names that a function looks up in its module when it is called."""
+    loads = ("LOAD_GLOBAL", "LOAD_NAME")
+    every = (i for inner in codes_in(code) for i in dis.get_instructions(inner))
+    return {i.argval for i in every if i.opname in loads}

@@ -7,7 +7,7 @@ again in every rank from the statements that made it.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import PurePath
 from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 from distrain_nb.program.notebook.making import Making, Makings
 from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
 from distrain_nb.program.notebook.process_bound import is_bound, keeps_state, name_of
+from distrain_nb.program.notebook.reach import Name, Reaches, Reading
 from distrain_nb.program.notebook.seen import SeenReads
-from distrain_nb.program.notebook.world_reads import Dependencies, Reading, WorldReads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from distrain_nb.program.notebook.history import Executed, ExecutionHistory, Statement
 
@@ -38,13 +38,12 @@ class World:
     seen: SeenReads = field(default_factory=SeenReads)
     _modules: OwnModules = field(init=False)
     _makings: dict[int, Makings] = field(default_factory=dict)
-    _known: dict[tuple[int, str], Dependencies] = field(default_factory=dict)
-    _readings: dict[str, Reading | None] = field(default_factory=dict)
+    _known: dict[Name, list[Reading]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._notebook = OwnModule(self.namespace, self.history)
         self._modules = OwnModules(self._notebook)
-        self._reads = WorldReads(self._modules)
+        self._reaches = Reaches(self._modules)
 
     @property
     def gone(self) -> set[str]:
@@ -53,15 +52,7 @@ class World:
 
     def learned(self, name: str) -> Reading | None:
         """What a name of the notebook has learned, itself or through what it was made from."""
-        if name not in self._readings:
-            self._readings[name] = self._search(name)
-        return self._readings[name]
-
-    def asked_by(self, executed: Executed) -> Reading | None:
-        """What a statement of the notebook asks of the world or the machine while it runs."""
-        for read in self.seen.asked(executed.statement):
-            return Reading("world", read.what, read.where)
-        return self._follow(self._reads.of_statement(executed.statement, self._notebook))
+        return self.asked_in(self._notebook, name)
 
     def asks_itself(self, executed: Executed) -> bool:
         """Whether the user's own code asks for the world in a statement, not only a package."""
@@ -71,7 +62,17 @@ class World:
 
     def asked_in(self, module: OwnModule, name: str) -> Reading | None:
         """What a name of a module has learned of the world or the machine."""
-        return self._follow(Dependencies(names=((module, name),)))
+        return _first(self._asked([(module, name)]))
+
+    def asked_by(self, executed: Executed) -> Reading | None:
+        """What a statement of the notebook asks of the world or the machine while it runs."""
+        statement = executed.statement
+        for read in self.seen.asked(statement):
+            return Reading("world", read.what, read.where)
+        for reading in self._of_text(statement, self._notebook):
+            return reading
+        reach = self._reaches.of(statement, self._notebook)
+        return _first(self._asked([*reach.names, *reach.inner]))
 
     def module(self, name: str) -> OwnModule | None:
         """A module of that name beside the notebook."""
@@ -107,91 +108,72 @@ class World:
     def begins_group(self, name: str) -> bool:
         """Whether making it again, with all that it is made from, also makes its process group."""
         return any(
-            "init_process_group" in reading.what for reading, _ in self._asked(self._name(name))
+            "init_process_group" in self._reaches.of(executed.statement, module).attributes
+            for module, each, _ in self._behind([(self._notebook, name)])
+            for executed in self._chain(module, each)
         )
 
-    def _search(self, name: str) -> Reading | None:
-        return self._follow(self._name(name))
-
-    def _name(self, name: str) -> Dependencies:
-        return Dependencies(names=((self._notebook, name),))
-
-    def _follow(self, first: Dependencies) -> Reading | None:
-        for reading in first.readings:
-            return reading
-        device = None
-        for reading, plain in self._asked(first):
-            if reading.kind == "world":
-                return reading
-            device = device or (reading if plain else None)
-        return device
-
-    def _asked(self, first: Dependencies) -> Iterator[tuple[Reading, bool]]:
-        """What was asked on the way to a value, and whether all on the way is settings."""
-        waiting: deque[tuple[Any, bool, bool]] = deque(
-            (node, True, False) for node in (*first.names, *first.calls)
-        )
-        visited: set[Any] = set()
+    def _behind(self, names: Iterable[Name]) -> Iterator[tuple[OwnModule, str, bool]]:
+        """Names, and those that they were made from, and whether all on the way is settings."""
+        waiting = deque((module, name, True) for module, name in names)
+        visited: set[Name] = set()
         while waiting:
-            node, plain, seen = waiting.popleft()
-            key = (id(node[0]), node[1]) if isinstance(node, tuple) else (name_of(node), seen)
-            if key in visited:
+            module, name, plain = waiting.popleft()
+            if (module, name) in visited:
                 continue
-            visited.add(key)
-            if isinstance(node, tuple):
-                dependencies = self._dependencies(*node)
-                making = self._makings_of(node[0]).of(node[1])
-                seen = self._saw_all(node[0], making)
-                plain = plain and is_settings(node[0].namespace.get(node[1]))
-                plain = plain and not (making and making.result)
-            else:
-                dependencies = self._reads.of_call(node)
-            for reading in dependencies.readings:
-                if not (seen and reading.likely):
-                    yield reading, plain
-            waiting.extend(
-                (following, plain, seen) for following in (*dependencies.names, *dependencies.calls)
-            )
+            visited.add((module, name))
+            value = module.namespace.get(name)
+            making = self._makings_of(module).of(name)
+            plain = plain and is_settings(value) and not (making and making.result)
+            yield module, name, plain
+            if isinstance(value, _CODE) or is_bound(value):
+                continue
+            for executed in making.chain if making else ():
+                reach = self._reaches.of(executed.statement, module)
+                used = self.seen.only_used(executed.statement, name, value)
+                following = reach.names | (reach.passed if plain else {})
+                following |= {} if used else reach.inner
+                waiting.extend((*each, plain) for each in following)
 
-    def _saw_all(self, module: OwnModule, making: Making | None) -> bool:
-        """Whether all that made something ran while the extension was there to see it."""
-        chain = making.chain if making else ()
-        return all(self.seen.saw(executed.statement, module) for executed in chain)
+    def _asked(self, names: Iterable[Name]) -> Iterator[Reading]:
+        """What was asked on the way to values; of the machine only where all there is settings."""
+        for module, name, plain in self._behind(names):
+            if (module, name) not in self._known:
+                self._known[module, name] = [*self._readings(module, name)]
+            yield from (r for r in self._known[module, name] if plain or r.kind == "world")
 
-    def _dependencies(self, module: OwnModule, name: str) -> Dependencies:
-        key = (id(module), name)
-        if key not in self._known:
-            self._known[key] = self._look(module, name)
-        return self._known[key]
-
-    def _look(self, module: OwnModule, name: str) -> Dependencies:
-        value = module.namespace.get(name)
-        if isinstance(value, _CODE):
-            return self._asked_by(self._filled_code(module, name), name, value)
-        making = self._makings_of(module).of(name)
+    def _readings(self, module: OwnModule, name: str) -> Iterator[Reading]:
+        value, chain = module.namespace.get(name), self._chain(module, name)
         if is_bound(value):
-            where = making.chain[0].statement.where if making else ""
-            return Dependencies((Reading("world", type(value).__name__, where),))
-        total = self._asked_by(making.chain if making else (), name, value)
-        for executed in making.chain if making else ():
-            dependencies = self._reads.of_statement(executed.statement, module)
-            if self.seen.only_used(executed.statement, name, value):
-                dependencies = replace(dependencies, calls=())
-            total += dependencies
-        return total
+            where = chain[0].statement.where if chain else ""
+            yield Reading("world", type(value).__name__, where)
+            return
+        for executed in chain:
+            for read in self.seen.reads(executed.statement, name, value):
+                yield Reading("world", read.what, read.where)
+        for executed in () if isinstance(value, _CODE) else chain:
+            yield from self._of_text(executed.statement, module)
 
-    def _asked_by(self, chain: tuple[Executed, ...], name: str, value: Any) -> Dependencies:
-        """What was seen to be asked."""
-        reads = (read for p in chain for read in self.seen.reads(p.statement, name, value))
-        return Dependencies(tuple(Reading("world", read.what, read.where) for read in reads))
+    def _of_text(self, statement: Statement, module: OwnModule) -> Iterator[Reading]:
+        """What the text of a statement takes from packages, and what it asks if nobody saw it."""
+        reach = self._reaches.of(statement, module)
+        known = [reach.knows] if reach.knows else []
+        asked = [] if self.seen.saw(statement, module) else reach.asks
+        yield from (Reading("world", what, statement.where) for what in (*known, *asked))
+        if reach.machine:
+            yield Reading("device", f"{reach.machine}()", statement.where)
 
-    def _filled_code(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
-        defined = next(iter(module.history.of(name)), None) if module is self._notebook else None
-        return self.fillings(name, defined) if defined else ()
+    def _chain(self, module: OwnModule, name: str) -> tuple[Executed, ...]:
+        """What made a name; of a class what has filled it since its definition."""
+        if isinstance(module.namespace.get(name), _CODE):
+            defined = module is self._notebook and self.history.of(name)[:1]
+            return self.fillings(name, defined[0]) if defined else ()
+        making = self._makings_of(module).of(name)
+        return making.chain if making else ()
 
     def _makings_of(self, module: OwnModule) -> Makings:
         if id(module) not in self._makings:
-            self._makings[id(module)] = Makings(module, self._modules, self.seen)
+            self._makings[id(module)] = Makings(module, self._reaches, self.seen)
         return self._makings[id(module)]
 
     def _wraps_what_travels(self, value: Any, making: Making) -> bool:
@@ -203,6 +185,12 @@ class World:
         inside = [self.namespace.get(n) for n in names if n in self.namespace]
         travelling = [v for v in inside if v is not value and not is_bound(v)]
         return weights <= {w for v in travelling for w in _weights(v)}
+
+
+def _first(readings: Iterable[Reading]) -> Reading | None:
+    """The first reading of the world, or else of the machine."""
+    every = list(readings)
+    return next((r for r in every if r.kind == "world"), next(iter(every), None))
 
 
 def _weights(value: Any) -> set[int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import dis
 import linecache
 from dataclasses import dataclass, field
 from functools import lru_cache
-from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from distrain_nb.program.notebook.source_match import same_code
@@ -15,6 +13,7 @@ from distrain_nb.worker.functions import FunctionText, code_of, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from types import CodeType, FunctionType
 
     from distrain_nb.program.notebook.cells import Cell
 
@@ -96,15 +95,6 @@ def _makes(place: FunctionText, code: CodeType, *, exactly: bool) -> bool:
     except (SyntaxError, LookupError, ValueError):
         return False
     return same_code(made, code) if exactly else made.co_names == code.co_names
-
-
-def global_names(code: CodeType) -> set[str]:
-    """The names that a function looks up in its module when it is called."""
-    names = {
-        i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
-    inside = (c for c in code.co_consts if isinstance(c, CodeType))
-    return names.union(*map(global_names, inside))
 
 
 def held(function: FunctionType) -> dict[str, Any]:

@@ -10,27 +10,32 @@ import gc
 import io
 import sys
 from abc import ABCMeta
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import BuiltinFunctionType, CellType, FunctionType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from distrain_nb.program.notebook.process_bound import is_bound
+from distrain_nb.program.notebook.source_match import global_names
 from distrain_nb.program.values.origins import (
     FunctionTexts,
     attributes,
-    global_names,
     held,
     made_with,
 )
-from distrain_nb.program.values.refusals import GENERAL_ADVICE, Refusal, refusal
+from distrain_nb.program.values.refusals import (
+    GENERAL_ADVICE,
+    PickleProblem,
+    Refusal,
+    innermost,
+    refusal,
+)
 from distrain_nb.worker.functions import set_cell, set_class, set_function
 from distrain_nb.worker.pickles import Reader, Restoring, Writer, out_of_band
 from distrain_nb.worker.rank.values import Index, reason, write
 
-_PLAIN = (bool, int, float, str, bytes, type(None))
-
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 # What classes hold that pickle has no way for.
 _WRAPPERS: dict[type, Callable[[Any], Any]] = {
@@ -237,16 +242,6 @@ class PickleTrial:
     problem: PickleProblem | None = None
 
 
-@dataclass(frozen=True)
-class PickleProblem:
-    """What can't travel: the place inside the variable, its type, why, and what to do."""
-
-    path: str
-    type: str
-    reason: str
-    advice: str
-
-
 def try_value(name: str, value: Any, definitions: Definitions, limit: int) -> PickleTrial:
     """Pickle a value without keeping the result."""
     seen = Seen()
@@ -288,23 +283,12 @@ def unreadable(name: str, value: Any, definitions: Definitions) -> PickleProblem
     error = failure(value)
     if error is None:
         return None
-    path, culprit = _innermost(name, value, failure)
+    path, culprit = innermost(name, value, failure)
     why = f"can be pickled but not read again ({type(error).__name__}: {reason(error)})"
     return PickleProblem(path, type(culprit).__name__, why, _READABLE)
 
 
 _READABLE = "let its class define __reduce__, or create it in the cell"
-
-
-def encode(
-    values: Mapping[str, Any], definitions: Definitions, objects: BinaryIO, arrays: BinaryIO
-) -> Index:
-    """Write values of the notebook; what they share stays shared."""
-    writer = partial(NotebookWriter, definitions=definitions, seen=Seen())
-    return write(values, objects, arrays, together=True, writer=writer)
-
-
-# -- what exactly can't travel --------------------------------------------------------------------
 
 
 def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
@@ -316,7 +300,7 @@ def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
             return error
         return None
 
-    path, culprit = _innermost(name, value, failure)
+    path, culprit = innermost(name, value, failure)
     error = failure(culprit) or failure(value)
     kind = type(culprit).__name__
     if isinstance(error, Refusal):
@@ -328,42 +312,9 @@ def _problem(name: str, value: Any, definitions: Definitions) -> PickleProblem:
     return PickleProblem(path, kind, f"is not picklable ({text})", GENERAL_ADVICE)
 
 
-def _innermost(
-    name: str, value: Any, failure: Callable[[Any], Exception | None]
-) -> tuple[str, Any]:
-    """The smallest part of a value that can't travel, and the way to it."""
-    visited = set()
-    while id(value) not in visited:
-        visited.add(id(value))
-        if isinstance(failure(value), Refusal) and refusal(value) is not None:
-            break
-        for path, part in _parts(name, value):
-            if not isinstance(part, _PLAIN) and failure(part) is not None:
-                name, value = path, part
-                break
-    return name, value
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, Mapping):
-        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
-    elif isinstance(value, (list, tuple)):
-        yield from ((f"{name}[{position}]", part) for position, part in enumerate(value))
-    elif isinstance(value, (set, frozenset)):
-        yield from ((f"an item of {name}", part) for part in value)
-    elif isinstance(value, partial):
-        yield from _parts(f"{name}.args", value.args)
-        yield from _parts(f"{name}.keywords", value.keywords)
-    for attribute, part in _attributes(value):
-        yield f"{name}.{attribute}", part
-
-
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
-    state = getattr(value, "__dict__", {})
-    if isinstance(value, type) or not isinstance(state, dict):
-        return
-    for attribute, part in state.items():
-        if attribute in ("_modules", "_parameters", "_buffers") and isinstance(part, dict):
-            yield from part.items()  # model.layer.weight, as one writes it
-        else:
-            yield attribute, part
+def encode(
+    values: Mapping[str, Any], definitions: Definitions, objects: BinaryIO, arrays: BinaryIO
+) -> Index:
+    """Write values of the notebook; what they share stays shared."""
+    writer = partial(NotebookWriter, definitions=definitions, seen=Seen())
+    return write(values, objects, arrays, together=True, writer=writer)

@@ -1,11 +1,17 @@
-"""Objects that live in one process and can't be captured, and what to do instead."""
+"""Objects that live in one process and can't be captured: where they are, what to do instead."""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 GENERAL_ADVICE = "create it in the cell, or capture what it is made from"
 
@@ -93,3 +99,57 @@ _HOST = ("cpu", "meta")
 def _tensors(model: Any) -> Any:
     yield from model.parameters()
     yield from model.buffers()
+
+
+# -- where it is inside a value ------------------------------------------------------------------
+
+_PLAIN = (bool, int, float, str, bytes, type(None))
+
+
+@dataclass(frozen=True)
+class PickleProblem:
+    """What can't travel: the place inside the variable, its type, why, and what to do."""
+
+    path: str
+    type: str
+    reason: str
+    advice: str
+
+
+def innermost(name: str, value: Any, failure: Callable[[Any], Exception | None]) -> tuple[str, Any]:
+    """The smallest part of a value that can't travel, and the way to it."""
+    visited = set()
+    while id(value) not in visited:
+        visited.add(id(value))
+        if isinstance(failure(value), Refusal) and refusal(value) is not None:
+            break
+        for path, part in _parts(name, value):
+            if not isinstance(part, _PLAIN) and failure(part) is not None:
+                name, value = path, part
+                break
+    return name, value
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        yield from ((f"{name}[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple)):
+        yield from ((f"{name}[{position}]", part) for position, part in enumerate(value))
+    elif isinstance(value, (set, frozenset)):
+        yield from ((f"an item of {name}", part) for part in value)
+    elif isinstance(value, partial):
+        yield from _parts(f"{name}.args", value.args)
+        yield from _parts(f"{name}.keywords", value.keywords)
+    for attribute, part in _attributes(value):
+        yield f"{name}.{attribute}", part
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    state = getattr(value, "__dict__", {})
+    if isinstance(value, type) or not isinstance(state, dict):
+        return
+    for attribute, part in state.items():
+        if attribute in ("_modules", "_parameters", "_buffers") and isinstance(part, dict):
+            yield from part.items()  # model.layer.weight, as one writes it
+        else:
+            yield attribute, part

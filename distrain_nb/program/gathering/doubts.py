@@ -1,0 +1,133 @@
+"""What may be otherwise in a run than in the notebook: told once all that it needs is known."""
+
+from __future__ import annotations
+
+import ast
+import re
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from distrain_nb.findings import Finding, Severity
+from distrain_nb.program.gathering.resolve import Literal, SourceCode, Value
+from distrain_nb.program.gathering.undefined import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from distrain_nb.program.gathering.needed import Needed
+    from distrain_nb.program.notebook.history import Executed, ExecutionHistory
+    from distrain_nb.program.notebook.world import World
+    from distrain_nb.program.python.reads import ByText
+
+_SHELL = re.compile(r"pass  # (\w+) *= *!")
+_UNLESS = "so captured unless the text of {} asks for the rank or world"
+_BEFORE = (
+    "made while the extension wasn't watching (before `%load_ext distrain_nb`, or with"
+    f" `%distrain config observe=off`), {_UNLESS.format('a cell')}; run these again to be sure: "
+)
+_IN_SCRIPT = f"made in a script, where nobody watches, {_UNLESS.format('the script')}: "
+_BY_SHELL = "captured as a shell command gave it, whatever that asked about the rank or world: "
+
+
+# -- statements that run again with other values --------------------------------------------------
+
+
+def rebound(found: Mapping[str, Needed], history: ExecutionHistory) -> Iterator[Finding]:
+    """A finding for each name that a statement saw and that another one has set since.
+
+    What must be made again, because it depends on the world, must be made of the same.
+    """
+    made = [(n.name, n.how) for n in found.values() if isinstance(n.how, SourceCode)]
+    repeated = {executed.at for _, how in made for executed in how.chain}
+    late = history.late_annotations
+    for name, how in made:
+        for executed in how.chain:
+            for use in executed.statement.names(late).needs.values():
+                later = _set_since(use.name, executed, repeated, history)
+                if not use.at_once or use.name == name or later is None:
+                    continue
+                where = f"{executed.statement.label}, line {use.line}"
+                message = (
+                    f"`{name}` is made again with the present `{use.name}`, which"
+                    f" {later.statement.where} has set since"
+                )
+                if how.world:
+                    message += f": run {executed.statement.where} again, or move it into the cell"
+                severity = Severity.ERROR if how.world else Severity.WARNING
+                yield Finding("capture.rebound", severity, where, message)
+
+
+def _set_since(
+    name: str,
+    executed: Executed,
+    repeated: set[tuple[int, int]],
+    history: ExecutionHistory,
+) -> Executed | None:
+    """The statement that has set a name to something else since, unless both run again."""
+    later = next((p for p in history.of(name) if p.at > executed.at), None)
+    if later is None or later.statement.is_import or later.statement.is_definition:
+        return None
+    seen = next(iter(history.of(name, before=executed.at)), None)
+    if seen and (seen.at in repeated or seen.statement.text == later.statement.text):
+        return None
+    return later
+
+
+# -- what nobody saw ------------------------------------------------------------------------------
+
+
+def unseen(found: Mapping[str, Needed], world: World) -> Iterator[Finding]:
+    """A finding for the values that statements made before the extension was there, and one for
+    those that shell commands gave."""
+    values = [n.name for n in found.values() if isinstance(n.how, (Literal, Value))]
+    before = [(name, made) for name in values for made in _made_unseen(name, world)]
+    by_shell = [(name, made) for name in values for made in _made_by_shell(name, world)]
+    made_so = _BEFORE if world.seen.observer else _IN_SCRIPT
+    for message, names in ((made_so, before), (_BY_SHELL, by_shell)):
+        if names:
+            lines = ", ".join(f"`{name}` ({made.statement.where})" for name, made in names)
+            yield Finding("capture.unseen", Severity.INFO, "", message + lines)
+
+
+def _made_unseen(name: str, world: World) -> list[Executed]:
+    making = world.making(name)
+    chain = making.chain if making else ()
+    return [p for p in chain if not world.saw(p.statement) and _calls(p.statement.node)][:1]
+
+
+def _made_by_shell(name: str, world: World) -> list[Executed]:
+    latest = next(iter(world.history.of(name)), None)
+    later = (p for p in reversed(world.history.executed) if latest is None or p.at > latest.at)
+    shells = ((p, _SHELL.match(p.statement.text)) for p in later)
+    return [p for p, shell in shells if shell and shell[1] == name][:1]
+
+
+def _calls(node: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+
+
+# -- names that code makes at run time ------------------------------------------------------------
+
+
+def by_text(
+    readings: Iterable[tuple[ByText, str]],
+    found: Collection[str],
+    known: Collection[str],
+    namespace: Mapping[str, Any],
+) -> Iterator[Finding]:
+    """A warning for each place that reads names by text, where the run lacks some: it has those in
+    `found`, and `known` are bound otherwise."""
+    lacks = sorted(n for n, v in namespace.items() if n not in known and _is_own(n, v))
+    for reading, label in readings if lacks else ():
+        message = (
+            f"`{reading.code}` may read names by text, which are not looked for: the run has"
+            f" {listed(sorted(found))} of the notebook's names and lacks {listed(lacks)};"
+            " it gets one by a line that names it"
+        )
+        where = f"{label}, line {reading.line}"
+        yield Finding("capture.names-by-text", Severity.WARNING, where, message)
+
+
+def _is_own(name: str, value: Any) -> bool:
+    imported = callable(value) and getattr(value, "__module__", "") != "__main__"
+    return not (name.startswith("_") or isinstance(value, ModuleType) or imported)

@@ -1,0 +1,219 @@
+"""What a statement reads while it runs: by its own text, and by the user's code that it calls.
+
+Statements are looked at by their text, what they call by the names in its compiled code. Names
+are looked up among the objects that they stand for at present, so that no alias hides one.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from types import FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Literal
+
+from distrain_nb.observed.questions import ASKED, asked_variable, is_launchers
+from distrain_nb.program.notebook.history import at_once
+from distrain_nb.program.notebook.process_bound import is_bound, name_of
+from distrain_nb.program.notebook.source_match import codes_in, global_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from distrain_nb.program.notebook.history import Statement
+    from distrain_nb.program.notebook.own_modules import OwnModule, OwnModules
+
+Name = tuple["OwnModule", str]
+NOTHING = object()
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_MADE_WITH = ("__init__", "__new__", "__post_init__")
+_ASKED = {f"{module}.{name}" for module, names in ASKED.items() for name in names}
+# What asks for the machine, by the last part of its name.
+_MACHINE = {
+    *("is_available", "device_count", "cpu_count", "process_cpu_count", "sched_getaffinity"),
+    *("current_device", "current_accelerator", "get_device_name", "get_device_capability"),
+    *("get_device_properties", "is_bf16_supported", "mem_get_info", "gethostname", "getpid"),
+    *("list_physical_devices", "list_logical_devices", "get_visible_devices"),
+    *("local_devices", "local_device_count", "default_backend"),
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was asked, and where: the call or variable as it is written, the cell and line."""
+
+    kind: Literal["world", "device"]
+    what: str
+    where: str
+
+
+@dataclass
+class Reach:
+    """What a statement reads.
+
+    `names` are in its text, `inner` in code that it calls, `passed` in functions that it gives to
+    others; `attributes` are all that are looked up, by their own names. `knows` is an object of one
+    process that it takes from a package, `asks` what it asks for the world as far as texts tell.
+    """
+
+    names: dict[Name, None] = field(default_factory=dict)
+    inner: dict[Name, None] = field(default_factory=dict)
+    passed: dict[Name, None] = field(default_factory=dict)
+    attributes: set[str] = field(default_factory=set)
+    knows: str = ""
+    asks: list[str] = field(default_factory=list)
+
+    @property
+    def machine(self) -> str:
+        """What asks for the machine."""
+        return next(iter(sorted(_MACHINE & self.attributes)), "")
+
+
+@dataclass
+class Reaches:
+    """Looks at statements, each once."""
+
+    modules: OwnModules
+    _known: dict[Statement, Reach] = field(default_factory=dict)
+
+    def of(self, statement: Statement, module: OwnModule) -> Reach:
+        """What a statement of a module reads."""
+        if statement not in self._known:
+            self._known[statement] = _Look(self.modules, module).at(statement.node)
+        return self._known[statement]
+
+
+@dataclass
+class _Look:
+    modules: OwnModules
+    module: OwnModule
+    reach: Reach = field(default_factory=Reach)
+    _entered: set[int] = field(default_factory=set)
+
+    def at(self, tree: ast.AST) -> Reach:
+        for node in at_once(tree) if isinstance(tree, _DEFINITIONS) else ast.walk(tree):
+            if isinstance(node, ast.Constant):
+                self._text(node.value)
+            elif isinstance(node, ast.Call):
+                self._enter(resolve(node.func, self.module.namespace))
+                self._pass([*node.args, *(k.value for k in node.keywords)])
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self.reach.attributes.add(node.id)
+                if node.id in self.module.namespace:
+                    self.reach.names[self.module, node.id] = None
+            elif isinstance(node, ast.Attribute):
+                self._attribute(node)
+        return self.reach
+
+    def _text(self, constant: object) -> None:
+        asked = asked_variable(constant)
+        if asked:
+            self.reach.asks.append(asked)
+
+    def _attribute(self, node: ast.Attribute) -> None:
+        base = resolve(node.value, self.module.namespace)
+        if node.attr != "train" or not hasattr(type(base), "named_parameters"):
+            self.reach.attributes.add(node.attr)  # a model's `train()` trains nothing
+        self._member(base, node.attr, ast.unparse(node), self.reach.names)
+
+    def _member(self, base: Any, name: str, written: str, names: dict[Name, None]) -> None:
+        found = member(base, name)
+        # Lightning's `rank_zero_only.rank` was read as Lightning was imported
+        if is_bound(found) or (isinstance(base, FunctionType) and is_launchers(name.upper())):
+            self.reach.knows = self.reach.knows or written
+        own = self.modules.of(base.__name__) if isinstance(base, ModuleType) else None
+        if own:
+            names[own, name] = None
+        elif isinstance(found, property):
+            self._enter(found.fget)
+
+    def _pass(self, arguments: Iterable[ast.expr]) -> None:
+        inside = _Look(self.modules, self.module)
+        for each in arguments:
+            function = resolve(each, self.module.namespace)
+            if isinstance(function, FunctionType):
+                inside._enter(function)
+        self.reach.passed |= inside.reach.inner
+
+    # -- what is called -----------------------------------------------------------------------
+
+    def _enter(self, target: Any) -> None:
+        while isinstance(target, partial):
+            target = target.func
+        if name_of(target) in _ASKED:
+            self.reach.asks.append(f"{getattr(target, '__name__', '')}()")
+        if id(target) in self._entered or self.modules.of(_module_of(target)) is None:
+            return
+        self._entered.add(id(target))
+        if isinstance(target, FunctionType):
+            self._function(target)
+        elif isinstance(target, type):
+            self._class(target)
+
+    def _class(self, cls: type) -> None:
+        """Look at what runs when an object is made, with the methods that this calls."""
+        methods: dict[str, list[FunctionType]] = {}
+        for base in cls.__mro__:
+            if self.modules.of(base.__module__):
+                for name, value in vars(base).items():
+                    function = getattr(value, "__func__", getattr(value, "fget", value))
+                    if isinstance(function, FunctionType):
+                        methods.setdefault(name, []).append(function)
+        waiting = list(_MADE_WITH)
+        while waiting:
+            for function in methods.pop(waiting.pop(), ()):
+                waiting += self._function(function)
+
+    def _function(self, function: FunctionType) -> set[str]:
+        """Look at a function's code; gives every name that it looks up."""
+        module = self.modules.of(function.__module__)
+        if module is None:
+            return set()
+        codes = [*codes_in(function.__code__)]
+        names = {name for code in codes for name in code.co_names}
+        trainer = any("trainer" in name.lower() for code in codes for name in code.co_varnames)
+        self.reach.attributes |= names if trainer else names - {"train"}
+        for text in (constant for code in codes for constant in code.co_consts):
+            self._text(text)
+        for name in sorted(global_names(function.__code__) & module.namespace.keys()):
+            self.reach.inner[module, name] = None
+            value = module.namespace[name]
+            self._enter(value)
+            if isinstance(value, ModuleType):
+                for attribute in sorted(names & vars(value).keys()):
+                    self._member(value, attribute, f"{name}.{attribute}", self.reach.inner)
+                    self._enter(vars(value)[attribute])
+        for cell in function.__closure__ or ():
+            try:
+                self._enter(cell.cell_contents)
+            except ValueError:  # it is empty
+                continue
+        return names
+
+
+def _module_of(target: Any) -> str | None:
+    return target.__module__ if isinstance(target, (type, FunctionType)) else None
+
+
+def resolve(node: ast.AST, namespace: Any) -> Any:
+    """The object that a dotted name stands for at present, or NOTHING; no code runs for it."""
+    if isinstance(node, ast.Name):
+        return namespace.get(node.id, getattr(builtins, node.id, NOTHING))
+    if isinstance(node, ast.Attribute):
+        return member(resolve(node.value, namespace), node.attr)
+    return NOTHING
+
+
+def member(base: Any, name: str) -> Any:
+    """What a module, a class or an object's class has by a name."""
+    if base is NOTHING or is_bound(base):
+        return NOTHING
+    if isinstance(base, ModuleType):
+        return vars(base).get(name, sys.modules.get(f"{base.__name__}.{name}", NOTHING))
+    cls = base if isinstance(base, type) else type(base)
+    found = next((vars(c)[name] for c in cls.__mro__ if name in vars(c)), NOTHING)
+    if isinstance(found, cached_property):
+        return property(found.func)
+    return getattr(found, "__func__", found)
