@@ -56,8 +56,7 @@ def open_all(page: Page, space: Space) -> None:
     for file in sorted((ROOT / "notebooks").glob("*.ipynb")):
         shutil.copy(file, space.folder)
         give(space.folder)
-        opened = SpaceNotebook(page, space, file.name)
+        SpaceNotebook(page, space, file.name, same_kernel=True)
         written = json.loads(file.read_text(encoding="utf-8"))["cells"]
         assert page.evaluate(CELLS) == ["".join(cell["source"]) for cell in written], file.name
         expect(page.locator(".jp-Dialog, .jp-toast-error")).to_have_count(0)
-        opened.command("docmanager:close")

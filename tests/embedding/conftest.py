@@ -18,7 +18,7 @@ from tests.embedding.environments import (
     install,
     uv,
 )
-from tests.embedding.spaces import give
+from tests.embedding.spaces import Space, give, space
 
 NEW_FOLDER = Callable[[], Path]
 # What `start-jupyter-server` removes before JupyterLab starts: of a private space, of a shared one.
@@ -55,6 +55,13 @@ def new_folder() -> Iterator[NEW_FOLDER]:
 @pytest.fixture(scope="package")
 def private_python(wheel: Path, new_folder: NEW_FOLDER) -> str:
     return started_as(new_folder(), wheel, *FROM_PRIVATE)
+
+
+@pytest.fixture(scope="package")
+def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
+    """A private space, which tests leave without runs that go on."""
+    with space(new_folder(), private_python) as running:
+        yield running
 
 
 def started_as(folder: Path, wheel: Path | None, *removed: str) -> str:

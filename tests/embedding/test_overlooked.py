@@ -16,9 +16,8 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.jupyter import KERNEL_IS_IDLE, NOTEBOOK, OpenNotebook
 from tests.conftest import eventually
-from tests.embedding.conftest import NEW_FOLDER
 from tests.embedding.environments import kernels_of
-from tests.embedding.spaces import Space, SpaceNotebook, give, space
+from tests.embedding.spaces import Space, SpaceNotebook, give
 from tests.kernels import kernel
 
 LATE = """import pathlib, time, zmq
@@ -43,12 +42,6 @@ CELLS = (LATE, "Late.number = 1", "print('first')", "print('second')")
 AT_START = f"{LATE}\nLate.number = 2"
 LONG_ENOUGH_MS = 5000
 STATE = f"() => {NOTEBOOK}.context.sessionContext.kernelDisplayStatus"
-
-
-@pytest.fixture(scope="module")
-def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
-    with space(new_folder(), private_python) as running:
-        yield running
 
 
 @pytest.fixture

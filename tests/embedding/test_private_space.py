@@ -7,24 +7,17 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.embedding.cells import end, open_all, see_running, train
-from tests.embedding.conftest import NEW_FOLDER
-from tests.embedding.spaces import USER, Space, SpaceNotebook, space
+from tests.embedding.spaces import USER, Space, SpaceNotebook
 
 OPEN = Callable[..., SpaceNotebook]
 FAILING = "%%distrain -n 2 --name broken\nraise ValueError('boom')"
-
-
-@pytest.fixture(scope="module")
-def private(private_python: str, new_folder: NEW_FOLDER) -> Iterator[Space]:
-    with space(new_folder(), private_python) as running:
-        yield running
 
 
 @pytest.fixture
@@ -33,11 +26,14 @@ def opened(private: Space, page: Page) -> OPEN:
     return lambda name, *cells: SpaceNotebook(page, private, private.write(name, *cells))
 
 
-def test_the_first_cell_of_a_kernel_is_live_without_load_ext(opened: OPEN) -> None:
-    notebook = opened("first", train("first"))
+@pytest.mark.parametrize("number", range(int(os.environ.get("DISTRAIN_FIRST_RUNS", "1"))))
+def test_the_first_cell_of_a_kernel_is_live_without_load_ext(opened: OPEN, number: int) -> None:
+    """Of a new kernel in a new notebook; DISTRAIN_FIRST_RUNS says how often."""
+    name = f"first-{number}"
+    notebook = opened(name, train(name))
     notebook.run_cell(0)
     view = see_running(notebook)
-    end(notebook, "first", view)
+    end(notebook, name, view)
     notebook.wait_for_cell(0, 120)
 
 
@@ -84,16 +80,6 @@ def test_a_run_whose_kernel_is_killed_goes_on_in_the_page(opened: OPEN, private:
     )
     os.kill(kernel.pid, signal.SIGKILL)
     expect(view.locator(".dn-badge")).to_contain_text("cancelled")
-
-
-@pytest.mark.parametrize("number", range(int(os.environ.get("DISTRAIN_FIRST_RUNS", "1"))))
-def test_a_first_run_is_live(opened: OPEN, number: int) -> None:
-    """Of a new kernel in a new notebook; DISTRAIN_FIRST_RUNS says how often."""
-    name = f"again-{number}"
-    notebook = opened(name, train(name))
-    notebook.run_cell(0)
-    end(notebook, name, see_running(notebook))
-    notebook.wait_for_cell(0, 120)
 
 
 def test_the_project_s_notebooks_open(private: Space, page: Page) -> None:
