@@ -15,6 +15,8 @@ from scripts.cache import alone
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "pyproject.toml"  # whose entry points are part of the environment
+# Else each server and kernel compiles what it imports, where Python is told to write no bytecode.
+INSTALL = ("pip", "install", "--compile-bytecode")
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,14 @@ class Environment:
     def python(self) -> str:
         """Its interpreter, once it is there."""
         packages = (*self.packages, *_needed())
-        described = (sys.version, *packages, PROJECT.read_text(encoding="utf-8"))
+        described = (sys.version, *INSTALL, *packages, PROJECT.read_text(encoding="utf-8"))
         name = hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
         folder = ROOT / ".cache" / self.name / name
         done, found = folder / "complete", str(folder / "bin" / "python")
         with alone(folder):
             if not done.exists():
                 _uv("venv", "--clear", "--python", sys.executable, str(folder))
-                _uv("pip", "install", "--python", found, *packages)
+                _uv(*INSTALL, "--python", found, *packages)
                 _uv("pip", "install", "--python", found, "--no-deps", "--editable", str(ROOT))
                 done.touch()
         return found

@@ -29,6 +29,8 @@ PINS = Path(__file__).parent / "pins"
 CACHE = cache("embedding")
 NOTEBOOK = ("ipykernel", "ipython", "ipywidgets", "plotly", "numpy", "pandas", "pip")
 SERVER = ("jupyterlab", "jupyter-server", "nbconvert", "jupyter-collaboration")
+# Else each server and kernel of each copy compiles what it imports.
+INSTALL = ("pip", "install", "--compile-bytecode")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ PLACES = (DISTRIBUTION_4, DISTRIBUTION_2, COLAB)
 
 def environment(place: Place, *, torch: bool = False) -> str:
     """The interpreter of an environment, which is made where it isn't there yet."""
-    described = [interpreter(place), repr(place), repr(place.pins), str(torch)]
+    described = [*INSTALL, interpreter(place), repr(place), repr(place.pins), str(torch)]
     name = hashlib.sha256("\n".join(described).encode()).hexdigest()[:12]
     folder = CACHE / f"{place.name}-{name}"
     done = folder / "complete"
@@ -70,9 +72,9 @@ def environment(place: Place, *, torch: bool = False) -> str:
     with alone(folder):
         if not done.exists():
             uv("venv", "--clear", "--python", interpreter(place), str(folder))
-            uv("pip", "install", "--python", python, *place.pinned, *place.packages)
+            uv(*INSTALL, "--python", python, *place.pinned, *place.packages)
             if torch:
-                uv("pip", "install", "--python", python, f"torch=={version('torch').split('+')[0]}")
+                uv(*INSTALL, "--python", python, f"torch=={version('torch').split('+')[0]}")
             done.touch()
     return python
 
