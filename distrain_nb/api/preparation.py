@@ -109,7 +109,8 @@ def prepare(code: Code, **options: Unpack[Options]) -> Prepared:
 def _about_program(job: AnyJob, backend: AnyBackend, plan: Plan) -> Iterator[Finding]:
     """What there is to say of a program that Python reads, and of what it is to run on."""
     yield from plan.findings
-    yield from (upload.finding() for upload in job.uploads)
+    for upload in job.uploads:
+        yield from upload.findings()
     yield from _advice(job, backend, plan)
     yield from about_machine(job, backend)
 

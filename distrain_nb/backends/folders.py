@@ -55,23 +55,28 @@ class LocalFile:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder with all files below it in the order of their names, or a single file."""
+    """A folder with all files below it in the order of their names, or a single file.
+
+    `passed_over` are names of links that lead nowhere, pipes, sockets and devices.
+    """
 
     source: Path
     files: tuple[LocalFile, ...]
+    passed_over: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: Path) -> Folder:
         """Links are followed, each to all that it leads to. Raises DistrainError for what can't be
         read or be named in a bucket."""
+        passed_over: list[str] = []
         try:
-            found = tuple(sorted(_found(source), key=lambda each: each.name))
+            found = tuple(sorted(_found(source, passed_over), key=lambda file: file.name))
         except OSError as wrong:
             raise DistrainError(f"{wrong.filename} can't be read: {wrong.strerror}") from None
         for each in found:
             if not (each.name.isprintable() and _is_utf8(each.name)):
                 raise DistrainError(f"no bucket takes the name {each.name!r} of a file")
-        return cls(source, found)
+        return cls(source, found, tuple(sorted(passed_over)))
 
     @cached_property
     def size(self) -> int:
@@ -112,11 +117,11 @@ class Folder:
         return {each.name: each for each in self.files}
 
 
-def _found(source: Path) -> Iterator[LocalFile]:
+def _found(source: Path, passed_over: list[str]) -> Iterator[LocalFile]:
     if source.is_file():
         yield _file(source.name, source)
         return
-    for name, path in files_below(source):
+    for name, path in files_below(source, passed_over):
         yield _file(name, path)
 
 

@@ -13,7 +13,7 @@ from distrain_nb.findings import Finding, Severity
 from distrain_nb.worker.files.sizes import readable_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 GIB = 1 << 30
@@ -23,7 +23,7 @@ GIB = 1 << 30
 class Upload:
     """What a name of `--data` stands for here: `source` is a folder or a file, `target` the URI of
     the folder that it becomes, `file` the name of a single file in it; `files` are how many there
-    are, `size` is in bytes."""
+    are, `size` is in bytes; `passed_over` are what is in it and is no file, such as pipes."""
 
     name: str
     source: str
@@ -31,6 +31,7 @@ class Upload:
     file: str
     files: int
     size: int
+    passed_over: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -42,14 +43,23 @@ class Upload:
         """Of what was named, in the bucket."""
         return f"{self.target}/{self.file}" if self.file else self.target
 
-    def finding(self) -> Finding:
-        """What is to go where."""
+    def findings(self) -> Iterator[Finding]:
+        """What is to go where, and what of it isn't."""
+        where = f"--data {self.name}"
+        if self.passed_over:
+            first, *others = self.passed_over
+            more = f" and {len(others):,} more" if others else ""
+            message = (
+                f"{first}{more} of {self.source} stays here: links that lead nowhere, pipes, "
+                "sockets and devices are no files that a bucket can have"
+            )
+            yield Finding("remote.data-passed-over", Severity.WARNING, where, message)
         count = "1 file" if self.files == 1 else f"{self.files:,} files"
         message = (
             f"{self.source} ({count}, {readable_size(self.size)}) is uploaded to {self.target} "
             "first, as far as it is not there"
         )
-        return Finding("remote.data", Severity.INFO, f"--data {self.name}", message)
+        yield Finding("remote.data", Severity.INFO, where, message)
 
 
 def local_path(name: str, text: str, mounted: Iterable[str]) -> Path | None:
@@ -92,4 +102,5 @@ def upload_of(name: str, path: Path, below: str, limit: float) -> Upload:
     except DistrainError as wrong:
         raise OptionError(f"--data {name}={path}: {wrong}") from None
     single = path.name if path.is_file() else ""
-    return Upload(name, str(path), target, single, len(folder.files), folder.size)
+    files = len(folder.files)
+    return Upload(name, str(path), target, single, files, folder.size, folder.passed_over)

@@ -74,6 +74,14 @@ def test_only_what_has_changed_is_read_again(
     assert digest(images) != before
 
 
+def test_what_is_no_file_stays_here_and_is_named(images: Path) -> None:
+    (images / "broken").symlink_to("nowhere")
+    os.mkfifo(images / "dog/pipe")
+    finding = found("open(images)", data="images=images", **VERTEX)["remote.data-passed-over"]
+    assert finding.message.startswith("broken and 1 more of ")
+    assert finding.where == "--data images"
+
+
 def test_links_are_followed_and_none_leads_round_in_a_circle(images: Path, tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     (tmp_path / "more/9.txt").write_text("9")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import boto3
@@ -42,8 +43,11 @@ def test_a_job_on_vertex_reaches_nothing_behind_links(
     home: Path, tmp_path: Path, outside: Path
 ) -> None:
     folder = standing(private_home() / DATA / "pictures", outside)
+    (folder / "broken").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe")
     with buckets(tmp_path / "rehearsal") as stored:
         stored.create("pictures")
+        assert not {"broken", "pipe"} & {path.name for path in stored.folder.glob("pictures/*")}
         mirror = stored.folder / "pictures"
         assert contents(mirror)["linked/kept"] == "mine"  # which the job may read
         for name in ("a", "file", "linked/kept", "distrain/x"):
@@ -55,6 +59,8 @@ def test_a_job_on_vertex_reaches_nothing_behind_links(
         assert list(stored.keep()) == []
     assert f"linked/changed and 2 more of {folder}" in said
     assert contents(outside) == {"kept": "mine", "changed": "mine"}
+    for name in ("broken", "pipe"):  # which nobody has touched
+        (folder / name).unlink()
     found = {"b": "new", "c": "old", "other": "new", "deep/new": "new", "distrain/x": "old"}
     assert {k: v for k, v in contents(folder).items() if not k.startswith("linked")} == found
     assert (folder / "linked").is_symlink()

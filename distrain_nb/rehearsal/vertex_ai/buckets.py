@@ -21,6 +21,7 @@ from distrain_nb.errors import DistrainError
 from distrain_nb.rehearsal.access import PrivateServer
 from distrain_nb.rehearsal.bucket_folder import BucketFolder
 from distrain_nb.rehearsal.job_folder import JobFolder, passing_over
+from distrain_nb.worker.files.below import files_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -145,7 +146,11 @@ class Buckets:
         if answer.status_code not in (200, 409):
             answer.raise_for_status()
         if (self.data / name).is_dir():
-            shutil.copytree(self.data / name, self.folder / name, dirs_exist_ok=True)
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+            for path, file in files_below(self.data / name):
+                target = self.folder / name / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(file, target)
             self._kept[name] = _versions(self.folder / name)
 
     def mounted(self) -> tuple[Bucket, ...]:

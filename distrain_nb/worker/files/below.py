@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import FrozenSet, Iterator, List, Tuple
+from typing import FrozenSet, Iterator, List, Optional, Tuple
 
 
-def files_below(root: Path) -> Iterator[Tuple[str, Path]]:
+def files_below(root: Path, passed_over: Optional[List[str]] = None) -> Iterator[Tuple[str, Path]]:
     """Every file by its name from `root`, with `/` between folders, in no order.
+
+    `passed_over` gets the names of what is neither a file nor a folder: links that lead nowhere,
+    pipes, sockets and devices.
 
     Links are followed, each to all that it leads to, be it elsewhere in `root` too; only one to a
     folder that it is itself in leads nowhere. Raises OSError for a folder that can't be read.
@@ -26,3 +29,5 @@ def files_below(root: Path) -> Iterator[Tuple[str, Path]]:
                     waiting.append((f"{name}/", path, ancestors | {itself}))
                 elif path.is_file():
                     yield name, path
+                elif passed_over is not None:
+                    passed_over.append(name)
