@@ -7,12 +7,14 @@ import random
 import socket
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 import torch
 
 from distrain_nb.worker.reduction import protocol
 from distrain_nb.worker.reduction.protocol import Garbled, Greeting, Header
+from distrain_nb.worker.reduction.reducer import MOST_SILENT
 from tests.fuzzing import flipped
 from tests.worker.reducing import LONG_S, members, reduce, reducing
 
@@ -98,3 +100,15 @@ def test_strangers_disturb_no_sum() -> None:
         for each in [reduce(rank, torch.ones(8)) for rank in ranks]:
             each.result(LONG_S)
     assert said == []
+
+
+def test_strangers_that_say_nothing_keep_no_worker_out() -> None:
+    with reducing(1, print) as addresses, ExitStack() as held:
+        at = protocol.split_address(addresses[0])
+        silent = [held.enter_context(socket.create_connection(at)) for _ in range(2 * MOST_SILENT)]
+        for stranger in silent[:MOST_SILENT]:
+            stranger.settimeout(LONG_S)
+            assert stranger.recv(1) == b""
+        with members(addresses, 2) as ranks:
+            for each in [reduce(rank, torch.ones(8)) for rank in ranks]:
+                each.result(LONG_S)

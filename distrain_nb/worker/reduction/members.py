@@ -58,6 +58,11 @@ class Connection:
         self.trouble = ""  # which is not the worker's
         selector.register(connected, _READ, self.turn)
 
+    @property
+    def greeted(self) -> bool:
+        """Whether it has said which member of which group it is."""
+        return self._group is not None
+
     def turn(self, events: int) -> None:
         """Go on with what the system says is possible."""
         if self.gone:

@@ -27,6 +27,9 @@ from distrain_nb.worker.reduction.members import Connection, Group
 from distrain_nb.worker.reduction.protocol import Greeting
 
 ACCEPTS_AGAIN_AFTER_S = 1.0
+# A worker greets as soon as it is connected. Whoever doesn't holds no descriptor for long: another
+# user of the machine could take all that this process may have, and keep the workers out.
+GREETS_WITHIN_S, MOST_SILENT = 30.0, 64
 # As long as a group of gloo waits, unless the program says otherwise.
 FORGOTTEN_AFTER_S = 1800.0
 
@@ -99,9 +102,19 @@ class Reducer:
             self._say("takes connections again")
         self._refused = False
         try:
-            self._connections.append(Connection(connected, self._selector, self._group))
+            connection = Connection(connected, self._selector, self._group)
         except OSError:  # it has gone already
             connected.close()
+            return
+        self._connections.append(connection)
+        self._after(GREETS_WITHIN_S, functools.partial(self._part_from_silent, connection))
+        silent = [c for c in self._connections if not (c.greeted or c.gone)]
+        if len(silent) > MOST_SILENT:
+            silent[0].leave()
+
+    def _part_from_silent(self, connection: Connection) -> None:
+        if not (connection.greeted or connection.gone):
+            connection.leave()
 
     def _listen(self) -> None:
         self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
