@@ -51,7 +51,11 @@ def test_values_are_those_at_the_time_of_capture(kernel: Kernel, place: Place) -
     assert place.results(program) == 0
 
 
-def test_what_cells_set_in_the_environment_stays_there(kernel: Kernel) -> None:
+def test_what_cells_set_in_the_environment_stays_there(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PLACE", "OTHER"):  # put back what the cell sets in this process
+        monkeypatch.setenv(name, "before")
     kernel.run("import os\nos.environ['PLACE'] = 'set-by-a-cell'\nos.environ.update(OTHER='too')")
     program = kernel.capture("print(os.environ['PLACE'], os.environ.get('OTHER'))")
     assert "set-by-a-cell" not in program.main and not program.values

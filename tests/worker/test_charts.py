@@ -55,7 +55,8 @@ def written(path: Path, began: float = 0.0) -> None:
     path.write_bytes(record(first_event(began or time.time())) + record(number))
 
 
-NOW, ME, HOST = f"{int(time.time()) + 60:010d}", os.getpid(), socket.gethostname()
+# Later than any of these tests starts: files that were begun before are another run's.
+NOW, ME, HOST = f"{int(time.time()) + 86_400:010d}", os.getpid(), socket.gethostname()
 # As the writers' sources have them.
 WRITERS = {
     "tensorboard": f"events.out.tfevents.{NOW}.{HOST}.{ME}.0",

@@ -77,7 +77,9 @@ def with_fillings(name: str, how: SourceCode, world: World) -> SourceCode:
 
 def remake_for(name: str, value: Any, reading: Reading, where: str, world: World) -> Remade:
     """The same for a value that is known to have learned the world, or the machine."""
-    making = None if _is_container(value, reading) else world.making(name)
+    making = world.making(name)
+    if making and not reading.where and not _shows(making, value, reading):
+        making = None
     if making and making.result and (reading.kind == "device" or _is_result(value, making.result)):
         measured = _measured(name, where, making.result) if reading.kind == "world" else None
         return Remade(finding=measured)
@@ -114,9 +116,13 @@ def weights_of(
         yield Finding("capture.made-again", Severity.WARNING, where, message)
 
 
-def _is_container(value: Any, reading: Reading) -> bool:
-    """A list or dict with something inside that its statements don't show."""
-    return not reading.where and isinstance(value, (list, tuple, dict, set))
+def _shows(making: Making, value: Any, reading: Reading) -> bool:
+    """Whether the statements of a list or dict name the class of what is inside that is bound."""
+    if not isinstance(value, (list, tuple, dict, set)):
+        return True
+    nodes = (node for executed in making.chain for node in ast.walk(executed.statement.node))
+    names = {getattr(node, "attr", getattr(node, "id", "")) for node in nodes}
+    return reading.what in names
 
 
 def is_tool(value: Any) -> bool:
