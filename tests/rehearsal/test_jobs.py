@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,6 +60,36 @@ def test_one_replica(cloud: Cloud) -> None:
     (address,) = spec["cluster"]["workerpool0"]
     assert address.startswith("cmle-training-workerpool0-") and address.endswith("-0:2222")
     assert cloud.bucket.blob("out/model/weights.txt").download_as_bytes() == b"1 2 3"
+
+
+LINKS = """
+import time
+from pathlib import Path
+out, outside = Path("/gcs/{bucket}/links"), Path("{outside}")
+out.mkdir(parents=True)
+(out / "folder").symlink_to(outside)
+(out / "file").symlink_to(outside / "secret")
+print("linked", flush=True)
+while not (out / "last").exists():
+    time.sleep(0.1)
+print("sees", (out / "file").exists(), (out / "folder").exists())
+"""
+
+
+def test_links_that_a_container_makes_lead_nowhere_on_the_host(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    name = cloud.submit(pool(cloud.image(LINKS.format(bucket=BUCKET, outside=tmp_path)))).name
+    cloud.wait_for(name, "workerpool0-0", "linked")
+    for blob in ("links/folder/planted", "links/last"):
+        cloud.bucket.blob(blob).upload_from_string("planted")
+    job = cloud.wait(name)
+    assert job.state.name == "JOB_STATE_SUCCEEDED", cloud.told(job)
+    assert "[rank 0] sees False False" in cloud.said(name, "workerpool0-0")
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+    kept = {blob.name: blob.download_as_bytes() for blob in cloud.bucket.list_blobs(prefix="links")}
+    assert b"of the host" not in kept.values() and "links/file" not in kept
 
 
 def test_what_a_killed_rehearsal_left_is_removed(cloud: Cloud, docker: Docker) -> None:

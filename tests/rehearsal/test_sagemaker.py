@@ -6,6 +6,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -304,6 +305,36 @@ def test_what_the_service_would_refuse(aws: Aws, changes: dict[str, Any], words:
     with pytest.raises(ClientError, match=words) as refused:
         aws.jobs.create_training_job(**request(aws.base, "", **changes))
     assert refused.value.response["Error"]["Code"] == "ValidationException"
+
+
+LINKS = """\
+import os, pathlib
+for folder in ("checkpoints", "model", "output/data"):
+    folder = pathlib.Path("/opt/ml", folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "own").write_text("its own")
+    (folder / "folder").symlink_to("{outside}")
+    (folder / "file").symlink_to("{outside}/secret")
+"""
+
+
+def test_links_that_a_container_makes_lead_nowhere_on_the_host(aws: Aws, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("of the host")
+    kept = {"CheckpointConfig": {"S3Uri": f"s3://{BUCKET}/linked"}}
+    name = aws.submit(LINKS.format(outside=tmp_path), **kept)
+    job = aws.wait(name)
+    assert job["TrainingJobStatus"] == "Completed", aws.told(job)
+    assert aws.read("linked/own") == b"its own"
+    for key in ("linked/folder/secret", "linked/file"):
+        with pytest.raises(ClientError, match="NoSuchKey"):
+            aws.read(key)
+    for archive in ("model", "output"):
+        files = archived(aws.read(f"out/{name}/output/{archive}.tar.gz"))
+        assert b"of the host" not in files.values()
+    aws.put(linked__folder__planted=b"planted")
+    again = aws.wait(aws.submit("", **kept))
+    assert again["TrainingJobStatus"] == "Completed", aws.told(again)
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
 
 
 RESUMES = """\
