@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -108,6 +109,16 @@ def runtime_folder() -> Iterator[Path]:
         if any(str(folder) in word for word in process.info["cmdline"] or ()):
             process.kill()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def holding(folder: Path, text: str) -> list[Path]:
+    """The files below a folder that have a text, of those that nobody removes meanwhile."""
+    found = []
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            if path.is_file() and text.encode() in path.read_bytes():
+                found.append(path)
+    return found
 
 
 def eventually(condition: Callable[[], object], within: float = 60.0) -> bool:

@@ -17,6 +17,7 @@ from distrain_nb.backends.remote.submission import Submission
 from distrain_nb.errors import DistrainError, OptionError
 from distrain_nb.run import Run
 from distrain_nb.worker.files.status import State
+from tests.conftest import holding
 
 VALUE = "correct-horse-battery"
 CLOUDS = {
@@ -42,10 +43,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def submitted(cloud: str, *env: str) -> Run:
     run: Run = api.submit("print(1)", rehearse="", env=env, **CLOUDS[cloud])
     return run
-
-
-def holding(folder: Path, text: str) -> list[Path]:
-    return [p for p in folder.rglob("*") if p.is_file() and text.encode() in p.read_bytes()]
 
 
 @pytest.mark.parametrize("cloud", CLOUDS)

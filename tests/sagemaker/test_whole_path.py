@@ -14,6 +14,7 @@ from distrain_nb.config import home
 from distrain_nb.errors import RunFailed
 from distrain_nb.layout.formats import read_any
 from distrain_nb.run import Run
+from tests.conftest import holding
 
 pytestmark = pytest.mark.usefixtures("engine")
 
@@ -167,5 +168,5 @@ def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
     env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
     run = rehearsed(SECRETS, base, result="found", env=env, workers="ml.m5.xlarge")
     assert run.results["found"] == ("correct-horse-battery", "rehearsal of hf")
-    files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
-    assert not [path for path in files if b"correct-horse" in path.read_bytes()]
+    found = holding(run.folder, "correct-horse")
+    assert not [path for path in found if "results" not in path.parts]

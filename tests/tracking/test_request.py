@@ -19,6 +19,7 @@ from distrain_nb.tracking.starting import begin, owner
 from distrain_nb.tracking.tracker import VERTEX
 from distrain_nb.worker.files.folder import STATUS_FILE
 from distrain_nb.worker.files.tracked import Tracked, variables
+from tests.conftest import holding
 
 SERVER = "http://127.0.0.1:5000"
 
@@ -125,7 +126,7 @@ def test_no_password_is_written_down(home: Path, monkeypatch: pytest.MonkeyPatch
     assert begin(request, waits=False) == ""
     (kept,) = pending().values()
     assert kept.uri == "https://ml.example/x"
-    assert not [path for path in home.rglob("*.json") if b"sesame" in path.read_bytes()]
+    assert not [path for path in holding(home, "sesame") if path.suffix == ".json"]
 
 
 def test_no_note_tells_the_password_of_a_database(

@@ -16,7 +16,7 @@ from distrain_nb.errors import RunFailed
 from distrain_nb.run import Run
 from distrain_nb.tracking.request import pending
 from distrain_nb.tracking.tracker import VERTEX
-from tests.conftest import eventually
+from tests.conftest import eventually, holding
 from tests.image.services.bases import BaseImage, blob, small_base
 from tests.rehearsal.test_sandbox import layer
 from tests.tracking.experiments import experiments, sdk
@@ -199,8 +199,8 @@ def test_a_variable_and_a_secret_of_the_store(base: str) -> None:
     env = ("MINE=correct-horse-battery", "HF_TOKEN=secret://hf")
     run = rehearsed(SECRETS, base, result="found", env=env)
     assert run.results["found"] == ("correct-horse-battery", "rehearsal of hf")
-    files = [p for p in run.folder.rglob("*") if p.is_file() and "results" not in p.parts]
-    assert not [path for path in files if b"correct-horse" in path.read_bytes()]
+    found = holding(run.folder, "correct-horse")
+    assert not [path for path in found if "results" not in path.parts]
 
 
 def test_a_run_is_in_the_experiment_that_the_rehearsal_keeps(base: str) -> None:
