@@ -109,6 +109,7 @@ class Backend(ABC, Generic[OptionsT, PlanT]):
     `mounted` are folders, each with a slash at its end, that its machines have of their own.
     `reads` are the fields of a layout that `plan` reads, such as `workers`, `workers.machine` and
     `launcher`: the form offers them, and any other that a layout has is an error or a warning.
+    Of places that the fact tables know, `layout.place` has them.
 
     A handle is what finds a run again, as JSON values, known before anything is sent; what is
     learned later belongs into the run's folder.

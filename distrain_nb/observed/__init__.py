@@ -76,8 +76,9 @@ class Observer:
         default_factory=lambda: defaultdict(dict)
     )
     _seen: dict[tuple[object, ...], tuple[object, ...]] = field(default_factory=dict)
-    # What a statement has asked from where: the way to its frame takes 3 µs. Codes keep their ids.
-    _again: dict[tuple[str, int, int], CodeType] = field(default_factory=dict)
+    # What a statement's lines asked from where: the way to its frame takes 3 µs.
+    _again: dict[tuple[str, int, int, int], CodeType] = field(default_factory=dict)
+    _statement: FrameType | None = None
     _before: list[_Before] = field(default_factory=list)
     _last: FrameType | None = None
     _asked: bool = False  # since the last statement
@@ -108,7 +109,7 @@ class Observer:
 
     def ran(self, code: CodeType) -> None:
         """A statement of the cell has run: look what it changed of what knows the world."""
-        asked, self._asked = self._asked, False
+        asked, self._asked, self._statement = self._asked, False, None
         self._again.clear()
         try:
             self._changes.look(code, self._at(code), asked)
@@ -130,7 +131,7 @@ class Observer:
 
     def settle(self) -> None:
         """Look which objects have changed since the world was asked."""
-        waiting, self._before, self._last = self._before, [], None
+        waiting, self._before, self._last, self._statement = self._before, [], None, None
         self._seen.clear()
         self._again.clear()
         for before in waiting:
@@ -151,8 +152,8 @@ class Observer:
 
     def see(self, what: str, frame: FrameType, package: str = "") -> None:
         """Note a read, unless *package* asks itself or no statement of the notebook led here."""
-        again = (what, id(frame.f_code), frame.f_lasti)
-        if again in self._again or not self.active:
+        line = self._statement.f_lineno if self._statement else 0
+        if (what, id(frame.f_code), frame.f_lasti, line) in self._again or not self.active:
             return
         if package and root_of(frame.f_globals) == package:
             return
@@ -166,6 +167,8 @@ class Observer:
             if key not in self._seen:
                 self._seen[key] = (code, top)  # kept, so that no other gets its id
                 self._note(what, frame, top)
+            self._statement = top
+            again = (what, id(code), frame.f_lasti, top.f_lineno if top else 0)
             self._again[again] = code
         except Exception:  # whatever is odd about a frame: the user's code goes on
             return

@@ -24,7 +24,7 @@ function render({ model, el }) {
     isDue = true;
   };
   const look = async () => {
-    if (!await isLive(model)) form.cutOff();
+    form.setLive(await isLive(model));
   };
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);

@@ -59,6 +59,16 @@ def test_what_changed_it_runs_again(way: str, kernel: Kernel, server: Server) ->
     assert as_rank_1(kernel, server, "args.rank, args.lr") == "1 2\n"
 
 
+def test_each_line_of_a_statement_that_asks(kernel: Kernel, server: Server) -> None:
+    kernel.run(
+        "import os\nclass A: n = 0\na, b = A(), A()\n"
+        "def rank(): return int(os.environ.get('RANK', 0))\n"
+        "def fill_a(): a.n = rank()\ndef fill_b(): b.n = rank()"
+    )
+    kernel.run("if True:\n    fill_a()\n    fill_b()")
+    assert as_rank_1(kernel, server, "a.n, b.n") == "1 1\n"
+
+
 def test_in_the_cell_that_made_it(kernel: Kernel, server: Server) -> None:
     kernel.run("\n".join((*MADE, WAYS["vars"])))
     assert as_rank_1(kernel, server, "args.rank, args.lr") == "1 2\n"

@@ -83,10 +83,13 @@ var Ended = class {
       this.copy
     );
   }
-  /** @param {string} again the code that opens a form like this one */
-  show(again) {
+  /**
+   * @param {boolean} isEnded
+   * @param {string} again the code that opens a form like this one
+   */
+  show(isEnded, again) {
     write(this.code, again);
-    this.node.hidden = false;
+    this.node.hidden = !isEnded;
   }
   async #copied() {
     const done = await copy(this.code.textContent ?? "");
@@ -1221,7 +1224,7 @@ var Form = class {
     try {
       this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
     } catch {
-      this.cutOff();
+      this.setLive(false);
       return this.sent;
     }
     clearTimeout(this.waiting);
@@ -1229,13 +1232,18 @@ var Form = class {
     this.waiting = setTimeout(show, ANSWERED_WITHIN_MS);
     return this.sent;
   }
-  /** Nobody decides any more: show the layout as the kernel knew it last, and how to go on. */
-  cutOff() {
+  /**
+   * Without a kernel nobody decides: show the layout as it was known last, and how to go on. A kernel
+   * may be found again, as by a page that is loaded while it connects.
+   * @param {boolean} isLive
+   */
+  setLive(isLive2) {
+    if (isLive2 === this.ended.node.hidden) return;
     this.settle();
     clearTimeout(this.waiting);
     this.root.removeAttribute("data-waiting");
-    this.ended.show(this.model.get("view").again);
-    for (const node of this.root.children) node.toggleAttribute("inert", node !== this.ended.node);
+    this.ended.show(!isLive2, this.model.get("view").again ?? "");
+    for (const node of this.root.children) node.toggleAttribute("inert", !isLive2 && node !== this.ended.node);
     this.draw();
   }
   /** @param {"undo" | "redo"} what */
@@ -1360,7 +1368,7 @@ function render({ model, el }) {
     isDue = true;
   };
   const look = async () => {
-    if (!await isLive(model)) form.cutOff();
+    form.setLive(await isLive(model));
   };
   for (const name of TRAITS) model.on(`change:${name}`, react);
   model.on("comm_live_update", look);

@@ -17,10 +17,13 @@ export class Ended {
     );
   }
 
-  /** @param {string} again the code that opens a form like this one */
-  show(again) {
+  /**
+   * @param {boolean} isEnded
+   * @param {string} again the code that opens a form like this one
+   */
+  show(isEnded, again) {
     write(this.code, again);
-    this.node.hidden = false;
+    this.node.hidden = !isEnded;
   }
 
   async #copied() {

@@ -74,7 +74,7 @@ export class Form {
     try {
       this.model.send({ do: what, page: this.page, number: this.sent, ...rest });
     } catch {  // the kernel has gone, and this front end marks no views
-      this.cutOff();
+      this.setLive(false);
       return this.sent;
     }
     clearTimeout(this.waiting);
@@ -83,13 +83,18 @@ export class Form {
     return this.sent;
   }
 
-  /** Nobody decides any more: show the layout as the kernel knew it last, and how to go on. */
-  cutOff() {
+  /**
+   * Without a kernel nobody decides: show the layout as it was known last, and how to go on. A kernel
+   * may be found again, as by a page that is loaded while it connects.
+   * @param {boolean} isLive
+   */
+  setLive(isLive) {
+    if (isLive === this.ended.node.hidden) return;
     this.settle();
     clearTimeout(this.waiting);
     this.root.removeAttribute("data-waiting");
-    this.ended.show(this.model.get("view").again);
-    for (const node of this.root.children) node.toggleAttribute("inert", node !== this.ended.node);
+    this.ended.show(!isLive, this.model.get("view").again ?? "");
+    for (const node of this.root.children) node.toggleAttribute("inert", !isLive && node !== this.ended.node);
     this.draw();
   }
 
