@@ -73,9 +73,11 @@ one, _private, many = Thing("one"), Thing("private"), [Thing("in a list")]
 cycle = Thing("cycle"); cycle.cycle = cycle
 processes = multiprocessing.get_context("fork")
 ready = processes.Event()
-def thread(): time.sleep(0.05); say("thread", LIMIT); ready.set()
+def thread(): time.sleep(0.05); say("thread", LIMIT)
 def child(): ready.wait(); say("child", LIMIT)
-atexit.register(say, "first registered")
+# The child waits for it, or two processes would race for the next line.
+def first(): say("first registered"); ready.set()
+atexit.register(first)
 processes.Process(target=child).start()
 atexit.register(say, "last registered")
 atexit.register(lambda: 1 / 0)
